@@ -1,0 +1,55 @@
+# QStorMan: build, demonstrate, check, test, measure.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+BUILD  := build
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: install native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
+	$(BIN)/ses demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: install-test native check ## Install what is missing and run every check and test
+	$(BIN)/pytest
+
+.PHONY: check
+check: install-test native ## Lint and types: ruff, mypy, clang-format, warnings as errors
+	packaging/check.sh
+
+.PHONY: bench
+bench: install-test native ## Measure as ratios; writes build/bench.json
+	$(BIN)/python benchmarks/run.py --output $(BUILD)/bench.json
+
+.PHONY: compose-test
+compose-test: install-test ## Bring docker-compose.yml up for real, tell one story through it, take it down
+	packaging/install.sh compose
+	$(BIN)/python packaging/compose_test.py
+
+.PHONY: native
+native: install ## Build libses, the preload library and the agent into build/
+	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr/local >$(BUILD)/cmake.log 2>&1 \
+	  || { cat $(BUILD)/cmake.log; exit 1; }
+	@cmake --build $(BUILD)/libses --parallel
+
+.PHONY: install
+install: ## Install what building and running need (Debian packages, Python environment)
+	@packaging/install.sh run
+
+.PHONY: install-test
+install-test: install ## Install what the tests need on top
+	@packaging/install.sh test
+
+.PHONY: lock
+lock: install ## Pin the newest versions that fit, with hashes
+	packaging/lock.sh
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(BUILD) $(VENV)

@@ -1,0 +1,131 @@
+/*
+ * The conversation between a program (libses, libses-wrapper.so) and its
+ * node's ses-agent, byte for byte.  Both sides include this file.
+ *
+ * Transport: one AF_UNIX SOCK_SEQPACKET connection per file, opened for one
+ * question and closed after it:
+ *
+ *     program -> agent   struct ses_ask      "where should this file go?"
+ *     agent -> program   struct ses_answer   "here", or "I cannot say"
+ *     program -> agent   struct ses_report   "created" / "not created"; then both close
+ *
+ * A program that closes without a report did not use the placement.  The
+ * agent takes who asks (uid, pid) from SO_PEERCRED, never from a message.
+ * All integers are in host byte order (both ends are one machine); strings
+ * are NUL-terminated inside their fixed arrays.
+ *
+ * Versioning: a message whose magic, version, type or size is not the one
+ * expected is dropped with its connection, and the program makes the plain
+ * call.  Any change of layout raises SES_PROTOCOL_VERSION; numbers that are
+ * on the wire are never renumbered.
+ */
+#ifndef SES_PROTOCOL_H
+#define SES_PROTOCOL_H
+
+#include <stdint.h>
+
+#define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
+#define SES_PROTOCOL_VERSION 1u
+
+/* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
+#define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
+
+/* The name of the staging directory at the root of every mergerfs branch; in
+ * it, one directory per uid (owner that uid, mode 0700), made by the agent. */
+#define SES_STAGE_DIRECTORY ".ses"
+
+#define SES_REQUIREMENTS_MAX 8 /* requirements in one question */
+#define SES_APPLICATION_MAX 64 /* bytes, with the NUL */
+#define SES_ELEMENT_MAX 96     /* bytes, with the NUL */
+#define SES_STAGE_MAX 320      /* bytes, with the NUL */
+#define SES_POOL_MAX 16        /* bytes, with the NUL (a Lustre pool name has at most 15) */
+
+enum ses_message_type {
+  SES_MESSAGE_ASK = 1,
+  SES_MESSAGE_ANSWER = 2,
+  SES_MESSAGE_REPORT = 3,
+};
+
+/* Kinds of requirement; rates in MB/s (10^6 bytes per second), capacity in GB (10^9 bytes). */
+enum ses_kind {
+  SES_KIND_CURRENT_READ_RATE = 1,
+  SES_KIND_AVERAGE_READ_RATE = 2,
+  SES_KIND_CURRENT_WRITE_RATE = 3,
+  SES_KIND_AVERAGE_WRITE_RATE = 4,
+  SES_KIND_FREE_CAPACITY = 5,
+};
+
+enum ses_backend {
+  SES_BACKEND_NONE = 0,
+  SES_BACKEND_MERGERFS = 1,
+  SES_BACKEND_LUSTRE = 2,
+  SES_BACKEND_CEPHFS = 3,
+};
+
+enum ses_answer_status {
+  SES_ANSWER_PLACE = 1,       /* create the file as the rest of the answer says */
+  SES_ANSWER_NOT_MANAGED = 2, /* that device belongs to no storage system the site describes */
+  SES_ANSWER_UNAVAILABLE = 3, /* no decision in time, or none possible: make the plain call */
+};
+
+enum ses_outcome {
+  SES_OUTCOME_CREATED = 1,     /* the file is where the answer said */
+  SES_OUTCOME_NOT_CREATED = 2, /* it is not; ses_report.error says why (errno), 0 if unknown */
+};
+
+struct ses_header {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t type; /* enum ses_message_type */
+  uint32_t size; /* bytes of the whole message, this header included */
+  uint32_t reserved;
+};
+
+struct ses_wire_requirement {
+  uint32_t kind; /* enum ses_kind */
+  uint32_t hard; /* 1: an element that misses it is refused; 0: it only counts in the distance */
+  double minimum;
+  double weight; /* > 0 */
+};
+
+struct ses_ask {
+  struct ses_header header;
+  uint32_t device_major; /* st_dev of the directory the file is created in */
+  uint32_t device_minor;
+  int64_t expected_bytes; /* -1: not known */
+  uint64_t stripe_size;   /* bytes; 0: the agent chooses */
+  uint32_t stripe_count;  /* 0: the agent chooses */
+  uint32_t requirement_count;
+  char application[SES_APPLICATION_MAX];
+  char pool[SES_POOL_MAX]; /* empty: any */
+  struct ses_wire_requirement requirements[SES_REQUIREMENTS_MAX];
+};
+
+struct ses_answer {
+  struct ses_header header;
+  uint64_t placement_id;
+  double distance; /* 0: meets every requirement */
+  uint64_t stripe_size;
+  uint32_t stripe_count;
+  uint32_t status;  /* enum ses_answer_status */
+  uint32_t backend; /* enum ses_backend */
+  uint32_t reserved;
+  char element[SES_ELEMENT_MAX]; /* "system/element" */
+  /* mergerfs: the caller's staging directory on the chosen branch, and the same directory
+   * seen through the union. */
+  char stage[SES_STAGE_MAX];
+  char stage_in_union[SES_STAGE_MAX];
+};
+
+struct ses_report {
+  struct ses_header header;
+  uint64_t placement_id;
+  uint64_t device; /* st_dev and st_ino of the created file, as the program sees it */
+  uint64_t inode;
+  uint32_t outcome; /* enum ses_outcome */
+  int32_t error;    /* errno of the step that failed, else 0 */
+  int32_t fd;       /* the program's descriptor of the file, -1 if already closed */
+  uint32_t reserved;
+};
+
+#endif /* SES_PROTOCOL_H */

@@ -1,0 +1,1 @@
+"""The ``ses`` command: look at elements, rank them, explain placements, mend the chain."""

@@ -1,0 +1,64 @@
+/*
+ * Creating one file where the agent says: the function behind the preload
+ * library, the C API and the C++ API.
+ *
+ * Uses raw system calls only (so a preloaded wrapper never sees them), no
+ * heap, no lock, no thread, no descriptor left behind.  Async-signal-safe
+ * apart from the process-wide breaker, whose counters are relaxed atomics.
+ */
+#ifndef SES_PLACE_H
+#define SES_PLACE_H
+
+#include <sys/types.h>
+
+#include "ses/protocol.h"
+
+/* What the caller needs; all zero (with expected_bytes -1) means "as the portal says". */
+struct ses_need {
+  const char *application; /* NULL: SES_APPLICATION, else the program's short name */
+  const char *pool;        /* NULL: any */
+  long long expected_bytes;
+  unsigned long long stripe_size;
+  unsigned stripe_count;
+  unsigned requirement_count;
+  struct ses_wire_requirement requirements[SES_REQUIREMENTS_MAX];
+};
+
+/* Why a file was, or was not, placed. */
+enum ses_place_status {
+  SES_PLACE_PLACED = 0,
+  SES_PLACE_EXISTS,      /* the name exists: nothing was touched */
+  SES_PLACE_NOT_MANAGED, /* not on a storage system we know */
+  SES_PLACE_NO_AGENT,    /* no agent, or the breaker is open */
+  SES_PLACE_NO_ANSWER,   /* the agent did not answer in time, or with rubbish */
+  SES_PLACE_NO_DECISION, /* the agent could not decide */
+  SES_PLACE_UNSUITED,    /* flags, mode or directory that only the plain call serves exactly */
+  SES_PLACE_FAILED,      /* a step failed; everything was undone; error says which errno */
+};
+
+struct ses_where {
+  enum ses_place_status status;
+  int error;
+  unsigned backend; /* enum ses_backend */
+  unsigned long long placement_id;
+  double distance;
+  char element[SES_ELEMENT_MAX];
+};
+
+/* The plain call must be made; nothing was changed and errno is as before. */
+#define SES_PLAIN (-2)
+
+/*
+ * Create PATH (relative to DIRFD, as in openat) on the element the agent
+ * chooses and open it with FLAGS (which contain O_CREAT) and MODE.
+ *
+ * Returns a descriptor with exactly the properties openat() would have given
+ * it, or SES_PLAIN.  Never returns an error of its own: whatever goes wrong
+ * is undone and answered with SES_PLAIN, so the plain call reports it.
+ * NEED may be NULL.  WHERE may be NULL; otherwise it is always filled in.
+ * Waits at most SES_SYNC_MS (20 ms by default, 0: never ask) for the agent.
+ */
+int ses_place_open(int dirfd, const char *path, int flags, mode_t mode,
+                   const struct ses_need *need, struct ses_where *where);
+
+#endif /* SES_PLACE_H */

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Install what is missing for a group of packaging/debian-packages.txt (run, test, compose), and the
+# Python environment in .venv.  Does nothing, quickly, when everything is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+group=${1:?usage: packaging/install.sh run|test|compose}
+
+missing=()
+for package in $(sed -n "s/^$group: *\([^#]*\).*/\1/p" packaging/debian-packages.txt); do
+  [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null)" = 'ii ' ] || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "Missing Debian packages: ${missing[*]}" >&2
+    echo "Install them as root:  apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  echo "Installing Debian packages: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  log=$(mktemp)
+  # A container has no init to start services; on a machine with one, nothing of ours needs them.
+  { apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 \
+    || { tail -n 30 "$log" >&2; echo "apt-get failed; the whole log is $log" >&2; exit 1; }
+  rm -f "$log"
+fi
+
+mkdir -p build
+lock_sum=$(cat requirements.lock ./*/pyproject.toml libses/python/pyproject.toml | sha256sum | cut -d' ' -f1)
+if [ ! -x .venv/bin/python ] || [ "$(cat .venv/lock.sha256 2>/dev/null)" != "$lock_sum" ]; then
+  echo "Installing Python packages into .venv"
+  [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
+    -e ses-service -e smed-monitor -e webface -e libses/python
+  echo "$lock_sum" >.venv/lock.sha256
+fi

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Pin every Python package with hashes: requirements.lock for the whole repository, and one lock per
+# service for its container image.  The files name no registry.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+.venv/bin/python -m pip install --quiet uv
+compile() {
+  .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header "$@"
+}
+compile pyproject.toml --group dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
+  webface/pyproject.toml libses/python/pyproject.toml -o requirements.lock
+for part in ses-service smed-monitor webface; do
+  compile "$part/pyproject.toml" -c requirements.lock -o "$part/requirements.lock"
+done

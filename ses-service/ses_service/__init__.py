@@ -1,0 +1,1 @@
+"""The selection service: resolves requirements, predicts, ranks, keeps the ledger, explains."""
