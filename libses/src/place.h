@@ -58,7 +58,7 @@ struct ses_where {
  * NEED may be NULL.  WHERE may be NULL; otherwise it is always filled in.
  * Waits at most SES_SYNC_MS (20 ms by default, 0: never ask) for the agent.
  */
-int ses_place_open(int dirfd, const char *path, int flags, mode_t mode,
-                   const struct ses_need *need, struct ses_where *where);
+int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const struct ses_need *need,
+                   struct ses_where *where);
 
 #endif /* SES_PLACE_H */

@@ -1,0 +1,299 @@
+/*
+ * The order of steps.  The cheap questions come first, so that a create that
+ * is none of our business costs one statx(); whatever is doubtful ends in
+ * SES_PLAIN before anything has been changed.
+ */
+#include "place.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+
+#include "ask.h"
+#include "backend.h"
+#include "breaker.h"
+#include "device.h"
+#include "settings.h"
+#include "sys.h"
+
+#define PARENT_MAX 1024 /* longer ways to the directory are left to the plain call */
+#define PAGE 4096u      /* the smallest there is */
+
+/* Where the file shall go, and the one buffer of the whole path (2 KiB of stack is the limit for
+ * everything: threads and signal handlers may have little). */
+struct scene {
+  int dirfd;
+  const char *path;
+  size_t parent_length; /* bytes of PATH up to and with the last '/'; 0: DIRFD is the parent */
+  unsigned major;       /* the parent's device */
+  unsigned minor;
+  struct statx stat;
+  union {
+    char parent[PARENT_MAX];
+    struct ses_ask ask;
+    struct ses_answer answer;
+    struct ses_report report;
+  } buffer;
+};
+
+/* The frame that is placing a file in this thread, so that a signal handler that interrupts it does
+ * not start another conversation.  One that siglongjmp() has left behind lies below the stack of
+ * whoever comes next, and no longer counts. */
+static _Thread_local uintptr_t busy_frame;
+
+static bool is_busy(uintptr_t frame) { return busy_frame != 0 && busy_frame >= frame; }
+
+/* True when 8 bytes around ADDRESS can be read: the kernel copies the set before it looks at the
+ * nonsensical first argument.  A bad pointer must give EFAULT from the plain call, not a signal. */
+static bool is_readable(const char *address) {
+  uintptr_t aligned = (uintptr_t)address & ~(uintptr_t)7;
+  return ses_sys4(SYS_rt_sigprocmask, -1, (long)aligned, 0, 8) == -EINVAL;
+}
+
+/* Find where the name begins.  False: no name, or not a path a file can be created at. */
+static bool find_parent(struct scene *scene) {
+  const char *path = scene->path;
+  size_t slash = 0;
+  size_t i = 0;
+  if (!is_readable(path))
+    return false;
+  for (; path[i]; i++) {
+    if (path[i] == '/')
+      slash = i + 1;
+    if (i >= PATH_MAX ||
+        (((uintptr_t)&path[i + 1] & (PAGE - 1)) == 0 && !is_readable(&path[i + 1])))
+      return false;
+  }
+  scene->parent_length = slash;
+  return i > slash && slash < PARENT_MAX;
+}
+
+static const char *parent_path(struct scene *scene) {
+  memcpy(scene->buffer.parent, scene->path, scene->parent_length);
+  scene->buffer.parent[scene->parent_length] = '\0';
+  return scene->buffer.parent;
+}
+
+static int stat_parent(struct scene *scene, int sync) {
+  return ses_sys_statx(scene->dirfd, parent_path(scene),
+                       sync | (scene->parent_length ? 0 : AT_EMPTY_PATH),
+                       STATX_TYPE | STATX_MODE | STATX_GID, &scene->stat);
+}
+
+/* The type of the parent's file system; 0 when it cannot be told. */
+__attribute__((noinline)) static unsigned long file_system_of_parent(struct scene *scene) {
+  struct statfs found;
+  const char *parent = parent_path(scene);
+  long failed;
+  if (scene->dirfd == AT_FDCWD || *parent == '/')
+    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(&found));
+  else /* another directory of the same file system, as a rule; the agent has the last word */
+    failed = ses_sys2(SYS_fstatfs, scene->dirfd, ses_address(&found));
+  return failed ? 0 : (unsigned long)found.f_type;
+}
+
+/* Can the parent's device hold placed files?  One statx() for a device seen before. */
+static bool is_possible(struct scene *scene) {
+  if (stat_parent(scene, AT_STATX_DONT_SYNC) != 0 || !S_ISDIR(scene->stat.stx_mode))
+    return false;
+  scene->major = scene->stat.stx_dev_major;
+  scene->minor = scene->stat.stx_dev_minor;
+  if (scene->major != 0) /* a real disk: no file system with elements of its own */
+    return false;
+  enum ses_device_state state = ses_device_lookup(scene->major, scene->minor);
+  if (state == SES_DEVICE_UNKNOWN) {
+    state = ses_backend_recognises(file_system_of_parent(scene)) ? SES_DEVICE_POSSIBLE
+                                                                 : SES_DEVICE_NOT_MANAGED;
+    ses_device_remember(scene->major, scene->minor, state, false);
+  }
+  return state == SES_DEVICE_POSSIBLE;
+}
+
+/* Flags and modes whose every effect the second open of a finished file reproduces. */
+static bool is_suited(int flags, mode_t mode) {
+  int access = flags & O_ACCMODE;
+  if (!(flags & O_CREAT) || flags & (O_PATH | O_DIRECTORY) || mode & ~(mode_t)0777)
+    return false;
+  if (access != O_RDONLY && access != O_WRONLY && access != O_RDWR)
+    return false;
+  return (access == O_WRONLY || mode & S_IRUSR) && (access == O_RDONLY || mode & S_IWUSR);
+}
+
+/* A default ACL would give the file its rights by other rules than mode and umask. */
+static bool has_default_acl(struct scene *scene) {
+  static const char name[] = "system.posix_acl_default";
+  const char *parent = parent_path(scene);
+  long result;
+  if (scene->dirfd == AT_FDCWD || *parent == '/') {
+    result = ses_sys4(SYS_getxattr, ses_address(*parent ? parent : "."), ses_address(name), 0, 0);
+  } else if (!*parent) {
+    result = ses_sys4(SYS_fgetxattr, scene->dirfd, ses_address(name), 0, 0);
+  } else {
+    int fd = ses_sys_openat(scene->dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+      return true; /* cannot look: assume the worst */
+    result = ses_sys4(SYS_fgetxattr, fd, ses_address(name), 0, 0);
+    ses_sys_close(fd);
+  }
+  return result != -ENODATA && result != -EOPNOTSUPP;
+}
+
+static void fill_ask(struct scene *scene, const struct ses_need *need) {
+  struct ses_ask *ask = &scene->buffer.ask;
+  memset(ask, 0, sizeof *ask);
+  ask->device_major = scene->major;
+  ask->device_minor = scene->minor;
+  ask->expected_bytes = -1;
+  const char *application = ses_settings()->application;
+  if (need) {
+    ask->expected_bytes = need->expected_bytes;
+    ask->stripe_size = need->stripe_size;
+    ask->stripe_count = need->stripe_count;
+    ask->requirement_count = need->requirement_count < SES_REQUIREMENTS_MAX
+                                 ? need->requirement_count
+                                 : SES_REQUIREMENTS_MAX;
+    memcpy(ask->requirements, need->requirements,
+           ask->requirement_count * sizeof need->requirements[0]);
+    if (need->pool)
+      memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
+    if (need->application)
+      application = need->application;
+  }
+  memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
+}
+
+static void fill_where(struct ses_where *where, const struct ses_answer *answer) {
+  if (!where)
+    return;
+  where->backend = answer->backend;
+  where->placement_id = answer->placement_id;
+  where->distance = answer->distance;
+  memcpy(where->element, answer->element, sizeof where->element);
+}
+
+static void tell(struct ses_conversation *conversation, struct scene *scene, uint64_t placement_id,
+                 int result) {
+  struct ses_report *report = &scene->buffer.report;
+  memset(report, 0, sizeof *report);
+  report->placement_id = placement_id;
+  report->outcome = result >= 0 ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED;
+  report->error = result >= 0 ? 0 : -result;
+  report->fd = result >= 0 ? result : -1;
+  if (result >= 0) {
+    report->device = (uint64_t)makedev(scene->stat.stx_dev_major, scene->stat.stx_dev_minor);
+    report->inode = scene->stat.stx_ino;
+  }
+  ses_ask_report(conversation, report);
+}
+
+/* From the question to the report, with most signals held off. */
+static enum ses_place_status converse(struct scene *scene, int flags, mode_t mode,
+                                      const struct ses_need *need, struct ses_where *where,
+                                      int *result) {
+  struct ses_conversation conversation;
+  struct ses_answer *answer = &scene->buffer.answer;
+  fill_ask(scene, need);
+  enum ses_place_status status = ses_ask_open(&conversation, &scene->buffer.ask);
+  if (status != SES_PLACE_PLACED)
+    return status;
+
+  /* While the agent thinks, look at the directory again, freshly this time. */
+  struct ses_creation creation = {.dirfd = scene->dirfd,
+                                  .path = scene->path,
+                                  .flags = flags,
+                                  .mode = mode,
+                                  .answer = answer,
+                                  .stat = &scene->stat};
+  struct statx *stat = &scene->stat;
+  bool unsuited = stat_parent(scene, AT_STATX_SYNC_AS_STAT) != 0 ||
+                  stat->stx_dev_major != scene->major || stat->stx_dev_minor != scene->minor ||
+                  has_default_acl(scene);
+  creation.parent_mode = stat->stx_mode;
+  creation.parent_gid = stat->stx_gid;
+  if (unsuited) {
+    ses_ask_close(&conversation);
+    return SES_PLACE_UNSUITED;
+  }
+
+  status = ses_ask_wait(&conversation, answer);
+  if (status == SES_PLACE_NOT_MANAGED)
+    ses_device_remember(scene->major, scene->minor, SES_DEVICE_NOT_MANAGED, true);
+  if (status != SES_PLACE_PLACED)
+    return status;
+  uint64_t placement_id = answer->placement_id;
+  fill_where(where, answer);
+  *result = ses_backend_create(&creation);
+  tell(&conversation, scene, placement_id, *result);
+  return *result >= 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;
+}
+
+/* Hold off handlers that might leave by siglongjmp(), so that no socket and no staged file stays
+ * behind; not faults, and not what a person sends to end a program that hangs on its storage. */
+static uint64_t hold_signals(void) {
+  static const int through[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGSEGV, SIGBUS,
+                                SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+  uint64_t mask = ~UINT64_C(0);
+  uint64_t before = 0;
+  for (size_t i = 0; i < sizeof through / sizeof through[0]; i++)
+    mask &= ~(UINT64_C(1) << (through[i] - 1));
+  ses_sys4(SYS_rt_sigprocmask, SIG_BLOCK, ses_address(&mask), ses_address(&before), sizeof mask);
+  return before;
+}
+
+static void release_signals(uint64_t before) {
+  ses_sys4(SYS_rt_sigprocmask, SIG_SETMASK, ses_address(&before), 0, sizeof before);
+}
+
+static enum ses_place_status attempt(int dirfd, const char *path, int flags, mode_t mode,
+                                     const struct ses_need *need, struct ses_where *where,
+                                     int *result) {
+  struct scene scene;
+  scene.dirfd = dirfd;
+  scene.path = path;
+  if (!find_parent(&scene))
+    return SES_PLACE_UNSUITED;
+  if (!is_possible(&scene))
+    return SES_PLACE_NOT_MANAGED;
+  int found = ses_sys_statx(dirfd, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &scene.stat);
+  if (found != -ENOENT)
+    return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
+  if (!ses_ask_allowed() || !ses_breaker_take())
+    return SES_PLACE_NO_AGENT;
+  uint64_t signals = hold_signals();
+  enum ses_place_status status = converse(&scene, flags, mode, need, where, result);
+  release_signals(signals);
+  return status;
+}
+
+int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const struct ses_need *need,
+                   struct ses_where *where) {
+  const struct ses_settings *settings = ses_settings();
+  enum ses_place_status status = SES_PLACE_NO_AGENT;
+  uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+  int result = SES_PLAIN;
+  if (where)
+    *where = (struct ses_where){0};
+
+  if (!is_suited(flags, mode)) {
+    status = SES_PLACE_UNSUITED;
+  } else if (settings->ready && !settings->disabled && settings->sync_ms != 0 &&
+             settings->agent.sun_path[0] && ses_breaker_may_ask() && !is_busy(frame)) {
+    busy_frame = frame;
+    atomic_signal_fence(memory_order_seq_cst);
+    status = attempt(dirfd, path, flags, mode, need, where, &result);
+    atomic_signal_fence(memory_order_seq_cst);
+    busy_frame = 0;
+  }
+
+  if (where) {
+    where->status = status;
+    where->error = status == SES_PLACE_FAILED ? -result : 0;
+  }
+  return result >= 0 ? result : SES_PLAIN;
+}

@@ -1,0 +1,74 @@
+#include "settings.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+
+#define SYNC_MS_DEFAULT 20u
+#define SYNC_MS_MAX 60000u
+
+static struct ses_settings settings;
+
+const struct ses_settings *ses_settings(void) { return &settings; }
+
+/* The value of NAME in the block of environment strings, or NULL.  By hand: a program may bring its
+ * own getenv(), and secure mode is asked for once, not per variable. */
+static const char *value_of(char **environment, const char *name) {
+  size_t length = strlen(name);
+  for (char **entry = environment; *entry; entry++)
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+      return *entry + length + 1;
+  return NULL;
+}
+
+/* A whole number of milliseconds; anything else counts as not set. */
+static unsigned milliseconds(const char *text, unsigned otherwise) {
+  unsigned value = 0;
+  if (!text || !*text)
+    return otherwise;
+  for (; *text; text++) {
+    if (*text < '0' || *text > '9')
+      return otherwise;
+    value = value * 10 + (unsigned)(*text - '0');
+    if (value > SYNC_MS_MAX)
+      return SYNC_MS_MAX;
+  }
+  return value;
+}
+
+static void copy_truncated(char *into, size_t size, const char *text) {
+  size_t length = strnlen(text, size - 1);
+  memcpy(into, text, length);
+  into[length] = '\0';
+}
+
+/* "/usr/bin/dd" and "-bash" become "dd" and "bash". */
+static const char *short_name(int argc, char **argv) {
+  if (argc < 1 || !argv || !argv[0])
+    return "";
+  const char *slash = strrchr(argv[0], '/');
+  const char *name = slash ? slash + 1 : argv[0];
+  return *name == '-' ? name + 1 : name;
+}
+
+__attribute__((constructor)) static void read_settings(int argc, char **argv, char **environment) {
+  static char *nothing[] = {NULL};
+  if (!environment || getauxval(AT_SECURE))
+    environment = nothing;
+
+  const char *disable = value_of(environment, "SES_DISABLE");
+  settings.disabled = disable && *disable && strcmp(disable, "0") != 0;
+  settings.sync_ms = milliseconds(value_of(environment, "SES_SYNC_MS"), SYNC_MS_DEFAULT);
+
+  const char *path = value_of(environment, "SES_AGENT_SOCKET");
+  if (!path || !*path)
+    path = SES_AGENT_SOCKET_DEFAULT;
+  settings.agent.sun_family = AF_UNIX;
+  if (strlen(path) < sizeof settings.agent.sun_path)
+    copy_truncated(settings.agent.sun_path, sizeof settings.agent.sun_path, path);
+
+  const char *application = value_of(environment, "SES_APPLICATION");
+  copy_truncated(settings.application, sizeof settings.application,
+                 application && *application ? application : short_name(argc, argv));
+  settings.ready = true;
+}

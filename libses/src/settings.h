@@ -1,0 +1,27 @@
+/*
+ * What the environment says, read once when the library is loaded, while the
+ * process has one thread.  Later changes of the environment are not seen.
+ *
+ * A program that runs with more rights than its caller (AT_SECURE) gets the
+ * defaults: its caller's environment is not to be trusted.
+ */
+#ifndef SES_SETTINGS_H
+#define SES_SETTINGS_H
+
+#include <stdbool.h>
+#include <sys/un.h>
+
+#include "ses/protocol.h"
+
+struct ses_settings {
+  bool ready;               /* false until read: calls before that are passed on */
+  bool disabled;            /* SES_DISABLE is set, and not to 0 */
+  unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
+  struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
+  char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
+};
+
+/* The settings of this process; never NULL, constant once `ready`. */
+const struct ses_settings *ses_settings(void);
+
+#endif /* SES_SETTINGS_H */
