@@ -1,0 +1,1 @@
+"""Accounts: who may sign in, and who is signed in."""

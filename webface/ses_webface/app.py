@@ -1,0 +1,76 @@
+"""Makes the portal's application; nothing happens at import."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from argon2 import PasswordHasher
+from flask import Flask, Response, redirect, request, url_for
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.wrappers import Response as BaseResponse
+
+from ses_webface import health, pages
+from ses_webface.accounts import views as accounts
+from ses_webface.accounts.services import AccountService
+from ses_webface.database import Database
+from ses_webface.metrics import Metrics
+from ses_webface.placements import views as placements
+from ses_webface.portal import Portal, portal
+from ses_webface.requirements import views as requirements
+from ses_webface.selection_client import SelectionService
+from ses_webface.selection_http import HttpSelectionService
+from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_token
+from ses_webface.storage import views as storage
+from ses_webface.web_security import protect
+
+
+def create_app(
+    settings: Settings,
+    *,
+    selection: SelectionService | None = None,
+    clock: Callable[[], float] = time.time,
+    hasher: PasswordHasher | None = None,
+) -> Flask:
+    """Return the application; its database is brought up to date.
+
+    ``selection`` stands in for the service at ``settings.service_url``.  Raises StartError.
+    """
+    prepare_state_dir(settings.state_dir)
+    database = Database(settings.database_url)
+    database.upgrade()
+    metrics = Metrics()
+    app = Flask("ses_webface")
+    app.extensions["ses_webface"] = Portal(
+        database=database,
+        accounts=AccountService(database, clock, hasher),
+        selection=selection
+        or HttpSelectionService(
+            settings.service_url,
+            service_token(settings.service_token_file),
+            deadline_seconds=settings.service_deadline_seconds,
+            observe=metrics.service_call,
+        ),
+        metrics=metrics,
+        clock=clock,
+    )
+    if settings.behind_proxy:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
+    protect(app, secret_key(settings.state_dir))
+    pages.register(app)
+    for feature in (accounts, requirements, storage, placements):
+        app.register_blueprint(feature.blueprint)
+    app.register_blueprint(health.blueprint)
+    app.add_url_rule("/", "home", _home)
+    app.after_request(_count)
+    return app
+
+
+def _home() -> BaseResponse:
+    return redirect(url_for("requirements.overview"))
+
+
+def _count(response: Response) -> Response:
+    if request.endpoint != "static":
+        portal().metrics.requests.labels(request.endpoint or "none", str(response.status_code)).inc()
+    return response

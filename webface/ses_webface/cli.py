@@ -1,0 +1,207 @@
+"""The ``ses-webface`` command: serve the portal, manage accounts, upgrade the database."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import structlog
+
+from ses_webface.accounts.services import AccountService
+from ses_webface.app import create_app
+from ses_webface.database import Database
+from ses_webface.errors import WebfaceError
+from ses_webface.server import serve as run_server
+from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _database_options(command: Command) -> Command:
+    for option in (
+        click.option(
+            "--state-dir",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=default_state_dir,
+            envvar="SES_WEBFACE_STATE_DIR",
+            show_default="/var/lib/ses-webface, or ~/.local/state/ses-webface",
+            help="Where the secret key and, by default, the database lie.",
+        ),
+        click.option(
+            "--database-url",
+            envvar="SES_WEBFACE_DATABASE_URL",
+            show_default="SQLite in the state directory",
+            help="sqlite:///FILE or postgresql://HOST/NAME. Give a password by PGPASSFILE, not here.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _url(state_dir: Path, database_url: str | None) -> str:
+    prepare_state_dir(state_dir)
+    return database_url or f"sqlite:///{state_dir.resolve() / 'webface.sqlite3'}"
+
+
+def _accounts(state_dir: Path, database_url: str | None) -> AccountService:
+    database = Database(_url(state_dir, database_url))
+    database.upgrade()
+    return AccountService(database, time.time)
+
+
+class _Group(click.Group):
+    """Shows the portal's own errors as one line, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WebfaceError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Group)
+@click.version_option(package_name="qstorman-webface", message="%(version)s")
+def main() -> None:
+    """QStorMan portal: say what your applications need from storage, see where files went."""
+
+
+@main.command()
+@click.option("--listen", default="127.0.0.1:8632", show_default=True, help="Address and port.")
+@click.option(
+    "--service-url",
+    default="http://127.0.0.1:8630",
+    show_default=True,
+    envvar="SES_WEBFACE_SERVICE_URL",
+    help="The selection service.",
+)
+@click.option(
+    "--service-token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    envvar="SES_WEBFACE_SERVICE_TOKEN_FILE",
+    help="File (0600) with the portal's token for the service.",
+)
+@_database_options
+@click.option("--behind-proxy", is_flag=True, help="Trust X-Forwarded-* of one proxy in front.")
+@click.option("--threads", type=click.IntRange(1, 64), default=8, show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+def serve(
+    listen: str,
+    service_url: str,
+    service_token_file: Path | None,
+    state_dir: Path,
+    database_url: str | None,
+    behind_proxy: bool,
+    threads: int,
+    log_level: str,
+) -> None:
+    """Serve the portal; brings its database up to date first."""
+    _log_to_stderr(log_level)
+    app = create_app(
+        Settings(
+            state_dir=state_dir,
+            database_url=_url(state_dir, database_url),
+            service_url=service_url,
+            service_token_file=service_token_file,
+            behind_proxy=behind_proxy,
+        )
+    )
+    run_server(app, listen, threads=threads, log_level=log_level)
+
+
+@main.group()
+def database() -> None:
+    """The portal's own database."""
+
+
+@database.command("upgrade")
+@_database_options
+def upgrade(state_dir: Path, database_url: str | None) -> None:
+    """Bring the tables up to this version."""
+    before, after = Database(_url(state_dir, database_url)).upgrade()
+    click.echo(f"{before or 'empty'} -> {after}" if before != after else f"{after}: nothing to do")
+
+
+@main.group()
+def account() -> None:
+    """People who may sign in."""
+
+
+_password_option = click.option(
+    "--password-stdin", is_flag=True, help="Read the password from standard input instead of asking."
+)
+
+
+@account.command("add")
+@click.argument("name")
+@click.option("--vo", help="Virtual organisation whose defaults apply (default: as the site describes).")
+@click.option("--admin", is_flag=True, help="May edit the requirements of VOs and of the site.")
+@_password_option
+@_database_options
+def add(
+    name: str, vo: str | None, admin: bool, password_stdin: bool, state_dir: Path, database_url: str | None
+) -> None:
+    """Add an account.  NAME is the user's name on the nodes."""
+    person = _accounts(state_dir, database_url).add(name, _password(password_stdin), vo=vo, is_admin=admin)
+    click.echo(f"{person.name} may sign in{' as administrator' if person.is_admin else ''}.")
+
+
+@account.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_database_options
+def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> None:
+    """List all accounts."""
+    people = _accounts(state_dir, database_url).everybody()
+    if as_json:
+        click.echo(json.dumps([{"name": one.name, "vo": one.vo, "admin": one.is_admin} for one in people]))
+        return
+    for one in people:
+        click.echo(f"{one.name:24} {one.vo or '-':16} {'administrator' if one.is_admin else ''}".rstrip())
+
+
+@account.command("password")
+@click.argument("name")
+@_password_option
+@_database_options
+def password(name: str, password_stdin: bool, state_dir: Path, database_url: str | None) -> None:
+    """Set a password; ends the account's sessions."""
+    _accounts(state_dir, database_url).set_password(name, _password(password_stdin))
+    click.echo(f"The password of {name} is changed.")
+
+
+@account.command("remove")
+@click.argument("name")
+@_database_options
+def remove(name: str, state_dir: Path, database_url: str | None) -> None:
+    """Remove an account; its requirements stay in the knowledge base."""
+    _accounts(state_dir, database_url).remove(name)
+    click.echo(f"{name} may no longer sign in.")
+
+
+def _password(from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+
+
+def _log_to_stderr(level: str) -> None:
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

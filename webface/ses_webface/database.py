@@ -1,0 +1,120 @@
+"""The portal's own database: engine, sessions, and bringing its tables up to date.
+
+SQLite by default, PostgreSQL by URL.  Holds accounts and failed sign-ins, nothing of the
+selection service's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
+
+from ses_webface.errors import StartError
+
+_MIGRATIONS = "ses_webface:migrations"
+_UPGRADE_LOCK = 0x5345535F  # one number for all portals on one PostgreSQL server's database
+
+
+class Base(DeclarativeBase):
+    """Base of the portal's tables."""
+
+
+class Database:
+    """One database; thread-safe.  Raises StartError when the URL is not one that works here."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = _engine(url)
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Give a session; commits at the end, rolls back on an error."""
+        with self._sessions() as session, session.begin():
+            yield session
+
+    def upgrade(self) -> tuple[str | None, str | None]:
+        """Run missing migrations; returns the revision before and after.  Raises StartError."""
+        try:
+            with self.engine.begin() as connection:
+                if connection.dialect.name == "postgresql":
+                    connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+                before = MigrationContext.configure(connection).get_current_revision()
+                _check_known(before)
+                command.upgrade(_config(connection), "head")
+                after = MigrationContext.configure(connection).get_current_revision()
+        except SQLAlchemyError as error:
+            raise StartError(f"The database cannot be brought up to date: {_reason(error)}") from error
+        return before, after
+
+    def check(self) -> None:
+        """Return when the database answers with all tables; raises SQLAlchemyError otherwise."""
+        with self.engine.connect() as connection:
+            connection.execute(text("select count(*) from account")).scalar_one()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+        if parsed.drivername in ("postgresql", "postgres"):
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() == "sqlite":
+            engine = create_engine(parsed, connect_args={"timeout": 10})
+            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
+            return engine
+        if parsed.get_backend_name() == "postgresql":
+            return create_engine(parsed, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+    except (ArgumentError, ImportError) as error:
+        raise StartError(f"The database URL is not usable: {error}") from error
+    raise StartError(f"The database URL names {parsed.get_backend_name()}; use sqlite or postgresql.")
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
+    cursor = connection.cursor()
+    cursor.execute("pragma journal_mode=wal")
+    cursor.execute("pragma foreign_keys=on")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # Taking the write lock first lets two writers wait for each other instead of failing.
+    connection.exec_driver_sql("begin immediate")
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", _MIGRATIONS)
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _check_known(revision: str | None) -> None:
+    config = Config()
+    config.set_main_option("script_location", _MIGRATIONS)
+    config.set_main_option("path_separator", "os")
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if revision is not None and revision not in known:
+        raise StartError(
+            f"The database is at revision {revision}, which this portal does not know: "
+            "it was used by a later portal. Start that one, or restore a backup."
+        )
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]

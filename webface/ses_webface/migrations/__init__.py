@@ -1,0 +1,1 @@
+"""Steps that bring a database from empty to the tables of this version."""

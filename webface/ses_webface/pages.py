@@ -1,0 +1,161 @@
+"""What all pages share: filters that put values into words, and pages for errors."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+from flask import Flask, g, render_template, request
+from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
+from werkzeug.exceptions import HTTPException
+
+from ses_webface.errors import NotFoundError, SelectionError, ServiceUnavailableError
+from ses_webface.portal import portal
+from ses_webface.quantities import KIND_BY_NAME, kind_label, shortest_writing, show_bytes, show_number
+from ses_webface.selection_model import Requirement
+
+log = structlog.get_logger(__name__)
+
+_LEVELS = {
+    "explicit": "asked here",
+    "application": "application",
+    "user": "your default",
+    "vo": "VO",
+    "site": "site",
+}
+_SENTENCES = {
+    400: ("This request cannot be read", "Go back and try again."),
+    403: ("This is not yours to open", "It belongs to somebody else. Ask its owner or an administrator."),
+    404: ("There is nothing here", "The address may be mistyped, or what was here is gone."),
+    405: ("This cannot be done here", "Go back and try again."),
+    413: ("This is too much at once", "The portal takes forms up to 256 KiB."),
+}
+
+
+def register(app: Flask) -> None:
+    """Add filters, template globals and error pages to an application."""
+    app.jinja_env.filters.update(
+        number=show_number,
+        size=show_bytes,
+        kind=kind_label,
+        amount=amount,
+        when=when,
+        iso=iso,
+        ago=ago,
+        age=age,
+        misses=misses,
+    )
+    app.jinja_env.globals.update(level_words=level_words, set_title=set_title)
+    app.jinja_env.trim_blocks = True
+    app.jinja_env.lstrip_blocks = True
+    app.context_processor(lambda: {"person": getattr(g, "person", None), "now": portal().clock()})
+    app.register_error_handler(CSRFError, _form_too_old)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(SelectionError, _selection_error)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def when(at: float | None) -> str:
+    """Return seconds since the epoch as a date and time; says its zone."""
+    return "–" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def iso(at: float | None) -> str:
+    """Return seconds since the epoch as ISO 8601, for machines."""
+    return "" if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+
+
+def age(seconds: float | None) -> str:
+    """Return how long, in the unit that reads best: ``0.4 s``, ``3 min``, ``2 h``, ``5 d``."""
+    if seconds is None:
+        return "unknown"
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f}\u00a0s"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f}\u00a0{unit}"
+    return f"{seconds:.0f}\u00a0s"
+
+
+def ago(at: float | None) -> str:
+    """Return how long ago a moment was."""
+    if at is None:
+        return "–"
+    seconds = portal().clock() - at
+    return "just now" if seconds < 2 else f"{age(seconds)} ago"
+
+
+def misses(distance: float) -> str:
+    """Return a distance in words."""
+    if distance < 0.005:
+        return "meets everything"
+    return f"falls {min(distance, 1.0):.0%} short" if distance >= 0.01 else "falls under 1% short"
+
+
+def amount(requirement: Requirement) -> str:
+    """Return a requirement's minimum with its unit, written as short as it is exact."""
+    known = KIND_BY_NAME.get(requirement.kind)
+    number, unit = (
+        shortest_writing(requirement.minimum, known)
+        if known and requirement.unit == known.unit
+        else (format(requirement.minimum, "g"), requirement.unit)
+    )
+    return f"{number}\u00a0{unit}"
+
+
+def set_title(level: str, name: str) -> str:
+    """Return what a page calls a requirement set."""
+    if level == "application":
+        return f"Application {name.partition(':')[2]}"
+    return {"user": "Your default", "vo": f"VO {name}", "site": "Site default"}.get(level, name)
+
+
+def level_words(level: str, name: str) -> str:
+    """Return where a requirement came from, as people say it."""
+    words = _LEVELS.get(level, level)
+    if level == "application":
+        return f"application {name.partition(':')[2] or name}"
+    return f"VO {name}" if level == "vo" and name else words
+
+
+def _page(status: int, title: str, sentence: str) -> tuple[str, int]:
+    template = "error_fragment.html" if request.headers.get("HX-Request") else "error.html"
+    return render_template(template, title=title, sentence=sentence, status=status), status
+
+
+def _form_too_old(_error: CSRFError) -> tuple[str, int]:
+    return _page(
+        400,
+        "This form is too old",
+        "It was made before you signed in or out. Go back, reload the page and try again.",
+    )
+
+
+def _http_error(error: HTTPException) -> Any:
+    status = error.code or 500
+    if status < 400:
+        return error
+    title, sentence = _SENTENCES.get(status, ("This did not work", error.description or ""))
+    return _page(status, title, sentence)
+
+
+def _selection_error(error: SelectionError) -> tuple[str, int]:
+    log.warning("selection service", problem=str(error), kind=type(error).__name__, path=request.path)
+    if isinstance(error, NotFoundError):
+        return _page(404, *_SENTENCES[404])
+    title = (
+        "The selection service is not available"
+        if isinstance(error, ServiceUnavailableError)
+        else "This did not work"
+    )
+    return _page(503 if isinstance(error, ServiceUnavailableError) else 502, title, str(error))
+
+
+def _unexpected(error: Exception) -> tuple[str, int]:
+    log.error("unexpected error", path=request.path, exc_info=error)
+    return _page(
+        500,
+        "Something went wrong here",
+        "It is written to the portal's log. Nothing you saved before is affected.",
+    )

@@ -1,0 +1,1 @@
+"""Placements: where files went, and why."""

@@ -1,0 +1,184 @@
+"""What people may do with requirement sets, and the questions pages ask about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ses_webface.accounts.services import Person
+from ses_webface.errors import RevisionConflictError
+from ses_webface.quantities import KIND_BY_NAME
+from ses_webface.selection_client import PlacementFilter, SelectionService
+from ses_webface.selection_model import Requirement, RequirementSet, Resolved, Selection, Subject
+
+LEVELS = ("application", "user", "vo", "site")
+_MAX_NAME = 128
+_NOBODY = "nobody-in-particular"  # a subject without sets of its own, for previews of VO and site
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything that applies to one person."""
+
+    own: RequirementSet
+    applications: tuple[RequirementSet, ...]
+    vos: tuple[RequirementSet, ...]
+    site: RequirementSet
+    unset_applications: tuple[str, ...]
+    application: str | None
+    effective: tuple[Resolved, ...]
+
+    @property
+    def application_names(self) -> list[str]:
+        """Return the programs whose effective requirements one may want to see."""
+        named = {stated.name.partition(":")[2] for stated in self.applications}
+        return sorted(named.union(self.unset_applications, {self.application} if self.application else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The ranking that would follow from what is typed.
+
+    ``sources`` names level and name per kind; ``lingering`` are kinds the service still counts
+    although they are being removed here.
+    """
+
+    selection: Selection
+    sources: dict[str, tuple[str, str]]
+    lingering: tuple[str, ...]
+
+
+def is_name(level: str, name: str) -> bool:
+    """Tell whether a level can have a set of this name."""
+    printable = name.isprintable() and name == name.strip() and 0 < len(name) <= _MAX_NAME
+    if level == "application":
+        user, colon, application = name.partition(":")
+        return (
+            printable and bool(user and colon and application) and "/" not in name and ":" not in application
+        )
+    if level == "site":
+        return name == "default"
+    return level in LEVELS and printable and "/" not in name and ":" not in name
+
+
+def may_edit(person: Person, level: str, name: str) -> bool:
+    """Tell whether a person may change a set: their own ones; VO and site as administrator."""
+    if level == "user":
+        return name == person.name
+    if level == "application":
+        return name.startswith(f"{person.name}:")
+    return person.is_admin
+
+
+def may_read(person: Person, level: str, name: str, home_vos: Iterable[str] = ()) -> bool:
+    """Tell whether a person may see a set: what they may edit, and what applies to them."""
+    return may_edit(person, level, name) or level == "site" or (level == "vo" and name in home_vos)
+
+
+def overview(service: SelectionService, person: Person, application: str | None) -> Overview:
+    """Collect the sets that apply to a person and what they add up to for one application."""
+    acting = person.name
+    sets = service.requirement_sets(person.name, acting=acting)
+    named = {stated.name.partition(":")[2] for stated in sets if stated.level == "application"}
+    recent = service.placements(PlacementFilter(user=person.name, limit=100), acting=acting)
+    seen = sorted({record.application for record in recent if record.application} - named)
+    vos = tuple(stated for stated in sets if stated.level == "vo")
+    if person.vo and person.vo not in {stated.name for stated in vos}:
+        vos += (RequirementSet("vo", person.vo),)
+    return Overview(
+        own=_one(sets, "user", person.name),
+        applications=tuple(
+            stated
+            for stated in sets
+            if stated.level == "application" and stated.name.startswith(f"{acting}:")
+        ),
+        vos=vos,
+        site=_one(sets, "site", "default"),
+        unset_applications=tuple(seen),
+        application=application,
+        effective=service.effective(Subject(person.name, application, person.vo), acting=acting),
+    )
+
+
+def inherited(service: SelectionService, person: Person, level: str, name: str) -> dict[str, Resolved]:
+    """Return what each kind falls back to when the set being edited says nothing about it."""
+    return {
+        item.requirement.kind: item for item in _resolve(_sets_below(service, person, level), level, name)
+    }
+
+
+def preview(
+    service: SelectionService, person: Person, level: str, name: str, typed: tuple[Requirement, ...]
+) -> Preview:
+    """Ask for the ranking that would follow if ``typed`` were saved at this level.
+
+    What is typed and what it would inherit goes to the service as explicit requirements, for a
+    subject whose own sets add nothing more.
+    """
+    here = tuple(Resolved(requirement, level, name) for requirement in typed)
+    kinds = {item.requirement.kind for item in here}
+    below = inherited(service, person, level, name)
+    wanted = here + tuple(item for kind, item in below.items() if kind not in kinds)
+    subject = Subject(person.name, None, person.vo)
+    if level in ("vo", "site"):
+        subject = Subject(_NOBODY, None, name if level == "vo" else None)
+    elif level == "user":
+        stated = {item.requirement.kind for item in service.effective(subject, acting=person.name)}
+        if stated - {item.requirement.kind for item in wanted}:
+            subject = Subject(_NOBODY, None, person.vo)
+    selection = service.select(subject, tuple(item.requirement for item in wanted), acting=person.name)
+    sources = {item.requirement.kind: (item.level, item.level_name) for item in wanted}
+    lingering = tuple(
+        item.requirement.kind for item in selection.requirements if item.requirement.kind not in sources
+    )
+    return Preview(selection, sources, lingering)
+
+
+def save(
+    service: SelectionService,
+    person: Person,
+    level: str,
+    name: str,
+    typed: tuple[Requirement, ...],
+    revision: int,
+) -> RequirementSet:
+    """Save what was typed over ``revision``; keeps requirements of kinds this portal does not know.
+
+    Raises RevisionConflictError, with nothing written, when somebody saved in between.
+    """
+    current = service.requirement_set(level, name, acting=person.name)
+    if current.revision != revision:
+        raise RevisionConflictError(f"The set is at revision {current.revision}.")
+    foreign = tuple(item for item in current.requirements if item.kind not in KIND_BY_NAME)
+    return service.replace_requirements(level, name, typed + foreign, revision=revision, acting=person.name)
+
+
+def home_vos(service: SelectionService, person: Person) -> set[str]:
+    """Return the VOs whose defaults apply to a person."""
+    sets = service.requirement_sets(person.name, acting=person.name)
+    return {stated.name for stated in sets if stated.level == "vo"} | ({person.vo} if person.vo else set())
+
+
+def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
+    found = (stated for stated in sets if stated.level == level and stated.name == name)
+    return next(found, RequirementSet(level, name))
+
+
+def _sets_below(service: SelectionService, person: Person, level: str) -> tuple[RequirementSet, ...]:
+    if level == "site":
+        return ()
+    if level == "vo":
+        return (service.requirement_set("site", "default", acting=person.name),)
+    return service.requirement_sets(person.name, acting=person.name)
+
+
+def _resolve(sets: Iterable[RequirementSet], level: str, name: str) -> list[Resolved]:
+    """Resolve kind by kind over the levels below ``level``: the first level that states one wins."""
+    below = LEVELS[LEVELS.index(level) + 1 :]
+    found: dict[str, Resolved] = {}
+    for wanted in below:
+        for stated in sets:
+            if stated.level == wanted and (stated.level, stated.name) != (level, name):
+                for requirement in stated.requirements:
+                    found.setdefault(requirement.kind, Resolved(requirement, stated.level, stated.name))
+    return list(found.values())

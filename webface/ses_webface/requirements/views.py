@@ -1,0 +1,169 @@
+"""Pages of requirements: what applies, one set's form, and the live ranking beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Response
+
+from ses_webface.errors import RefusedError, RevisionConflictError, SelectionError
+from ses_webface.portal import person, portal
+from ses_webface.requirements import services
+from ses_webface.requirements.forms import RequirementsForm, form_data
+from ses_webface.selection_model import Requirement, RequirementSet
+from ses_webface.web_security import take_draft
+
+blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
+log = structlog.get_logger(__name__)
+Page = str | tuple[str, int] | Response
+
+
+@blueprint.get("")
+def overview() -> Page:
+    """Show every set that applies and what they add up to."""
+    application = (request.args.get("application") or "").strip() or None
+    if application and not services.is_name("application", f"{person().name}:{application}"):
+        application = None
+    found = services.overview(portal().selection, person(), application)
+    return render_template("requirements/overview.html", overview=found)
+
+
+@blueprint.get("/open")
+def open_set() -> Page:
+    """Go to the form of the application or VO named in a small form on the overview."""
+    level = request.args.get("level", "application")
+    typed = (request.args.get("name") or "").strip()
+    name = f"{person().name}:{typed}" if level == "application" else typed
+    if level not in ("application", "vo") or not services.is_name(level, name):
+        flash("Write a name without / and : (for example dd).", "error")
+        return redirect(url_for("requirements.overview"), 303)
+    return redirect(url_for("requirements.edit", level=level, name=name), 303)
+
+
+@blueprint.get("/<level>/<name>")
+def edit(level: str, name: str) -> Page:
+    """Show one set's form with the ranking it gives now; read-only for those who may not edit."""
+    service, who = portal().selection, person()
+    _require_name(level, name)
+    if not services.may_read(who, level, name) and not services.may_read(
+        who, level, name, services.home_vos(service, who)
+    ):
+        abort(403)
+    stored = service.requirement_set(level, name, acting=who.name)
+    kept = take_draft(request.path) if services.may_edit(who, level, name) else None
+    if kept is not None:
+        form = RequirementsForm(formdata=MultiDict(kept))
+        form.read()
+        flash("You were signed out while saving. What you typed is below; nothing was saved yet.", "error")
+    else:
+        form = _form_of(stored)
+    return _edit_page(level, name, form, stored)
+
+
+@blueprint.post("/<level>/<name>")
+def submit(level: str, name: str) -> Page:
+    """Save the set, or show the ranking of what is typed when that button was pressed."""
+    _require_edit(level, name)
+    form, who = RequirementsForm(), person()
+    typed = form.read()
+    if typed is None:
+        return _edit_page(level, name, form, None, status=422)
+    if request.form.get("action") == "preview":
+        return _edit_page(level, name, form, None)
+    try:
+        saved = services.save(portal().selection, who, level, name, typed, form.base_revision())
+    except RevisionConflictError:
+        return _conflict_page(level, name, form)
+    except RefusedError as error:
+        problem = "; ".join([str(error), *(message for _location, message in error.problems)])
+        return _edit_page(level, name, form, None, problem=f"Not saved: {problem}", status=422)
+    except SelectionError as error:
+        log.warning("requirements not saved", account=who.name, level=level, name=name, problem=str(error))
+        problem = f"Not saved: {error} What you typed is still here; try again in a moment."
+        return _edit_page(level, name, form, None, problem=problem, status=503)
+    log.info("requirements saved", account=who.name, level=level, name=name, revision=saved.revision)
+    flash("Saved. Files created from now on follow it.")
+    return redirect(url_for("requirements.edit", level=level, name=name), 303)
+
+
+@blueprint.post("/<level>/<name>/preview")
+def preview(level: str, name: str) -> Page:
+    """Give the ranking of what is typed, for the part of the page that changes while typing."""
+    _require_edit(level, name)
+    form = RequirementsForm()
+    return render_template(
+        "requirements/preview.html", **_ranking(level, name, form.read_sound_rows()), form=form
+    )
+
+
+def _require_name(level: str, name: str) -> None:
+    if level not in services.LEVELS or not services.is_name(level, name):
+        abort(404)
+
+
+def _require_edit(level: str, name: str) -> None:
+    _require_name(level, name)
+    if not services.may_edit(person(), level, name):
+        abort(403)
+
+
+def _form_of(stored: RequirementSet) -> RequirementsForm:
+    return RequirementsForm(
+        formdata=None, data={"revision": str(stored.revision), **form_data(stored.requirements)}
+    )
+
+
+def _ranking(level: str, name: str, typed: tuple[Requirement, ...]) -> dict[str, Any]:
+    try:
+        return {
+            "preview": services.preview(portal().selection, person(), level, name, typed),
+            "preview_problem": None,
+        }
+    except SelectionError as error:
+        return {"preview": None, "preview_problem": str(error)}
+
+
+def _inherited(level: str, name: str) -> dict[str, Any]:
+    try:
+        return services.inherited(portal().selection, person(), level, name)
+    except SelectionError:
+        return {}
+
+
+def _edit_page(
+    level: str,
+    name: str,
+    form: RequirementsForm,
+    stored: RequirementSet | None,
+    *,
+    problem: str | None = None,
+    theirs: RequirementSet | None = None,
+    status: int = 200,
+) -> Page:
+    page = render_template(
+        "requirements/edit.html",
+        level=level,
+        name=name,
+        form=form,
+        stored=stored,
+        problem=problem,
+        theirs=theirs,
+        editable=services.may_edit(person(), level, name),
+        inherited=_inherited(level, name),
+        **_ranking(level, name, form.read_sound_rows() if status == 422 else form.read() or ()),
+    )
+    return page, status
+
+
+def _conflict_page(level: str, name: str, form: RequirementsForm) -> Page:
+    """Show both versions; the form goes on from the stored one, so saving again is deliberate."""
+    try:
+        theirs = portal().selection.requirement_set(level, name, acting=person().name)
+    except SelectionError as error:
+        problem = f"Not saved: somebody else saved this set meanwhile, and it cannot be read now. {error}"
+        return _edit_page(level, name, form, None, problem=problem, status=503)
+    form.revision.data = str(theirs.revision)
+    return _edit_page(level, name, form, None, theirs=theirs, status=409)

@@ -1,0 +1,78 @@
+"""What the portal needs from the selection service, as one interface.
+
+Three forms: :class:`ses_webface.selection_http.HttpSelectionService` (the real one),
+:class:`ses_webface.selection_memory.InMemorySelectionService` (tests, trying pages out), and
+anything else that keeps these promises.  Every method may raise the errors of
+:mod:`ses_webface.errors`; none waits longer than the time-out the form was made with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ses_webface.selection_model import (
+    Placement,
+    Requirement,
+    RequirementSet,
+    Resolved,
+    Selection,
+    Storage,
+    Subject,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementFilter:
+    """Which placements to list; None does not filter.  ``path`` is a whole path, not a part."""
+
+    user: str | None = None
+    path: str | None = None
+    element: str | None = None
+    state: str | None = None
+    limit: int = 50
+
+
+class SelectionService(Protocol):
+    """The selection service, as the portal sees it.  ``acting`` is the person it asks for."""
+
+    def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
+        """Return one set; a set that was never saved is empty with revision 0."""
+        ...
+
+    def requirement_sets(self, user: str, *, acting: str) -> tuple[RequirementSet, ...]:
+        """Return every set that can apply to ``user``: theirs, their applications', VO and site."""
+        ...
+
+    def replace_requirements(
+        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+    ) -> RequirementSet:
+        """Save a set read at ``revision``.
+
+        Raises RevisionConflictError, with nothing written, when the set has another revision by now.
+        """
+        ...
+
+    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
+        """Return the requirements that apply to ``subject`` and the level each came from."""
+        ...
+
+    def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
+        """Rank the elements for ``subject`` asking explicitly for ``requirements``; books nothing."""
+        ...
+
+    def storage(self, *, acting: str) -> Storage:
+        """Return every element with what is known of it now."""
+        ...
+
+    def placements(self, wanted: PlacementFilter, *, acting: str) -> tuple[Placement, ...]:
+        """Return placements, the last one first, without candidates and refusals."""
+        ...
+
+    def placement(self, placement_id: str, *, acting: str) -> Placement:
+        """Return one placement with its candidates and refusals; raises NotFoundError."""
+        ...
+
+    def check(self) -> None:
+        """Return when the service answers; raises ServiceUnavailableError when it does not."""
+        ...

@@ -1,0 +1,249 @@
+"""The selection service over HTTP.
+
+Does not retry a write, follow redirects, or trust the size, speed or shape of an answer: each
+call ends within ``deadline_seconds`` and anything unreadable is a ServiceUnavailableError.
+Thread-safe; one pool of kept-alive connections per object.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import urllib3
+
+from ses_webface.errors import (
+    NotFoundError,
+    RefusedError,
+    RevisionConflictError,
+    SelectionError,
+    ServiceUnavailableError,
+    TokenRefusedError,
+)
+from ses_webface.selection_client import PlacementFilter
+from ses_webface.selection_model import (
+    Placement,
+    Requirement,
+    RequirementSet,
+    Resolved,
+    Selection,
+    Storage,
+    Subject,
+)
+
+_MAX_BYTES = 32 * 1024 * 1024
+_CHUNK = 64 * 1024
+
+T = TypeVar("T")
+Observer = Callable[[str, str, float], None]
+
+
+class HttpSelectionService:
+    """ses-service at ``url``, asked with the portal's ``token`` (None: the service trusts us).
+
+    ``observe`` is told (method, outcome, seconds) of every call.
+    """
+
+    def __init__(
+        self, url: str, token: str | None, *, deadline_seconds: float = 4.0, observe: Observer | None = None
+    ) -> None:
+        self._observe = observe
+        self._url = url.rstrip("/")
+        self._token = token
+        self._deadline = deadline_seconds
+        self._pool = urllib3.PoolManager(
+            maxsize=16,
+            retries=False,
+            timeout=urllib3.Timeout(connect=min(1.0, deadline_seconds), read=deadline_seconds),
+        )
+
+    def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
+        """See SelectionService."""
+        return self._ask("GET", _set_path(level, name), acting=acting, reader=RequirementSet.read)
+
+    def requirement_sets(self, user: str, *, acting: str) -> tuple[RequirementSet, ...]:
+        """See SelectionService."""
+        return self._ask(
+            "GET",
+            "/v1/requirements?" + urlencode({"user": user}),
+            acting=acting,
+            reader=lambda data: tuple(RequirementSet.read(item) for item in data["sets"]),
+        )
+
+    def replace_requirements(
+        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+    ) -> RequirementSet:
+        """See SelectionService."""
+        return self._ask(
+            "PUT",
+            _set_path(level, name),
+            acting=acting,
+            body={"requirements": [requirement.write() for requirement in requirements]},
+            headers={"If-Match": f'"{revision}"'},
+            reader=RequirementSet.read,
+        )
+
+    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
+        """See SelectionService."""
+        query = {key: value for key, value in subject.write().items() if value is not None}
+        return self._ask(
+            "GET",
+            "/v1/requirements/effective?" + urlencode(query),
+            acting=acting,
+            reader=lambda data: tuple(Resolved.read(item) for item in data["requirements"]),
+        )
+
+    def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
+        """See SelectionService."""
+        body = {
+            "subject": subject.write(),
+            "requirements": [requirement.write() for requirement in requirements],
+            "limit": 10,
+        }
+        return self._ask("POST", "/v1/selections", acting=acting, body=body, reader=Selection.read)
+
+    def storage(self, *, acting: str) -> Storage:
+        """See SelectionService."""
+        return self._ask("GET", "/v1/elements", acting=acting, reader=Storage.read)
+
+    def placements(self, wanted: PlacementFilter, *, acting: str) -> tuple[Placement, ...]:
+        """See SelectionService."""
+        query = {
+            "user": wanted.user,
+            "path": wanted.path,
+            "element": wanted.element,
+            "state": wanted.state,
+            "limit": wanted.limit,
+        }
+        return self._ask(
+            "GET",
+            "/v1/placements?" + urlencode({key: value for key, value in query.items() if value is not None}),
+            acting=acting,
+            reader=lambda data: tuple(Placement.read(item) for item in data["placements"]),
+        )
+
+    def placement(self, placement_id: str, *, acting: str) -> Placement:
+        """See SelectionService."""
+        path = f"/v1/placements/{quote(placement_id, safe='')}"
+        return self._ask("GET", path, acting=acting, reader=Placement.read)
+
+    def check(self) -> None:
+        """See SelectionService."""
+        self._ask("GET", "/healthz", acting=None, reader=lambda _data: None)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        acting: str | None,
+        reader: Callable[[Any], T],
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> T:
+        sent = {"Accept": "application/json, application/problem+json", **(headers or {})}
+        if self._token is not None:
+            sent["Authorization"] = f"Bearer {self._token}"
+        if acting is not None:
+            sent["X-Acting-User"] = acting
+        payload = None
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            payload = json.dumps(body, allow_nan=False).encode()
+        outcome = "unavailable"
+        began = time.monotonic()
+        try:
+            status, raw = self._exchange(method, path, sent, payload)
+            outcome = str(status)
+            if status >= 400:
+                raise _error(status, _decoded(raw, {}))
+            try:
+                return reader(_decoded(raw, None))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                outcome = "unreadable"
+                raise ServiceUnavailableError(
+                    "The selection service gave an answer this portal cannot read "
+                    f"({type(error).__name__}: {error}). Its version may not fit the portal's."
+                ) from error
+        finally:
+            if self._observe:
+                self._observe(method, outcome, time.monotonic() - began)
+
+    def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], payload: bytes | None
+    ) -> tuple[int, bytes]:
+        end = time.monotonic() + self._deadline
+        try:
+            try:
+                return self._once(method, path, headers, payload, end)
+            except urllib3.exceptions.ProtocolError:
+                # A kept-alive connection the other side closed meanwhile.  A write may have been done.
+                if method == "PUT":
+                    raise
+                return self._once(method, path, headers, payload, end)
+        except urllib3.exceptions.TimeoutError as error:
+            raise ServiceUnavailableError(
+                f"The selection service did not answer within {self._deadline:g} s."
+            ) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise ServiceUnavailableError("The selection service cannot be reached.") from error
+
+    def _once(
+        self, method: str, path: str, headers: Mapping[str, str], payload: bytes | None, end: float
+    ) -> tuple[int, bytes]:
+        response = self._pool.request(
+            method, self._url + path, body=payload, headers=headers, preload_content=False, redirect=False
+        )
+        try:
+            parts: list[bytes] = []
+            size = 0
+            while chunk := response.read1(_CHUNK):
+                parts.append(chunk)
+                size += len(chunk)
+                if size > _MAX_BYTES:
+                    raise ServiceUnavailableError("The selection service's answer is too large to be one.")
+                if time.monotonic() > end:
+                    raise ServiceUnavailableError(
+                        f"The selection service did not finish its answer within {self._deadline:g} s."
+                    )
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return response.status, b"".join(parts)
+
+
+def _set_path(level: str, name: str) -> str:
+    return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
+
+
+def _decoded(raw: bytes, otherwise: Any) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return otherwise
+
+
+def _error(status: int, problem: Any) -> SelectionError:
+    said = problem if isinstance(problem, dict) else {}
+    detail = str(said.get("detail") or said.get("title") or f"HTTP status {status}")
+    if status == 412:
+        return RevisionConflictError(detail)
+    if status == 404:
+        return NotFoundError(detail)
+    if status in (401, 403):
+        return TokenRefusedError(f"The selection service does not let the portal do this: {detail}")
+    if status in (400, 409, 422):
+        errors = said.get("errors")
+        return RefusedError(
+            detail,
+            tuple(
+                (str(item.get("location", "")), str(item.get("message", "")))
+                for item in (errors if isinstance(errors, list) else ())
+                if isinstance(item, dict)
+            ),
+        )
+    return ServiceUnavailableError(f"The selection service could not do this now: {detail}")

@@ -1,0 +1,222 @@
+"""A selection service inside the process: for tests and for looking at pages.
+
+Keeps the promises of :class:`ses_webface.selection_client.SelectionService` on a site given to
+it, with revisions, conflicts and levels as the real one has them.  It does NOT decide like the
+real one: no ledger, no load model; an element's rate is the number it was made with.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from threading import Lock
+
+from ses_webface.errors import NotFoundError, RevisionConflictError, ServiceUnavailableError
+from ses_webface.quantities import KIND_BY_NAME, to_canonical
+from ses_webface.selection_client import PlacementFilter
+from ses_webface.selection_model import (
+    Candidate,
+    Element,
+    Placement,
+    Prediction,
+    Refusal,
+    Requirement,
+    RequirementSet,
+    Resolved,
+    Selection,
+    Source,
+    Storage,
+    Subject,
+)
+
+_LEVELS = ("application", "user", "vo", "site")
+
+
+class InMemorySelectionService:
+    """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
+
+    ``acted_for`` lists the person of every call.  Set ``down`` to a sentence and every call fails
+    with it until it is None again.
+    """
+
+    def __init__(
+        self,
+        elements: Iterable[Element] = (),
+        *,
+        home_vo: dict[str, str] | None = None,
+        placements: Iterable[Placement] = (),
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.elements = list(elements)
+        self.home_vo = dict(home_vo or {})
+        self.records = list(placements)
+        self.down: str | None = None
+        self.acted_for: list[str] = []
+        self._clock = clock
+        self._sets: dict[tuple[str, str], RequirementSet] = {}
+        self._lock = Lock()
+
+    def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
+        """See SelectionService."""
+        self._called(acting)
+        return self._sets.get((level, name), RequirementSet(level, name))
+
+    def requirement_sets(self, user: str, *, acting: str) -> tuple[RequirementSet, ...]:
+        """See SelectionService."""
+        self._called(acting)
+        vo = self.home_vo.get(user)
+        return tuple(
+            found
+            for _key, found in sorted(self._sets.items())
+            if found.requirements
+            and (
+                (found.level == "user" and found.name == user)
+                or (found.level == "application" and found.name.startswith(f"{user}:"))
+                or (found.level == "vo" and found.name == vo)
+                or found.level == "site"
+            )
+        )
+
+    def replace_requirements(
+        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+    ) -> RequirementSet:
+        """See SelectionService."""
+        with self._lock:
+            current = self.requirement_set(level, name, acting=acting)
+            if current.revision != revision:
+                raise RevisionConflictError(f"The set is at revision {current.revision}, not {revision}.")
+            saved = RequirementSet(
+                level,
+                name,
+                tuple(_canonical(requirement) for requirement in requirements),
+                revision + 1,
+                self._clock(),
+                acting,
+            )
+            self._sets[level, name] = saved
+            return saved
+
+    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
+        """See SelectionService."""
+        self._called(acting)
+        vo = subject.vo or self.home_vo.get(subject.user)
+        names = {
+            "application": f"{subject.user}:{subject.application}" if subject.application else None,
+            "user": subject.user,
+            "vo": vo,
+            "site": "default",
+        }
+        found: dict[str, Resolved] = {}
+        for level in _LEVELS:
+            name = names[level]
+            stated = self._sets.get((level, name)) if name else None
+            for requirement in stated.requirements if stated else ():
+                found.setdefault(
+                    requirement.kind, Resolved(requirement, level, stated.name if stated else "")
+                )
+        return tuple(found[kind] for kind in KIND_BY_NAME if kind in found)
+
+    def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
+        """See SelectionService."""
+        resolved = {item.requirement.kind: item for item in self.effective(subject, acting=acting)}
+        for requirement in requirements:
+            resolved[requirement.kind] = Resolved(_canonical(requirement), "explicit", "")
+        wanted = tuple(resolved.values())
+        candidates: list[Candidate] = []
+        refused: list[Refusal] = []
+        for element in self.elements:
+            predicted = tuple(_prediction(element, item.requirement) for item in wanted)
+            missed = next(
+                (
+                    prediction
+                    for prediction, item in zip(predicted, wanted, strict=True)
+                    if item.requirement.strictness == "hard" and prediction.shortfall > 0
+                ),
+                None,
+            )
+            if element.state != "active":
+                refused.append(Refusal(element.id, element.state, f"{element.label} is {element.state}."))
+            elif missed:
+                detail = f"{missed.value:g} {missed.unit} is below the hard minimum of {missed.minimum:g}."
+                refused.append(Refusal(element.id, "hard-requirement", detail))
+            else:
+                candidates.append(_candidate(element, predicted, wanted))
+        candidates.sort(key=lambda one: (round(one.distance / 0.02), -(one.write_mb_s or 0.0), one.element))
+        ranked = tuple(
+            replace(one, rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False)
+        )
+        return Selection(self._clock(), wanted, ranked[:10], tuple(refused), ())
+
+    def storage(self, *, acting: str) -> Storage:
+        """See SelectionService."""
+        self._called(acting)
+        sources = (Source("monitor", True, 0.4), Source("knowledge base", True, 2.0))
+        return Storage(self._clock(), tuple(self.elements), sources)
+
+    def placements(self, wanted: PlacementFilter, *, acting: str) -> tuple[Placement, ...]:
+        """See SelectionService."""
+        self._called(acting)
+        found = [
+            replace(record, candidates=(), refused=())
+            for record in self.records
+            if wanted.user in (None, record.subject.user)
+            and wanted.path in (None, record.path)
+            and wanted.element in (None, record.element)
+            and wanted.state in (None, record.state)
+        ]
+        found.sort(key=lambda record: -(record.booked_at or 0.0))
+        return tuple(found[: wanted.limit])
+
+    def placement(self, placement_id: str, *, acting: str) -> Placement:
+        """See SelectionService."""
+        self._called(acting)
+        for record in self.records:
+            if record.id == placement_id:
+                return record
+        raise NotFoundError(f"There is no placement {placement_id}.")
+
+    def _called(self, acting: str) -> None:
+        self.check()
+        self.acted_for.append(acting)
+
+    def check(self) -> None:
+        """See SelectionService."""
+        if self.down is not None:
+            raise ServiceUnavailableError(self.down)
+
+
+def _canonical(requirement: Requirement) -> Requirement:
+    kind = KIND_BY_NAME[requirement.kind]
+    minimum = to_canonical(requirement.minimum, requirement.unit, kind)
+    return replace(requirement, minimum=minimum, unit=kind.unit)
+
+
+def _prediction(element: Element, requirement: Requirement) -> Prediction:
+    if requirement.kind == "free-capacity":
+        value = (element.free_bytes or 0.0) / 1e9
+    elif "read" in requirement.kind:
+        value = element.read_mb_s or 0.0
+    else:
+        value = element.write_mb_s or 0.0
+    shortfall = max(0.0, 1.0 - value / requirement.minimum) if requirement.minimum else 0.0
+    return Prediction(requirement.kind, value, requirement.unit, requirement.minimum, shortfall)
+
+
+def _candidate(
+    element: Element, predicted: tuple[Prediction, ...], wanted: tuple[Resolved, ...]
+) -> Candidate:
+    weights = [item.requirement.weight for item in wanted]
+    squares = [weight * one.shortfall**2 for weight, one in zip(weights, predicted, strict=True)]
+    return Candidate(
+        rank=0,
+        element=element.id,
+        distance=math.sqrt(sum(squares) / sum(weights)) if weights else 0.0,
+        read_mb_s=element.read_mb_s,
+        write_mb_s=element.write_mb_s,
+        free_gb=None if element.free_bytes is None else element.free_bytes / 1e9,
+        predicted=predicted,
+        age_seconds=element.age_seconds,
+        basis="monitor+ledger",
+    )

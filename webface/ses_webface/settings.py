@@ -1,0 +1,101 @@
+"""What a portal is started with, and the two secret files it reads or makes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses_webface.errors import StartError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one portal.
+
+    ``behind_proxy`` trusts one hop of X-Forwarded-For/-Proto/-Host: only for a proxy that sets
+    them.  ``service_deadline_seconds`` bounds every call to the selection service.
+    """
+
+    state_dir: Path
+    database_url: str
+    service_url: str
+    service_token_file: Path | None = None
+    behind_proxy: bool = False
+    service_deadline_seconds: float = 4.0
+
+
+def default_state_dir() -> Path:
+    """Return /var/lib/ses-webface for root, a folder under XDG_STATE_HOME for anybody else."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/ses-webface")
+    home = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    return Path(home) / "ses-webface"
+
+
+def prepare_state_dir(state_dir: Path) -> None:
+    """Make the state directory (0700) when it is missing; raises StartError when that fails."""
+    try:
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(
+            f"The state directory {state_dir} cannot be made: {error.strerror}. "
+            "Choose another with --state-dir."
+        ) from error
+
+
+def secret_key(state_dir: Path) -> bytes:
+    """Return the key that signs sessions, made at first start (0600); raises StartError.
+
+    Two portals started at once on one directory end up with the same key: the file is linked
+    into place complete, and the one who comes second reads what the first made.
+    """
+    path = state_dir / "secret-key"
+    try:
+        if not path.exists():
+            draft = state_dir / f".secret-key-{secrets.token_hex(8)}"
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secrets.token_bytes(32))
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        key = _private_bytes(path, "secret key")
+    except OSError as error:
+        raise StartError(f"The secret key {path} cannot be read or made: {error.strerror}.") from error
+    if len(key) < 32:
+        raise StartError(
+            f"The secret key {path} is too short. Remove it: a new one is made at the next start."
+        )
+    return key
+
+
+def service_token(path: Path | None) -> str | None:
+    """Return the portal's token for the selection service, or None when no file is named."""
+    if path is None:
+        return None
+    try:
+        token = _private_bytes(path, "service token").decode("ascii").strip()
+    except OSError as error:
+        raise StartError(f"The service token {path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise StartError(f"The service token {path} is not plain text.") from None
+    if not token or any(not 33 <= ord(character) <= 126 for character in token):
+        raise StartError(f"The service token {path} must hold one token and nothing else.")
+    return token
+
+
+def _private_bytes(path: Path, what: str) -> bytes:
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise StartError(
+                f"The {what} {path} can be read by others (mode {stat.S_IMODE(mode):04o}). "
+                f"Close it with: chmod 600 {path}"
+            )
+        return file.read()

@@ -1,0 +1,1 @@
+"""Storage: every element as it is now."""

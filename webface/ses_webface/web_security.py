@@ -1,0 +1,135 @@
+"""What every answer carries and every request must pass: headers, cookie, sign-in, CSRF.
+
+Views are closed unless marked with :func:`open_to_all`: a forgotten mark locks a page, never
+opens one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, current_app, g, redirect, render_template, request, session, url_for
+from flask.sessions import SecureCookieSessionInterface
+from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
+from werkzeug.wrappers import Response as BaseResponse
+
+from ses_webface.portal import portal
+
+_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_MAX_DRAFT = 2000
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+def open_to_all(view: View) -> View:
+    """Mark a view that people who are not signed in may see."""
+    view.is_open_to_all = True  # type: ignore[attr-defined]
+    return view
+
+
+class _SessionCookie(SecureCookieSessionInterface):
+    """Session cookie that is Secure exactly when the request came by https."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:  # noqa: ARG002
+        return request.is_secure
+
+
+def protect(app: Flask, secret_key: bytes) -> None:
+    """Set up cookies, sign-in, CSRF and headers for an application."""
+    app.config.update(
+        SECRET_KEY=secret_key,
+        SESSION_COOKIE_NAME="ses_webface",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        PERMANENT_SESSION_LIFETIME=timedelta(hours=12),
+        WTF_CSRF_TIME_LIMIT=None,  # as long as the session: nobody loses a form they left open
+        WTF_CSRF_SSL_STRICT=True,
+        MAX_CONTENT_LENGTH=256 * 1024,
+    )
+    app.session_interface = _SessionCookie()
+    app.before_request(_know_person)
+    CSRFProtect(app)
+    app.after_request(_add_headers)
+
+
+def start_session(account_id: int, password_version: int) -> None:
+    """Begin a session of its own for somebody who just proved who they are."""
+    draft = session.get("draft")
+    session.clear()
+    session.permanent = True
+    session["account"] = account_id
+    session["version"] = password_version
+    if draft:
+        session["draft"] = draft
+
+
+def local_path(wanted: str | None) -> str | None:
+    """Return ``wanted`` when it is a path on this portal, otherwise None."""
+    if not wanted or not wanted.startswith("/") or wanted.startswith("//") or "\\" in wanted:
+        return None
+    if any(ord(character) < 32 for character in wanted):
+        return None
+    parts = urlsplit(wanted)
+    return wanted if not parts.scheme and not parts.netloc else None
+
+
+def take_draft(path: str) -> list[tuple[str, str]] | None:
+    """Return, once, what was being saved at ``path`` when the session had ended."""
+    draft = session.get("draft")
+    if not isinstance(draft, dict) or draft.get("path") != path:
+        return None
+    session.pop("draft")
+    return [(str(name), str(value)) for name, value in draft.get("fields", [])]
+
+
+def _know_person() -> BaseResponse | tuple[str, int] | None:
+    g.person = None
+    if request.endpoint == "static":
+        return None
+    account_id = session.get("account")
+    if isinstance(account_id, int):
+        found = portal().accounts.find(account_id)
+        if found and found.password_version == session.get("version"):
+            g.person = found
+    view = current_app.view_functions.get(request.endpoint or "")
+    if g.person is not None or view is None or getattr(view, "is_open_to_all", False):
+        return None
+    if request.headers.get("HX-Request"):
+        return render_template("signed_out_fragment.html"), 401
+    if request.method == "POST":
+        _keep_draft()
+    wanted = request.full_path.rstrip("?") if request.method == "GET" else request.path
+    return redirect(url_for("accounts.sign_in", next=wanted), 303)
+
+
+def _keep_draft() -> None:
+    """Carry what was typed over the sign-in, when the form came from a page of this portal."""
+    if request.headers.get("Origin") != request.host_url.rstrip("/"):
+        return
+    fields = [(name, value) for name, value in request.form.items(multi=True) if name != "csrf_token"]
+    if sum(len(name) + len(value) for name, value in fields) <= _MAX_DRAFT:
+        session["draft"] = {"path": request.path, "fields": fields}
+
+
+def _add_headers(response: Response) -> Response:
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    if request.is_secure:
+        response.headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+    if request.endpoint != "static":
+        response.headers.setdefault("Cache-Control", "no-store")
+    return response
