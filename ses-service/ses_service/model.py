@@ -131,10 +131,14 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the monitor last saw of one element.  Rates are bytes per second over its windows."""
+    """What the monitor last saw of one element.  Rates are bytes per second over its windows.
+
+    ``sampled_at`` is seconds since the epoch by this machine's clock, ``None`` when the monitor
+    never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.
+    """
 
     element: str
-    sampled_at: float
+    sampled_at: float | None
     current_read_rate: float | None = None
     current_write_rate: float | None = None
     average_read_rate: float | None = None
@@ -144,6 +148,9 @@ class Observation:
     size_bytes: float | None = None
     read_only: bool = False
     source: str = ""
+    target: str = ""
+    state: str = "ok"
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""Elements and observations as numpy columns, so that one decision is a few passes over arrays.
+
+The columns of static facts are built once per description of the site, those of observations once
+per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown is ``nan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ses_service.model import Element, ElementState, Environment, Observation
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Codes: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+
+STATES = tuple(ElementState)
+
+
+def stable_hash(text: str) -> int:
+    """Return 64 bits that depend on the text alone (``hash()`` differs from process to process)."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _positive(values: Iterable[float | None]) -> Floats:
+    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    column[~(column > 0)] = np.nan
+    return column
+
+
+def _not_negative(values: Iterable[float | None]) -> Floats:
+    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    column[~((column >= 0) & np.isfinite(column))] = np.nan
+    return column
+
+
+@dataclass(frozen=True, eq=False)
+class ElementTable:
+    """Static facts.  A nominal rate or capacity that is not positive counts as unknown."""
+
+    environment: Environment
+    elements: tuple[Element, ...]
+    index: Mapping[str, int]
+    system_names: tuple[str, ...]
+    system: Codes
+    state: Codes
+    read_capability: Floats
+    write_capability: Floats
+    capacity: Floats
+    hashes: Hashes
+    tiers: tuple[str | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
+def element_table(environment: Environment) -> ElementTable:
+    """Build the columns of an environment.  Elements are taken in its order."""
+    elements = environment.elements
+    names = tuple(dict.fromkeys(element.storage_system for element in elements))
+    codes = {name: code for code, name in enumerate(names)}
+    state_codes = {state: code for code, state in enumerate(STATES)}
+    return ElementTable(
+        environment=environment,
+        elements=elements,
+        index={element.id: row for row, element in enumerate(elements)},
+        system_names=names,
+        system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
+        state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
+        read_capability=_positive(element.nominal_read_rate for element in elements),
+        write_capability=_positive(element.nominal_write_rate for element in elements),
+        capacity=_positive(element.capacity_bytes for element in elements),
+        hashes=np.array([stable_hash(element.id) for element in elements], dtype=np.uint64),
+        tiers=tuple(element.tier for element in elements),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ObservationTable:
+    """The last observation of each element; ``sampled_at`` is ``nan`` where there is none."""
+
+    by_row: tuple[Observation | None, ...]
+    sampled_at: Floats
+    current_read: Floats
+    current_write: Floats
+    average_read: Floats
+    average_write: Floats
+    queue_depth: Floats
+    free: Floats
+    read_only: Bools
+
+
+def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
+    """Line observations up with the elements.
+
+    Observations of elements the site does not describe are left out.  A negative or infinite
+    number counts as unknown, and an average that is unknown is taken to equal the current rate.
+    """
+    rows: list[Observation | None] = [None] * len(table)
+    for observation in observations:
+        row = table.index.get(observation.element)
+        if row is not None:
+            rows[row] = observation
+
+    def column(read: Callable[[Observation], float | None]) -> Floats:
+        return _not_negative(None if one is None else read(one) for one in rows)
+
+    current_read = column(lambda one: one.current_read_rate)
+    current_write = column(lambda one: one.current_write_rate)
+    average_read = column(lambda one: one.average_read_rate)
+    average_write = column(lambda one: one.average_write_rate)
+    return ObservationTable(
+        by_row=tuple(rows),
+        sampled_at=column(lambda one: one.sampled_at),
+        current_read=current_read,
+        current_write=current_write,
+        average_read=np.where(np.isnan(average_read), current_read, average_read),
+        average_write=np.where(np.isnan(average_write), current_write, average_write),
+        queue_depth=column(lambda one: one.queue_depth),
+        free=column(lambda one: one.free_bytes),
+        read_only=np.array([one is not None and one.read_only for one in rows], dtype=np.bool_),
+    )

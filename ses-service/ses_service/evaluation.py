@@ -1,0 +1,120 @@
+"""What each element would offer, and how far that falls short.
+
+Predicted values per kind of requirement:
+
+* current rates: the load model of :mod:`ses_service.prediction` with the current observed rate;
+* average rates: the same model with the monitor's long-window average in place of the current rate
+  and without queue depth, which is a thing of the moment;
+* free capacity: what the monitor last saw, however old, or else the element's whole capacity, less
+  what the ledger reserved.
+
+An observation older than ``Policies.max_data_age`` counts as absent: static facts and ledger decide.
+
+The distance is this project's own (the QStorMan paper names the idea, section 4.1, but publishes no
+formula).  With ``p`` the predicted and ``r`` the required value and ``w`` the weight::
+
+    s = max(0, 1 - p / r)            shortfall of one kind; 1 when p is unknown
+    D = sqrt(sum(w s^2) / sum(w))    over the kinds asked for; 0 when none is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ses_service.columns import Bools, Codes, Floats
+from ses_service.model import Kind, Requirement
+from ses_service.policies import Policies
+from ses_service.prediction import predicted_share, unseen_share
+from ses_service.question import View
+
+READ_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE})
+WRITE_KINDS = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
+CURRENT_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE})
+
+
+@dataclass(eq=False, slots=True)
+class Offers:
+    """What the elements of some rows of a view offer at ``now``.
+
+    Columns are as long as ``rows`` and computed when first asked for; they stay as they were when
+    the ledger changes afterwards.
+    """
+
+    view: View
+    rows: Codes
+    now: float
+    policies: Policies
+    fresh: Bools = field(init=False)
+    others_unseen: float = field(init=False)
+    _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fresh = self.now - self.view.observations.sampled_at <= self.policies.max_data_age
+        self.others_unseen = self.policies.unseen_streams if fresh.any() else 0.0
+        self.fresh = fresh[self.rows]
+
+    def value(self, kind: Kind) -> Floats:
+        """Return the predicted value of a kind, bytes or bytes per second; ``nan`` is unknown."""
+        found = self._values.get(kind)
+        if found is None:
+            found = self._free() if kind is Kind.FREE_CAPACITY else self._share(kind)
+            self._values[kind] = found
+        return found
+
+    def shortfall(self, requirement: Requirement) -> Floats:
+        """Return ``s`` of one requirement, 0 to 1."""
+        value = self.value(requirement.kind)
+        if requirement.minimum <= 0:
+            return np.zeros(len(value))
+        return np.where(np.isnan(value), 1.0, np.maximum(0.0, 1.0 - value / requirement.minimum))
+
+    def distance(self, wanted: tuple[Requirement, ...]) -> Floats:
+        """Return ``D`` over the requirements, 0 to 1."""
+        squares, weights = np.zeros(len(self.rows)), 0.0
+        for requirement in wanted:
+            shortfall = self.shortfall(requirement)
+            squares += requirement.weight * shortfall * shortfall
+            weights += requirement.weight
+        return np.sqrt(squares / weights) if weights > 0 else squares
+
+    def ages(self) -> Floats:
+        """Return the age of each observation in seconds; ``nan`` where there is none."""
+        return np.maximum(0.0, self.now - self.view.observations.sampled_at[self.rows])
+
+    def _free(self) -> Floats:
+        observed = self.view.observations.free[self.rows]
+        known = np.where(np.isnan(observed), self.view.table.capacity[self.rows], observed)
+        return np.maximum(0.0, known - self.view.counts.reserved[self.rows])
+
+    def _share(self, kind: Kind) -> Floats:
+        capability = capability_of(self.view, kind)[self.rows]
+        rate = _observed_rates(self.view)[kind][self.rows]
+        current = kind in CURRENT_KINDS
+        depth = self.view.observations.queue_depth[self.rows] if current else np.full(len(rate), np.nan)
+        counts = self.view.counts
+        open_now, since, ended = counts.open_now[self.rows], counts.since[self.rows], counts.ended[self.rows]
+        share = predicted_share(
+            capability, rate, depth, open_now - since + ended, since, ended, self.policies
+        )
+        usable = self.fresh & ~np.isnan(rate)
+        if usable.all():
+            return share
+        return np.where(usable, share, unseen_share(capability, open_now, self.others_unseen))
+
+
+def capability_of(view: View, kind: Kind) -> Floats:
+    """Return the nominal rates of the direction a rate kind is about."""
+    return view.table.read_capability if kind in READ_KINDS else view.table.write_capability
+
+
+def _observed_rates(view: View) -> Mapping[Kind, Floats]:
+    seen = view.observations
+    return {
+        Kind.CURRENT_READ_RATE: seen.current_read,
+        Kind.AVERAGE_READ_RATE: seen.average_read,
+        Kind.CURRENT_WRITE_RATE: seen.current_write,
+        Kind.AVERAGE_WRITE_RATE: seen.average_write,
+    }

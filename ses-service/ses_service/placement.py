@@ -1,0 +1,116 @@
+"""What is recorded of one placement: who asked, where the file went, why, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ses_service.model import Element, Kind, ResolvedRequirement, Subject
+
+
+class Basis(StrEnum):
+    """What a prediction rests on, best first."""
+
+    MONITOR = "monitor+ledger"
+    LEDGER = "ledger"
+    STATIC = "static"
+
+
+class Reason(StrEnum):
+    """Why an element was refused."""
+
+    WRONG_SYSTEM = "wrong-system"
+    UNREACHABLE = "unreachable"
+    EXCLUDED = "excluded"
+    INACTIVE = "inactive"
+    READ_ONLY = "read-only"
+    DRAINING = "draining"
+    NO_SPACE = "no-space"
+    HARD_REQUIREMENT = "hard-requirement"
+    DEGRADED = "degraded"
+
+
+class PlacementState(StrEnum):
+    """``booked`` (granted, the file may not exist yet), ``open``, ``ended``."""
+
+    BOOKED = "booked"
+    OPEN = "open"
+    ENDED = "ended"
+
+
+class EndReason(StrEnum):
+    """Why a placement ended.  ``unused``: no file came of it; ``expired``: its lease ran out."""
+
+    CLOSED = "closed"
+    EXITED = "exited"
+    UNUSED = "unused"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What one kind of requirement would get.  Bytes per second or bytes; ``None``: unknown.
+
+    ``shortfall`` is 0 when the minimum is met and 1 when nothing is (known to be) offered.
+    """
+
+    kind: Kind
+    value: float | None
+    minimum: float
+    shortfall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds."""
+
+    rank: int
+    element: Element
+    distance: float
+    available_read: float | None
+    available_write: float | None
+    free: float | None
+    predicted: tuple[Prediction, ...]
+    age: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One element that was not considered, and the sentence that says why."""
+
+    element: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
+
+    ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
+    the moment of the decision.  ``lease_until`` is when the entry ends by itself.
+    """
+
+    placement_id: str
+    subject: Subject
+    element: Element
+    backend: str
+    distance: float
+    booked_at: float
+    lease_until: float
+    predicted: tuple[Prediction, ...] = ()
+    requirements: tuple[ResolvedRequirement, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    expected_bytes: float | None = None
+    state: PlacementState = PlacementState.BOOKED
+    path: str | None = None
+    device: int | None = None
+    inode: str | None = None
+    pid: int | None = None
+    opened_at: float | None = None
+    ended_at: float | None = None
+    end_reason: EndReason | None = None
+    bytes_written: float | None = None

@@ -1,0 +1,53 @@
+"""Weights and limits of the decision, in one place; a site may change them, the formulas stay.
+
+Says no more than numbers: what they mean in the load model is told in
+:mod:`ses_service.prediction`, what they mean for the order in :mod:`ses_service.selection`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """Numbers the decision uses.  Times are seconds, sizes bytes.
+
+    Age of data
+        ``max_data_age``: an observation older than this counts as unknown.
+        ``rate_window``: the monitor's window for current rates; a rate describes the middle of
+        its window, so the ledger is compared with ``sampled_at - rate_window / 2``.
+    Load model
+        ``saturation``: utilisation from which an element counts as saturated.
+        ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
+        ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
+        ``activity_factor``: active streams per unit of utilisation below saturation.
+        ``unseen_streams``: streams of others an element nobody can see is taken to carry while
+        other elements can be seen, so that a dead exporter never looks like an idle disk.
+    Order
+        ``distance_step``: distances within one step count as equal.
+        ``scarce_tiers``: tiers that needs met elsewhere do not spend.
+        ``assumed_bytes``: size of a file nobody announced, used for evenness in the long run only.
+    Limits
+        ``min_free_bytes``: an element with less free space is full.
+        ``open_lease``: how long an open placement counts after the agent last spoke of it.
+        ``max_records``: ended placements whose explanation is kept.
+        ``explained_candidates``: ranks an explanation keeps.
+        ``listed_refusals``: refused elements an answer lists, unless it lists everything.
+    """
+
+    max_data_age: float = 10.0
+    rate_window: float = 2.0
+    saturation: float = 0.97
+    saturated_prior: float = 1.5
+    busy_prior: float = 0.35
+    activity_factor: float = 1.5
+    unseen_streams: float = 1.0
+    distance_step: float = 0.02
+    scarce_tiers: frozenset[str] = frozenset()
+    assumed_bytes: float = 64 * 2.0**20
+    min_free_bytes: float = 4 * 2.0**20
+    open_lease: float = 3600.0
+    max_records: int = 10_000
+    explained_candidates: int = 10
+    listed_refusals: int = 50

@@ -1,0 +1,92 @@
+"""The load model: what a stream that starts now would get from an element.
+
+Sources: design of QStorMan, section 4 (load model per element); the distance of
+``max(C - m, C / (n + 1))`` as a lower bound of the max-min fair share, the priors for invisible
+streams and the rule "an open file is not an active one" come from its simulations of least-loaded
+placement with stale data (compare Mitzenmacher, TPDS 2000, and Dahlin, TPDS 2000).  The QStorMan
+paper (Słota et al. 2012, section 4.1) names the kinds but publishes no formula.
+
+Works on whole numpy columns, one entry per element and direction.  Unknown is ``nan``.  Rates are
+bytes per second.  Does not model a limit shared by the elements of one server (the site
+description has no rates for servers), a client's own limit, or caches.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ses_service.policies import Policies
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def active_streams(
+    utilisation: Floats,
+    queue_depth: Floats,
+    open_at_sample: Floats,
+    ended_since: Floats,
+    policies: Policies,
+) -> Floats:
+    """Return how many of the streams seen by the sample are still active.
+
+    With ``u`` utilisation, ``q`` queue depth (``nan`` when not visible), ``L`` ledger placements
+    open at the sample and ``K`` those of them that ended since::
+
+        b   = max(0, q - L)                              if the depth is visible
+            = 1.5 if u > .97 else u                      else, when L == 0
+            = .35                                        else
+        act = min(L + b, 1.5 u)                          if u < .97
+            = max(1, L + b) - K                          else
+    """
+    unseen = np.where(
+        open_at_sample == 0,
+        np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation),
+        policies.busy_prior,
+    )
+    others = np.where(np.isnan(queue_depth), unseen, np.maximum(0.0, queue_depth - open_at_sample))
+    claimed = open_at_sample + others
+    return np.where(
+        utilisation < policies.saturation,
+        np.minimum(claimed, policies.activity_factor * utilisation),
+        np.maximum(1.0, claimed) - ended_since,
+    )
+
+
+def predicted_share(
+    capability: Floats,
+    rate: Floats,
+    queue_depth: Floats,
+    open_at_sample: Floats,
+    placed_since: Floats,
+    ended_since: Floats,
+    policies: Policies,
+) -> Floats:
+    """Return the rate a newcomer would get where the monitor's data are fresh.
+
+    With ``C`` the nominal capability, ``m`` the measured rate and ``S`` placements made since the
+    sample and still there::
+
+        u = min(1, m / C)
+        n = max(0, act) + S
+        a = C / (n + 1)                                  if S > 0 or u >= .97
+          = max(C - m, C / (n + 1))                      else
+
+    ``nan`` in ``capability`` or ``rate`` gives ``nan``.
+    """
+    utilisation = np.minimum(1.0, rate / capability)
+    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, policies)
+    fair = capability / (np.maximum(0.0, active) + placed_since + 1.0)
+    crowded = (placed_since > 0) | (utilisation >= policies.saturation)
+    return np.where(crowded, fair, np.maximum(capability - rate, fair))
+
+
+def unseen_share(capability: Floats, open_now: Floats, others: float) -> Floats:
+    """Return the share without a usable observation: ``C / (open placements + others + 1)``.
+
+    ``others`` is 0 when no element can be seen (static facts and ledger alone decide), and
+    ``Policies.unseen_streams`` when only some cannot, so that they never look idle.
+    """
+    return capability / (open_now + others + 1.0)

@@ -1,0 +1,53 @@
+"""What the decision is asked, what it sees, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ses_service.columns import ElementTable, ObservationTable
+from ses_service.ledger import LedgerCounts
+from ses_service.model import Requirement, ResolvedRequirement, Subject
+from ses_service.placement import Candidate, Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who asks for what.
+
+    ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
+    file will have, if that is known.  ``seed`` changes the order among equals.
+    """
+
+    subject: Subject
+    requirements: tuple[ResolvedRequirement, ...] = ()
+    storage_system: str | None = None
+    exclude: frozenset[str] = frozenset()
+    expected_bytes: float | None = None
+    limit: int = 10
+    seed: int = 0
+
+    @property
+    def wanted(self) -> tuple[Requirement, ...]:
+        """The requirements without the levels they came from."""
+        return tuple(resolved.requirement for resolved in self.requirements)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What is known at one moment.  The three members have the same rows."""
+
+    table: ElementTable
+    observations: ObservationTable
+    counts: LedgerCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer.  ``refused_total`` counts refused elements that are not listed, too."""
+
+    decided_at: float
+    requirements: tuple[ResolvedRequirement, ...]
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refusal, ...]
+    refused_total: int
+    notes: tuple[str, ...]
