@@ -1,0 +1,131 @@
+"""The HTTP side.  Reads the table and nothing else; changes nothing."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from apiflask import APIBlueprint, APIFlask
+from apiflask.exceptions import HTTPError
+from flask import Response, current_app
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from smed_monitor.metrics import exposition
+from smed_monitor.monitor import Monitor
+from smed_monitor.problems import problem_response
+from smed_monitor.schemas import (
+    Check,
+    HealthOut,
+    ObservationsOut,
+    ObservationsQuery,
+    Problem,
+    ReadinessOut,
+    observations_out,
+)
+
+CONTRACT_VERSION = "1.0.0"
+MONITOR = "SMED_MONITOR"
+WAITERS = "SMED_WAITERS"
+Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
+REFUSED: Responses = {
+    status: {
+        "description": description,
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status, description in (
+        (422, "A parameter is unknown or has a wrong value."),
+        (503, "Too many requests wait already."),
+    )
+}
+NOT_READY: Responses = {
+    503: {
+        "description": "Not ready; the checks say why.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ReadinessOut"}}},
+    }
+}
+EXPOSITION: Responses = {200: {"description": "Prometheus text format.", "content": {"text/plain": {}}}}
+
+api = APIBlueprint("observations", __name__, tag="Monitor")
+
+
+def create_app(monitor: Monitor, *, most_waiting: int = 24) -> APIFlask:
+    """The application around ``monitor``, which the caller starts and stops.
+
+    At most ``most_waiting`` requests wait at a time; the server must have more threads than that,
+    so that the others are answered at once.
+    """
+    app = APIFlask(__name__, title="QStorMan smed-monitor", version=CONTRACT_VERSION, docs_path=None)
+    app.config[MONITOR] = monitor
+    app.config[WAITERS] = threading.BoundedSemaphore(most_waiting)
+    app.config["AUTO_VALIDATION_ERROR_RESPONSE"] = False
+    app.description = "How loaded every storage element is, and how old each figure is."
+    app.error_processor(problem_response)
+    app.spec_processor(_with_problem)
+    app.register_blueprint(api)
+    return app
+
+
+def _with_problem(spec: Any) -> Any:
+    """Add the schema of errors, which no view returns by itself."""
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    spec["components"]["schemas"].update(schema.pop("$defs"))
+    spec["components"]["schemas"]["Problem"] = schema
+    return spec
+
+
+def _monitor() -> Monitor:
+    monitor: Monitor = current_app.config[MONITOR]
+    return monitor
+
+
+@api.get("/v1/observations")
+@api.input(ObservationsQuery, location="query", arg_name="query")
+@api.output(ObservationsOut)
+@api.doc(responses=REFUSED)
+def observations(query: ObservationsQuery) -> Response:
+    """The latest observation of every element.
+
+    With `wait` the answer comes when a scrape has ended, well or badly, after sequence `after`, or
+    when the time is over, whichever is first.
+    """
+    table = _monitor().table
+    if query.wait:
+        waiters: threading.BoundedSemaphore = current_app.config[WAITERS]
+        if not waiters.acquire(blocking=False):
+            raise HTTPError(503, "Too many requests wait; ask without wait.", headers={"Retry-After": "1"})
+        try:
+            table.wait(query.after, query.wait)
+        finally:
+            waiters.release()
+    return Response(observations_out(table.snapshot()).model_dump_json(), mimetype="application/json")
+
+
+@api.get("/healthz")
+@api.output(HealthOut)
+def healthz() -> dict[str, str]:
+    """Whether the process answers."""
+    return {"status": "ok"}
+
+
+@api.get("/readyz")
+@api.output(ReadinessOut)
+@api.doc(responses=NOT_READY)
+def readyz() -> tuple[Any, int]:
+    """Whether targets are scraped and at least one answers; one check per target."""
+    monitor = _monitor()
+    checks = [Check(name="scheduler", ok=monitor.running, detail="" if monitor.running else "is not running")]
+    answering = False
+    for target in monitor.table.health():
+        fine = target.scrapes > 0 and not target.error
+        answering = answering or fine
+        detail = target.error or ("" if target.scrapes else "not scraped yet")
+        checks.append(Check(name=f"target {target.name}", ok=fine, detail=detail))
+    ready = monitor.running and answering
+    return ReadinessOut(ready=ready, checks=checks), 200 if ready else 503
+
+
+@api.get("/metrics")
+@api.doc(responses=EXPOSITION)
+def metrics() -> Response:
+    """The same figures for Prometheus, and how the scrapes go."""
+    return Response(exposition(_monitor().table), content_type=CONTENT_TYPE_LATEST)

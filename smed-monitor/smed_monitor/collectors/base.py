@@ -1,0 +1,56 @@
+"""What a collector is: three steps, kept apart so that each can be tested without the others.
+
+``open(target).read()``  gets the bytes (the only step that waits, and never longer than it may)
+``parse(body)``          turns them into a sample; pure
+``reading(sample, e)``   finds one element in the sample; pure
+
+A collector holds no state and never imports another collector.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from smed_monitor.model import Moment, Reading
+from smed_monitor.settings import ElementSettings, Target
+
+SampleT = TypeVar("SampleT")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The bytes a target gave, and when it began to give them (the nearest we know to when it looked)."""
+
+    body: bytes
+    at: Moment
+
+
+class Source(Protocol):
+    """A way to ask one target again and again.  Used by one thread at a time."""
+
+    def read(self) -> Reply:
+        """Ask once.  Raises :class:`~smed_monitor.errors.CollectorError`; never waits past its time-out."""
+
+    def close(self) -> None:
+        """Give up the connection; the next ``read`` opens another."""
+
+
+class Collector(ABC, Generic[SampleT]):
+    """One kind of exporter."""
+
+    @abstractmethod
+    def open(self, target: Target) -> Source:
+        """A source for ``target``; connects only when read."""
+
+    @abstractmethod
+    def parse(self, body: bytes) -> SampleT:
+        """What ``body`` says.  Raises :class:`~smed_monitor.errors.ContentError`."""
+
+    @abstractmethod
+    def reading(self, sample: SampleT, element: ElementSettings) -> Reading:
+        """What ``sample`` says about ``element``.
+
+        Raises :class:`~smed_monitor.errors.ElementMissingError` with the likely cause.
+        """

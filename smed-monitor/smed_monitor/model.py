@@ -1,0 +1,110 @@
+"""What the monitor talks about: moments, readings, rates, observations.
+
+Pure data, no I/O.  Sizes are bytes, rates bytes per second, times seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One instant on two clocks: ``monotonic`` for differences, ``wall`` (epoch) for people.
+
+    The wall clock may be stepped at any time, so no rate and no age is ever computed from it.
+    """
+
+    monotonic: float
+    wall: float
+
+
+def now() -> Moment:
+    """Both clocks, read together."""
+    return Moment(monotonic=time.monotonic(), wall=time.time())
+
+
+class State(StrEnum):
+    """`ok`: seen recently. `stale`: seen, but too long ago. `missing`: not seen, or no longer."""
+
+    OK = "ok"
+    STALE = "stale"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one sample says about one element: raw counters and space.
+
+    ``device`` is whose counters these are; when it changes, the counters cannot be compared.
+    ``request_seconds`` grows by the number of requests in flight every second.  ``None`` means the
+    target does not say; ``note`` then tells a person why.
+    """
+
+    device: str
+    read_bytes: float | None = None
+    written_bytes: float | None = None
+    request_seconds: float | None = None
+    free_bytes: float | None = None
+    size_bytes: float | None = None
+    read_only: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RatePair:
+    """One rate over the short and the long window, bytes per second; ``None`` while unknown."""
+
+    current: float | None = None
+    average: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The latest knowledge about one element, as of ``at``; never changed, only replaced.
+
+    ``missing`` is set when the latest good answer of the target lacks the element (``at`` is then
+    when it was seen last), or when there has been no good answer yet.
+    """
+
+    element: str
+    source: str
+    target: str
+    at: Moment | None = None
+    device: str = ""
+    read: RatePair = RatePair()
+    write: RatePair = RatePair()
+    queue_depth: float | None = None
+    free_bytes: float | None = None
+    size_bytes: float | None = None
+    read_only: bool = False
+    missing: bool = True
+    detail: str = "not scraped yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A record together with what only the time of asking can tell."""
+
+    record: Record
+    state: State
+    age_seconds: float | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one scrape of one target ended.
+
+    Either ``records`` holds one record per element of the target, or ``error`` says what went
+    wrong, with ``reason`` as its short word.
+    """
+
+    target: str
+    at: Moment
+    duration_seconds: float
+    records: tuple[Record, ...] = ()
+    error: str = ""
+    reason: str = ""

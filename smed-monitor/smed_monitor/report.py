@@ -1,0 +1,37 @@
+"""Observations as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+
+from smed_monitor.model import Observation
+
+HEAD = ("element", "state", "device", "free", "size", "access", "detail")
+
+
+def print_table(observations: Iterable[Observation]) -> None:
+    """One line per element; decimal gigabytes."""
+    rows = [HEAD, *(_row(observation) for observation in observations)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(observation: Observation) -> Sequence[str]:
+    record = observation.record
+    access = "" if record.missing else "read-only" if record.read_only else "read-write"
+    return (
+        record.element,
+        observation.state.value,
+        record.device or "-",
+        _gigabytes(record.free_bytes),
+        _gigabytes(record.size_bytes),
+        access or "-",
+        observation.detail,
+    )
+
+
+def _gigabytes(size: float | None) -> str:
+    return "-" if size is None else f"{size / 1e9:.3f} GB"

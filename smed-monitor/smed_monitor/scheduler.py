@@ -1,0 +1,102 @@
+"""When each target is scraped: all spread evenly over the interval, none waiting for another.
+
+One thread hands out turns, a bounded pool takes them.  A target never has two scrapes under way:
+a turn that comes while the last one runs is skipped.  A target whose last scrape ran out of time is
+a suspect, and suspects together get at most half of the pool, so that however many targets hang,
+the others keep their rhythm (after at most one time-out in which all of them hang for the first time).
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import ceil
+
+from smed_monitor.errors import DeadlineError
+from smed_monitor.model import Outcome
+from smed_monitor.scrape import Scraper
+
+
+class Scheduler:
+    """Runs until stopped.  ``publish`` gets every outcome, ``skip`` the name for every skipped turn."""
+
+    def __init__(
+        self,
+        scrapers: Sequence[Scraper],
+        *,
+        interval_seconds: float,
+        concurrent_scrapes: int,
+        publish: Callable[[Outcome], None],
+        skip: Callable[[str], None],
+    ) -> None:
+        self._scrapers = tuple(scrapers)
+        self._interval = interval_seconds
+        self._workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
+        self._publish = publish
+        self._skip = skip
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._busy: set[int] = set()
+        self._suspects: set[int] = set()
+        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="scrape")
+        self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first target is scraped at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hand out no more turns and wait for those under way, which their time-outs bound."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for scraper in self._scrapers:
+            scraper.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether turns are being handed out."""
+        return self._thread.is_alive()
+
+    def _run(self) -> None:
+        start = time.monotonic()
+        step = self._interval / len(self._scrapers)
+        turns = [(start + index * step, index) for index in range(len(self._scrapers))]
+        while not self._stopping.wait(max(0.0, turns[0][0] - time.monotonic())):
+            due, index = turns[0]
+            self._take_turn(index)
+            heapq.heapreplace(turns, (next_turn(due, time.monotonic(), self._interval), index))
+
+    def _take_turn(self, index: int) -> None:
+        with self._lock:
+            suspects_busy = len(self._busy & self._suspects)
+            held_back = index in self._suspects and suspects_busy >= self._workers // 2
+            skipped = index in self._busy or held_back
+            if not skipped:
+                self._busy.add(index)
+        if skipped:
+            self._skip(self._scrapers[index].target.name)
+        else:
+            self._pool.submit(self._scrape, index)
+
+    def _scrape(self, index: int) -> None:
+        try:
+            outcome = self._scrapers[index].scrape()
+            with self._lock:
+                if outcome.reason == DeadlineError.reason:
+                    self._suspects.add(index)
+                else:
+                    self._suspects.discard(index)
+            self._publish(outcome)
+        finally:
+            with self._lock:
+                self._busy.discard(index)
+
+
+def next_turn(due: float, moment: float, interval: float) -> float:
+    """The first turn after ``moment`` on the grid that ``due`` lies on: late turns are not made up for."""
+    return due + interval * max(1, ceil((moment - due) / interval))

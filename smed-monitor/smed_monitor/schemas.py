@@ -1,0 +1,142 @@
+"""The shapes of what is asked and answered over HTTP; ``openapi.yaml`` is made from them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from smed_monitor.model import Observation, RatePair, State
+from smed_monitor.table import Snapshot
+
+LONGEST_WAIT_SECONDS = 30.0
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ObservationsQuery(_Model):
+    """Without `wait` the answer comes at once."""
+
+    wait: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=LONGEST_WAIT_SECONDS,
+            allow_inf_nan=False,
+            description="Wait up to this many seconds for an outcome of a scrape the caller has not seen.",
+        ),
+    ] = 0.0
+    after: Annotated[
+        int | None,
+        Field(ge=0, description="The sequence the caller has; without it, the one at the time of asking."),
+    ] = None
+
+
+class Rates(_Model):
+    """Bytes per second over the two windows of the settings; null while unknown."""
+
+    current: float | None
+    average: float | None
+
+
+class ObservationOut(_Model):
+    """One element.
+
+    `stale`: the figures are from `sampled_at`, longer ago than the settings allow. `missing`:
+    the target answers without this element, or has never answered; there are no figures.
+    """
+
+    element: str
+    source: Annotated[str, Field(description="The collector.")]
+    target: Annotated[str, Field(description="The address asked.")]
+    state: State
+    sampled_at: Annotated[float | None, Field(description="Epoch seconds, by the monitor's wall clock.")]
+    age_seconds: Annotated[
+        float | None, Field(description="Measured on a steady clock; right whatever the wall clock did.")
+    ]
+    read_bytes_per_second: Rates
+    write_bytes_per_second: Rates
+    queue_depth: Annotated[float | None, Field(description="Mean requests in flight over the short window.")]
+    free_bytes: Annotated[float | None, Field(description="What unprivileged users can still write.")]
+    size_bytes: float | None
+    read_only: bool
+    detail: Annotated[str, Field(description="What is wrong and the usual cure; empty when all is well.")]
+
+
+class ObservationsOut(_Model):
+    """All elements, in the order of the settings."""
+
+    sequence: Annotated[int, Field(description="Outcomes of scrapes since the monitor started.")]
+    observations: list[ObservationOut]
+
+
+class HealthOut(_Model):
+    """The process answers."""
+
+    status: str
+
+
+class Check(_Model):
+    """One thing that must be right."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class ReadinessOut(_Model):
+    """Ready: targets are being scraped and at least one of them answers."""
+
+    ready: bool
+    checks: list[Check]
+
+
+class ProblemError(_Model):
+    """One fault of a request."""
+
+    location: str
+    message: str
+
+
+class Problem(_Model):
+    """RFC 9457 problem details."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[ProblemError] | None = None
+
+
+def observations_out(snapshot: Snapshot) -> ObservationsOut:
+    """A snapshot as it is answered."""
+    return ObservationsOut.model_construct(
+        sequence=snapshot.sequence,
+        observations=[_observation_out(observation) for observation in snapshot.observations],
+    )
+
+
+def _observation_out(observation: Observation) -> ObservationOut:
+    # Built from our own typed values: validating 10,000 of them again would triple the time.
+    record = observation.record
+    return ObservationOut.model_construct(
+        element=record.element,
+        source=record.source,
+        target=record.target,
+        state=observation.state,
+        sampled_at=record.at.wall if record.at else None,
+        age_seconds=observation.age_seconds,
+        read_bytes_per_second=_rates(record.read),
+        write_bytes_per_second=_rates(record.write),
+        queue_depth=record.queue_depth,
+        free_bytes=record.free_bytes,
+        size_bytes=record.size_bytes,
+        read_only=record.read_only,
+        detail=observation.detail,
+    )
+
+
+def _rates(pair: RatePair) -> Rates:
+    return Rates.model_construct(current=pair.current, average=pair.average)

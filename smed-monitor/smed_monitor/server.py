@@ -1,0 +1,85 @@
+"""Serving the monitor with gunicorn: one process that scrapes and answers, many threads.
+
+One worker only: two would scrape everything twice and number outcomes differently.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import structlog
+from flask import Flask
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+from smed_monitor.app import create_app
+from smed_monitor.monitor import Monitor
+from smed_monitor.settings import Settings
+
+THREADS = 32
+MOST_WAITING = 24
+
+log = structlog.get_logger(__name__)
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    """gunicorn's thread worker that sends waiting requests home when asked to stop."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """SIGTERM.  The table's lock may not be taken in a signal handler, so a thread does it."""
+        server: Server = self.app
+        if server.monitor is not None:
+            threading.Thread(target=server.monitor.table.close, name="stop-waiting").start()
+        super().handle_exit(sig, frame)
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """Everything gunicorn needs to know."""
+
+    def __init__(self, settings: Settings, listen: str) -> None:
+        self._settings = settings
+        self._listen = listen
+        self.monitor: Monitor | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Called by gunicorn before it binds."""
+        options = {
+            "bind": [self._listen],
+            "worker_class": Worker,
+            "workers": 1,
+            "threads": THREADS,
+            "keepalive": 75,
+            "graceful_timeout": 5,
+            "control_socket_disable": True,
+            "loglevel": "warning",
+            "when_ready": _listening,
+            "worker_exit": _stopped,
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Called by gunicorn in its worker process, where the threads must live."""
+        self.monitor = Monitor(self._settings)
+        self.monitor.start()
+        return create_app(self.monitor, most_waiting=MOST_WAITING)
+
+
+def serve(settings: Settings, listen: str) -> None:
+    """Serve on ``listen`` (``host:port``) until SIGTERM or SIGINT; leaves by SystemExit."""
+    Server(settings, listen).run()
+
+
+def _listening(arbiter: Arbiter) -> None:
+    for listener in arbiter.LISTENERS:
+        host, port = listener.sock.getsockname()[:2]
+        log.info("listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _stopped(_arbiter: Arbiter, worker: Worker) -> None:
+    if worker.app.monitor is not None:
+        worker.app.monitor.stop()
+        log.info("stopped")

@@ -1,0 +1,158 @@
+"""The settings file (TOML), read once and checked whole.
+
+A fault is reported with the file and the key, all faults at once.  Nothing is reloaded while running.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from smed_monitor.errors import SettingsError
+
+
+def _exporter_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be an address like http://host:9100/metrics")
+    if parts.username or parts.password:
+        raise ValueError("must not hold a user name or password: the address is shown to everyone who asks")
+    return url
+
+
+def _mount_point(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError("must be an absolute path")
+    return path.rstrip("/") or "/"
+
+
+Seconds = Annotated[float, Field(gt=0, le=86400)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Target(_Model):
+    """One exporter.  A scrape that takes longer than ``timeout_seconds`` in all is cut off."""
+
+    name: Name
+    collector: str
+    url: Annotated[str, AfterValidator(_exporter_url)]
+    timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0
+    max_reply_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
+
+
+class ElementSettings(_Model):
+    """One storage element and where to find it at its target.
+
+    ``device`` is needed only where the exporter does not say what is mounted at ``mount_point``.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", max_length=256)]
+    target: str
+    mount_point: Annotated[str, AfterValidator(_mount_point)] | None = None
+    device: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _findable(self) -> ElementSettings:
+        if self.mount_point is None and self.device is None:
+            raise ValueError("needs mount_point or device")
+        return self
+
+
+class Settings(_Model):
+    """Everything the monitor is told.
+
+    Each target is scraped every ``interval_seconds``.  The windows are the time constants of the
+    weighted means behind "current" and "average"; an observation older than
+    ``stale_after_seconds`` is marked stale.
+    """
+
+    interval_seconds: Seconds = 1.0
+    current_window_seconds: Seconds = 2.0
+    average_window_seconds: Seconds = 60.0
+    stale_after_seconds: Seconds = 3.0
+    concurrent_scrapes: Annotated[int, Field(ge=2, le=1024)] = 32
+    targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
+    elements: Annotated[tuple[ElementSettings, ...], Field(alias="element", min_length=1)]
+
+    @model_validator(mode="after")
+    def _windows_fit(self) -> Settings:
+        if self.stale_after_seconds < 2 * self.interval_seconds:
+            raise ValueError("stale_after_seconds must be at least twice interval_seconds")
+        if self.average_window_seconds < self.current_window_seconds:
+            raise ValueError("average_window_seconds must not be shorter than current_window_seconds")
+        return self
+
+
+def load(path: Path, *, collectors: Collection[str]) -> Settings:
+    """Read and check ``path``; ``collectors`` are the names a target may use.
+
+    Raises :class:`SettingsError` with one line per fault, each naming the file and the key.
+    """
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: is not valid TOML: {error}") from error
+    try:
+        settings = Settings.model_validate_json(json.dumps(tree, default=str))
+    except ValidationError as error:
+        faults = [f"{_key(e['loc'], tree)}: {_sentence(e['type'], e['msg'])}" for e in error.errors()]
+    else:
+        faults = _contradictions(settings, collectors)
+    if faults:
+        raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
+    return settings
+
+
+def _contradictions(settings: Settings, collectors: Collection[str]) -> list[str]:
+    """What is right by itself but not together."""
+    faults = []
+    names = [target.name for target in settings.targets]
+    for number, target in enumerate(settings.targets, start=1):
+        where = f"[[target]] number {number} ({target.name})"
+        if target.collector not in collectors:
+            known = ", ".join(sorted(collectors))
+            faults.append(f"{where}, collector: no collector is called {target.collector!r}; known: {known}")
+        if names.index(target.name) != number - 1:
+            faults.append(f"{where}, name: is used by an earlier [[target]]")
+    ids = {element.id: number for number, element in reversed([*enumerate(settings.elements, start=1)])}
+    known_targets = frozenset(names)
+    for number, element in enumerate(settings.elements, start=1):
+        where = f"[[element]] number {number} ({element.id})"
+        if element.target not in known_targets:
+            known = ", ".join(sorted(known_targets))
+            faults.append(f"{where}, target: no [[target]] is called {element.target!r}; known: {known}")
+        if ids[element.id] != number:
+            faults.append(f"{where}, id: is used by [[element]] number {ids[element.id]}")
+    return faults
+
+
+def _key(location: Sequence[int | str], tree: dict[str, Any]) -> str:
+    """``("element", 2, "id")`` as a person would say it, with the entry's own name where it has one."""
+    if len(location) < 2 or not isinstance(location[1], int):
+        return ".".join(str(part) for part in location) or "the whole file"
+    table, index, *rest = location
+    entry = tree[str(table)][index]
+    own_name = entry.get("id") or entry.get("name") if isinstance(entry, dict) else None
+    named = f" ({own_name})" if isinstance(own_name, str) else ""
+    return f"[[{table}]] number {int(index) + 1}{named}" + "".join(f", {part}" for part in rest)
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "is not a setting of the monitor"
+    if kind == "missing":
+        return "is required"
+    return re.sub(r"^(Value error, |Input )", "", message)

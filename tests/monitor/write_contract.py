@@ -1,0 +1,27 @@
+"""Writes smed-monitor/openapi.yaml from the application: .venv/bin/python tests/monitor/write_contract.py"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from smed_monitor.app import create_app
+from smed_monitor.monitor import Monitor
+from smed_monitor.settings import ElementSettings, Settings, Target
+
+CONTRACT = Path(__file__).parents[2] / "smed-monitor" / "openapi.yaml"
+HEAD = "# What smed-monitor answers over HTTP. Written by tests/monitor/write_contract.py; a test compares them.\n"
+
+
+def served_contract() -> dict[str, Any]:
+    """What a running monitor shows at /openapi.json."""
+    target = Target(name="n1", collector="node_exporter", url="http://127.0.0.1:9100/metrics")
+    element = ElementSettings(id="union/b1", target="n1", mount_point="/srv/qstorman/b1")
+    return dict(create_app(Monitor(Settings(target=(target,), element=(element,)))).spec)
+
+
+if __name__ == "__main__":
+    CONTRACT.write_text(
+        HEAD + yaml.safe_dump(served_contract(), sort_keys=True, allow_unicode=True, width=110)
+    )
