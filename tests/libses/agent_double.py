@@ -1,0 +1,190 @@
+"""A stand-in for ses-agent that speaks ses/protocol.h and does as a test tells it.
+
+It keeps what it saw (connections, questions, reports) and makes the staging directories as the real one
+does.  It decides nothing: the branch of each answer comes from `choose`.
+"""
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC, VERSION = 0x51534553, 1
+ASK, ANSWER, REPORT = 1, 2, 3
+PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
+CREATED, NOT_CREATED = 1, 2
+MERGERFS = 1
+
+_HEADER = struct.Struct("=IHHII")
+_ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
+_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 320s 320s")
+_REPORT = struct.Struct("=IHHII Q QQ I i i I")
+_CREDENTIALS = struct.Struct("=iII")
+
+
+@dataclass(frozen=True)
+class Ask:
+    pid: int
+    uid: int
+    device: int
+    expected_bytes: int
+    application: str
+    pool: str
+    requirements: tuple[tuple[int, bool, float, float], ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    pid: int
+    placement_id: int
+    device: int
+    inode: int
+    outcome: int
+    error: int
+    fd: int
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode()
+
+
+def answer(
+    *,
+    placement_id: int,
+    stage: str = "",
+    stage_in_union: str = "",
+    status: int = PLACE,
+    element: str = "union/b1",
+    distance: float = 0.0,
+    backend: int = MERGERFS,
+    version: int = VERSION,
+    magic: int = MAGIC,
+    kind: int = ANSWER,
+    size: int = _ANSWER.size,
+) -> bytes:
+    """The bytes of one answer; every field can be given a wrong value."""
+    return _ANSWER.pack(
+        magic, version, kind, size, 0, placement_id, distance, 0, 0, status, backend, 0,
+        element.encode(), stage.encode(), stage_in_union.encode(),
+    )  # fmt: skip
+
+
+class AgentDouble:
+    """Listens until closed; one thread per conversation."""
+
+    def __init__(self, path: Path, union: Path, branches: list[Path]) -> None:
+        self.path, self.union, self.branches = path, union, branches
+        self.asks: list[Ask] = []
+        self.reports: list[Report] = []
+        self.connections = 0
+        self.unused = 0  # placements answered and never reported
+        self.choose: Callable[[Ask, int], int] = lambda ask, number: 0
+        # What to send for an ask: bytes; None hangs until the double is closed; b"" hangs up at once.
+        self.reply: Callable[[Ask, int], bytes | None] = self.place
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(path))
+        path.chmod(0o666)
+        self._listener.listen(512)
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+
+    def place(self, ask: Ask, number: int, **fields: object) -> bytes:
+        """The answer that places the file on the branch `choose` names."""
+        if ask.device != self.union.stat().st_dev:
+            return answer(placement_id=0, status=NOT_MANAGED)
+        index = self.choose(ask, number)
+        stages = self.stages(index, ask.uid)
+        given: dict[str, object] = {
+            "placement_id": (os.getpid() << 32) + number,
+            "element": f"union/b{index + 1}",
+            "stage": str(stages[0]),
+            "stage_in_union": str(stages[1]),
+        }
+        return answer(**{**given, **fields})  # type: ignore[arg-type]
+
+    def stages(self, index: int, uid: int) -> tuple[Path, Path]:
+        top = self.branches[index] / ".ses"
+        with self._lock:
+            if not (top / str(uid)).exists():
+                top.mkdir(exist_ok=True)
+                top.chmod(0o711)
+                own = top / str(uid)
+                own.mkdir()
+                own.chmod(0o700)
+                os.chown(own, uid, -1)
+        return top / str(uid), self.union / ".ses" / str(uid)
+
+    def leftovers(self) -> list[Path]:
+        """Staged files on any branch."""
+        return [path for branch in self.branches for path in branch.glob(".ses/*/*")]
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self.connections += 1
+            thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _converse(self, connection: socket.socket) -> None:
+        with connection:
+            pid, uid, _ = _CREDENTIALS.unpack(
+                connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            )
+            raw = connection.recv(4096)
+            if len(raw) != _ASK.size:
+                return
+            magic, version, kind, size, _, major, minor, expected, _, _, count, name, pool, *rest = (
+                _ASK.unpack(raw)
+            )
+            assert (magic, version, kind, size) == (MAGIC, VERSION, ASK, _ASK.size)
+            requirements = tuple(
+                (rest[i * 4], bool(rest[i * 4 + 1]), rest[i * 4 + 2], rest[i * 4 + 3]) for i in range(count)
+            )
+            ask = Ask(pid, uid, os.makedev(major, minor), expected, _text(name), _text(pool), requirements)
+            with self._lock:
+                self.asks.append(ask)
+                number = len(self.asks)
+            reply = self.reply(ask, number)
+            if reply is None:
+                self._closed.wait()
+                return
+            if not reply:
+                return
+            try:
+                connection.send(reply)
+                raw = connection.recv(4096)
+            except OSError:
+                raw = b""
+            with self._lock:
+                if len(raw) == _REPORT.size:
+                    magic, version, kind, size, _, placement, device, inode, outcome, error, fd, _ = (
+                        _REPORT.unpack(raw)
+                    )
+                    assert (magic, version, kind, size) == (MAGIC, VERSION, REPORT, _REPORT.size)
+                    self.reports.append(Report(pid, placement, device, inode, outcome, error, fd))
+                else:
+                    self.unused += 1
+
+    def settle(self) -> None:
+        """Wait until every conversation so far is over (the program has ended)."""
+        for thread in self._threads:
+            thread.join(30)
+            assert not thread.is_alive(), "a conversation did not end"
+
+    def close(self) -> None:
+        self._closed.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join(30)
+        self.settle()

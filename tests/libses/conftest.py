@@ -1,0 +1,141 @@
+"""What the tests of libses stand on: the built library, probes, a real mergerfs union, an agent double."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from agent_double import AgentDouble  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    """The CMake build directory of libses."""
+    path = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
+    if not path.is_dir():
+        pytest.fail(f"{path} does not exist: run `make native` first")
+    return path
+
+
+@pytest.fixture(scope="session")
+def wrapper(build: Path) -> Path:
+    """The preload library."""
+    path = build / "libses-wrapper.so"
+    if not path.exists():
+        pytest.fail(f"{path} does not exist: run `make native` first")
+    return path
+
+
+@pytest.fixture(scope="session")
+def probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the built probe programs."""
+    path = tmp_path_factory.mktemp("probes")
+    source = Path(__file__).parent / "probes"
+    for command in (["cmake", "-S", source, "-B", path, "-G", "Ninja"], ["cmake", "--build", path]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return path
+
+
+@dataclass
+class Union:
+    """A mergerfs mount over plain directories, and the double that places files on it."""
+
+    path: Path
+    branches: list[Path]
+    agent: AgentDouble
+    wrapper: Path
+    socket: Path
+
+    def environment(self, *, library: bool = True, **extra: str) -> dict[str, str]:
+        """The environment of a program; with a budget that only a hang can use up."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        given = {**kept, "SES_AGENT_SOCKET": str(self.socket), "SES_SYNC_MS": "20000", **extra}
+        if library:
+            given["LD_PRELOAD"] = str(self.wrapper)
+        return given
+
+    def run(
+        self,
+        *command: str | Path,
+        library: bool = True,
+        check: bool = True,
+        cwd: Path | None = None,
+        **extra: str,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program, in the union unless told otherwise, and wait for its conversations to end."""
+        done = subprocess.run(
+            [str(part) for part in command],
+            env=self.environment(library=library, **extra),
+            cwd=cwd or self.path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        self.agent.settle()
+        assert not check or done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def copies(self, path: Path) -> list[int]:
+        """The branches (counted from 0) on which a file of the union lies."""
+        inside = path.relative_to(self.path)
+        return [i for i, branch in enumerate(self.branches) if os.path.lexists(branch / inside)]
+
+
+@pytest.fixture
+def make_union(tmp_path: Path, wrapper: Path) -> Iterator[Callable[..., Union]]:
+    """Mount a union over `count` directories; unmounted again whatever happens."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a union needs root")
+    mounted: list[Path] = []
+    agents: list[AgentDouble] = []
+    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
+        if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
+            break
+        parent.chmod(parent.stat().st_mode | 0o011)
+
+    def mount(
+        count: int = 3, options: str = "category.create=mfs", branches: list[Path] | None = None
+    ) -> Union:
+        name = f"u{len(mounted)}"
+        path = tmp_path / name
+        branches = branches or [tmp_path / f"{name}b{i + 1}" for i in range(count)]
+        for directory in (path, *branches):
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o755)
+        listed = ":".join(str(branch) for branch in branches)
+        subprocess.run(
+            ["mergerfs", "-o", f"allow_other,use_ino,minfreespace=0,{options}", listed, str(path)],
+            check=True,
+            timeout=30,
+        )
+        mounted.append(path)
+        socket = tmp_path / f"{name}.sock"
+        agents.append(AgentDouble(socket, path, branches))
+        return Union(path, branches, agents[-1], wrapper, socket)
+
+    try:
+        yield mount
+    finally:
+        for agent in agents:
+            agent.close()
+        for path in mounted:
+            if subprocess.run(["umount", path], check=False, capture_output=True, timeout=30).returncode:
+                subprocess.run(["umount", "-l", path], check=False, timeout=30)
+
+
+@pytest.fixture
+def union(make_union: Callable[..., Union]) -> Union:
+    """A union of three branches."""
+    return make_union()

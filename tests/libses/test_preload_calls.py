@@ -1,0 +1,56 @@
+"""Every call that can create a regular file is seen by the preload library."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Union
+
+WRAPPED = """
+    open open64 __open __open64 openat openat64 creat creat64
+    fopen fopen64 _IO_fopen freopen freopen64
+    mkstemp mkstemp64 mkostemp mkostemp64 mkstemps mkstemps64 mkostemps mkostemps64
+    mknod mknodat __xmknod __xmknodat
+""".split()
+
+
+def test_exported_symbols_are_the_wrapped_calls_and_nothing_else(wrapper: Path) -> None:
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True, timeout=30
+    ).stdout
+    assert sorted(line.split()[2] for line in listed.splitlines()) == sorted(WRAPPED)
+
+
+def test_nothing_but_the_c_library_is_loaded(wrapper: Path) -> None:
+    listed = subprocess.run(
+        ["readelf", "-d", wrapper], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert re.findall(r"\(NEEDED\).*\[(.*)\]", listed.stdout) == ["libc.so.6"]
+
+
+@pytest.mark.parametrize("suffix", ["", "-fortified"])
+def test_every_call_places_its_file(union: Union, probes: Path, suffix: str) -> None:
+    union.agent.choose = lambda ask, number: number % 3
+    done = union.run(probes / f"calls{suffix}", union.path)
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        [call, "0", "0"] for call in sorted_by(done, WRAPPED)
+    ]
+    names = sorted(path.name for path in union.path.iterdir() if path.name != ".ses")
+    assert len(names) == len(WRAPPED)
+    assert len(union.agent.asks) == len(WRAPPED)
+    assert len(union.agent.reports) == len(WRAPPED)
+    by_inode = {report.inode: report for report in union.agent.reports}
+    for name in names:
+        copies = union.copies(union.path / name)
+        report = by_inode[(union.path / name).stat().st_ino]
+        assert copies == [(report.placement_id & 0xFFFFFFFF) % 3], name
+        assert (report.outcome, report.error) == (1, 0)
+    assert union.agent.leftovers() == []
+
+
+def sorted_by(done: subprocess.CompletedProcess[str], names: list[str]) -> list[str]:
+    """The names in the order the probe made the calls; a missing one is missed by the comparison."""
+    order = [line.split()[0] for line in done.stdout.splitlines()]
+    assert sorted(order) == sorted(names)
+    return order
