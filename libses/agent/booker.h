@@ -1,0 +1,90 @@
+// Threads that book placements at the service and make their staging directories.
+//
+// submit() and take_results() are for the socket's loop and never wait.  Requests queue per uid
+// and uids take turns; one uid never occupies every thread, so nobody can keep others waiting.
+#ifndef SES_AGENT_BOOKER_H
+#define SES_AGENT_BOOKER_H
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "housekeeper.h"
+#include "identity.h"
+#include "service_client.h"
+#include "service_health.h"
+#include "systems.h"
+#include "tickets.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+struct BookingOrder {
+  TicketKey key;
+  unsigned count = 1;
+};
+
+struct BookingResult {
+  TicketKey key;
+  Booking outcome = Booking::kFailed;
+  std::vector<Placement> placements;
+  std::vector<Placement> unusable; // booked, but their staging directory cannot be made
+};
+
+class Booker {
+public:
+  struct Service {
+    const ServiceAddress &address;
+    const Token &token;
+    const std::string &ca_file;
+    const std::string &node;
+    ServiceHealth &health;
+  };
+
+  Booker(Service service, const Systems &systems, Housekeeper &housekeeper);
+  ~Booker();
+
+  // False when the uid has too many requests waiting.
+  [[nodiscard]] bool submit(BookingOrder order);
+  // Readable when there are results.
+  [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
+  [[nodiscard]] std::vector<BookingResult> take_results();
+  // Forgets what waits and ends the threads; results of what was under way can still be taken.
+  void stop();
+
+private:
+  struct Queue {
+    std::deque<BookingOrder> orders;
+    unsigned running = 0;
+  };
+
+  void work();
+  [[nodiscard]] std::map<uid_t, Queue>::iterator next_turn();
+  [[nodiscard]] BookingResult book(ServiceClient &client, const BookingOrder &order);
+  void prepare(const BookingOrder &order, std::vector<Placement> booked, BookingResult &result);
+  void exclude(const std::string &element, const std::string &why);
+  [[nodiscard]] std::vector<std::string> excluded(const std::string &system);
+
+  const Service service_;
+  const Systems &systems_;
+  Housekeeper &housekeeper_;
+  UserNames names_;
+  const UniqueFd ready_; // eventfd
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::map<uid_t, Queue> queues_;
+  uid_t last_turn_ = 0;
+  std::vector<BookingResult> results_;
+  std::map<std::string, Clock::time_point> excluded_until_;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_BOOKER_H

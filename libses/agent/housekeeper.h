@@ -1,0 +1,52 @@
+// The thread that keeps what the agent knows fresh: storage systems, mounts, whether the service
+// is there, and staging directories free of leftovers.
+#ifndef SES_AGENT_HOUSEKEEPER_H
+#define SES_AGENT_HOUSEKEEPER_H
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "service_client.h"
+#include "service_health.h"
+#include "systems.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+class Housekeeper {
+public:
+  // ON_FOUND is called on the housekeeper's thread when the service answers again.
+  Housekeeper(const ServiceAddress &address, Token &token, const std::string &ca_file,
+              ServiceHealth &health, Systems &systems, std::function<void()> on_found);
+  ~Housekeeper();
+
+  void start();
+  // TARGET is a branch in use: leftovers in it are removed now and every half minute.  Any thread.
+  void sweep_from_now_on(const std::string &target);
+  void stop();
+
+private:
+  void work();
+  void refresh();
+  void sweep();
+  [[nodiscard]] int milliseconds_to_next() const;
+
+  ServiceClient client_;
+  Token &token_;
+  ServiceHealth &health_;
+  Systems &systems_;
+  const std::function<void()> on_found_;
+  const UniqueFd wake_; // eventfd
+  std::atomic<bool> stopping_{false};
+  Clock::time_point refresh_at_{};
+  mutable std::mutex mutex_; // guards sweep_at_
+  std::map<std::string, Clock::time_point> sweep_at_;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_HOUSEKEEPER_H

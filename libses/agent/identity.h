@@ -1,0 +1,35 @@
+// Names of users, by uid.
+#ifndef SES_AGENT_IDENTITY_H
+#define SES_AGENT_IDENTITY_H
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace ses::agent {
+
+// Any thread.  The first look-up of a uid may wait for a directory service, so the socket's loop
+// never asks; answers are kept for a minute, also "no such user".
+class UserNames {
+public:
+  // The user's name, else "uid-N".
+  [[nodiscard]] std::string name_of(uid_t uid);
+
+private:
+  struct Known {
+    std::string name;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::mutex mutex_;
+  std::unordered_map<uid_t, Known> known_;
+};
+
+// The short name the kernel has for process PID; empty when it is gone.  Never waits.
+[[nodiscard]] std::string program_name(pid_t pid);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_IDENTITY_H

@@ -1,0 +1,142 @@
+// ses-agent: starts the parts, waits for the end, stops them in order.
+
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/syslog_sink.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "booker.h"
+#include "housekeeper.h"
+#include "listener.h"
+#include "options.h"
+#include "reporter.h"
+#include "service_client.h"
+#include "service_health.h"
+#include "socket_server.h"
+#include "systems.h"
+#include "watcher.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr int kCannotStart = 1;
+constexpr int kWrongUse = 2;
+constexpr size_t kMostWatched = 16384;
+constexpr size_t kMostConnections = 2048;
+constexpr std::chrono::seconds kLastReports{3};
+constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
+
+int refuse(int status, const std::string &why) {
+  std::fprintf(stderr, "ses-agent: %s\n", why.c_str());
+  return status;
+}
+
+void set_up_log(const Options &options) {
+  const auto logger = options.background
+                          ? spdlog::syslog_logger_mt("ses-agent", "ses-agent", LOG_PID)
+                          : spdlog::stderr_logger_mt("ses-agent");
+  if (!options.background) {
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
+  }
+  logger->flush_on(spdlog::level::debug);
+  spdlog::set_default_logger(logger);
+  spdlog::set_level(spdlog::level::from_str(options.log_level));
+}
+
+// As many descriptors as allowed: two per watched file, one per waiting program.
+size_t raise_descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+// Signals that end the agent, as something to read; blocked in every thread.
+UniqueFd take_stop_signals() {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigaddset(&stop, SIGINT);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+  return UniqueFd(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int serve(const Options &options, const ServiceAddress &address, Token &token,
+          std::unique_ptr<Listener> listener, int stop_signals) {
+  const size_t descriptors = raise_descriptor_limit();
+  Systems systems;
+  ServiceHealth health(options.service_url);
+  Reporter reporter(address, token, options.ca_file, health);
+  Watcher watcher(reporter, std::min<size_t>(descriptors / 3, kMostWatched));
+  Housekeeper housekeeper(address, token, options.ca_file, health, systems,
+                          [&watcher] { watcher.announce_again(); });
+  Booker booker({address, token, options.ca_file, options.node, health}, systems, housekeeper);
+  SocketServer server({listener->descriptor(), stop_signals,
+                       std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
+                       systems, health, booker, reporter, watcher});
+  housekeeper.start();
+  spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
+               options.node);
+  if (!server.run()) {
+    spdlog::error("the event loop cannot start: {}", std::strerror(errno));
+    return kCannotStart;
+  }
+  alarm(kStopSeconds);
+  listener.reset(); // from here on programs make the plain call at once
+  booker.stop();
+  server.give_everything_back();
+  housekeeper.stop();
+  const size_t open_files = watcher.stop();
+  reporter.stop(kLastReports);
+  spdlog::info("stopped; {} placed files are still open, their leases end them", open_files);
+  return 0;
+}
+
+int run(int argc, char **argv) {
+  const Options options = parse_options(argc, argv);
+  std::string why;
+  const auto address = parse_service_url(options.service_url, why);
+  Token token(options.token_file);
+  if (why = token.load(); !why.empty()) {
+    return refuse(kWrongUse, why);
+  }
+  umask(022);
+  const UniqueFd stop_signals = take_stop_signals();
+  auto listener = Listener::open(options.socket_path, why);
+  if (!listener) {
+    return refuse(kCannotStart, why);
+  }
+  if (options.background && daemon(0, 0) != 0) {
+    return refuse(kCannotStart, std::string("cannot detach: ") + std::strerror(errno));
+  }
+  set_up_log(options);
+  if (!address->loopback && !address->encrypted && !options.token_file.empty()) {
+    spdlog::warn("the token travels unencrypted to {}; use https", options.service_url);
+  }
+  return serve(options, *address, token, std::move(listener), stop_signals.get());
+}
+
+} // namespace
+} // namespace ses::agent
+
+int main(int argc, char **argv) {
+  try {
+    return ses::agent::run(argc, argv);
+  } catch (const std::exception &error) {
+    return ses::agent::refuse(ses::agent::kCannotStart, error.what());
+  }
+}

@@ -1,0 +1,75 @@
+#include "options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+#include "service_client.h"
+#include "ses/protocol.h"
+
+namespace ses::agent {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1) != 0) {
+    return "";
+  }
+  return name;
+}
+
+std::string check_url(const std::string &url) {
+  std::string why;
+  return parse_service_url(url, why) ? "" : why;
+}
+
+} // namespace
+
+Options parse_options(int argc, char **argv) {
+  Options options;
+  options.socket_path = SES_AGENT_SOCKET_DEFAULT;
+  options.node = host_name();
+  int answer_ms = static_cast<int>(options.answer_limit.count());
+
+  CLI::App app{"Answers the programs of one node that ask where a file should be created: books\n"
+               "placements at the selection service, deals them out, and tells the service when\n"
+               "files are opened and closed.  Never makes a program wait longer than --answer-ms."};
+  app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
+  app.add_option("--service-url", options.service_url,
+                 "Where ses-service listens, for example http://127.0.0.1:8630")
+      ->required()
+      ->check(CLI::Validator(check_url, "URL"));
+  app.add_option("--token-file", options.token_file,
+                 "File with this node's token on one line; readable by its owner only (0600)");
+  app.add_option("--ca-file", options.ca_file,
+                 "Certificate authorities (PEM) for an https service, instead of the system's");
+  app.add_option("--socket", options.socket_path, "Where programs ask")->capture_default_str();
+  app.add_option("--node", options.node, "Name of this node in questions to the service")
+      ->capture_default_str();
+  app.add_option(
+         "--answer-ms", answer_ms,
+         "Longest time a program waits for the service, in ms; then it makes the plain call")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "Least severe message that is logged")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  bool foreground = true;
+  app.add_flag("--foreground,!--background", foreground,
+               "Stay in the foreground and log to stderr (the default);\n"
+               "--background detaches and logs to syslog");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    const bool asked = error.get_exit_code() == 0; // --help or --version
+    app.exit(error);
+    std::exit(asked ? 0 : 2);
+  }
+  options.background = !foreground;
+  options.answer_limit = std::chrono::milliseconds(answer_ms);
+  return options;
+}
+
+} // namespace ses::agent

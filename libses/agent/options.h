@@ -1,0 +1,27 @@
+// What the command line says.
+#ifndef SES_AGENT_OPTIONS_H
+#define SES_AGENT_OPTIONS_H
+
+#include <chrono>
+#include <string>
+
+namespace ses::agent {
+
+struct Options {
+  std::string service_url;
+  std::string token_file; // empty: no token is sent
+  std::string ca_file;    // empty: the system's certificate authorities
+  std::string socket_path;
+  std::string node;
+  std::string log_level = "info";
+  bool background = false;
+  std::chrono::milliseconds answer_limit{15}; // longest wait of a program for the service
+};
+
+// Reads the command line.  Ends the process after --help, --version (status 0) or a wrong option
+// (status 2, the reason on stderr).
+[[nodiscard]] Options parse_options(int argc, char **argv);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_OPTIONS_H

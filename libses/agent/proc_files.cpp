@@ -1,0 +1,126 @@
+#include "proc_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace ses::agent {
+namespace {
+
+constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
+
+std::string descriptors_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/fd"; }
+
+std::optional<FileFacts> facts_at(int directory, const char *name, int flags) {
+  struct statx status {};
+  // The kernel fills in type, inode and size from memory even when none is asked for; asking for
+  // them would make a FUSE file system be consulted.
+  if (statx(directory, name, flags | AT_STATX_DONT_SYNC, 0, &status) != 0) {
+    return std::nullopt;
+  }
+  return FileFacts{{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
+                   status.stx_size,
+                   S_ISREG(status.stx_mode)};
+}
+
+// Calls VISIT(directory descriptor, entry name) for each entry made of digits, until it returns
+// false.
+template <typename Visit> void for_each_number(const std::string &path, Visit visit) {
+  const std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir(path.c_str()), closedir);
+  while (const dirent *entry = directory ? readdir(directory.get()) : nullptr) {
+    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
+        !visit(dirfd(directory.get()), entry->d_name)) {
+      return;
+    }
+  }
+}
+
+} // namespace
+
+UniqueFd open_handle(pid_t pid, int fd) {
+  if (fd < 0) {
+    return UniqueFd();
+  }
+  const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
+  return UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
+}
+
+UniqueFd find_handle(pid_t pid, const FileId &file) {
+  UniqueFd handle;
+  for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
+    const auto facts = facts_at(directory, name, 0);
+    if (!facts || facts->id != file) {
+      return true;
+    }
+    handle.reset(openat(directory, name, O_PATH | O_CLOEXEC));
+    const auto opened = facts_of(handle.get()); // the descriptor may be another file's by now
+    if (opened && opened->id == file) {
+      return false;
+    }
+    handle.reset();
+    return true;
+  });
+  return handle;
+}
+
+std::optional<FileFacts> facts_of(int handle) {
+  return handle < 0 ? std::nullopt : facts_at(handle, "", AT_EMPTY_PATH);
+}
+
+std::string path_of(int handle) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(handle);
+  const ssize_t length = readlink(link.c_str(), path, sizeof path);
+  return length > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(length)) : "";
+}
+
+std::set<FileId> open_files_of(pid_t pid) {
+  std::set<FileId> files;
+  for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
+    if (const auto facts = facts_at(directory, name, 0)) {
+      files.insert(facts->id);
+    }
+    return true;
+  });
+  return files;
+}
+
+std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
+  std::set<FileId> found;
+  const pid_t self = getpid();
+  for_each_number("/proc", [&](int, const char *name) {
+    const pid_t pid = std::atoi(name);
+    if (pid == self) { // the agent's own handles do not count
+      return true;
+    }
+    for (const FileId &file : open_files_of(pid)) {
+      if (wanted.contains(file)) {
+        found.insert(file);
+      }
+    }
+    return found.size() < wanted.size();
+  });
+  return found;
+}
+
+bool is_exiting(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) {
+    return true;
+  }
+  // pid (name) state ppid pgrp session tty tpgid flags …; the name may hold anything.
+  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  std::string state, parent, group, session, terminal, terminal_group;
+  unsigned long flags = 0;
+  fields >> state >> parent >> group >> session >> terminal >> terminal_group >> flags;
+  return state == "Z" || state == "X" || (flags & kExitingFlag) != 0;
+}
+
+} // namespace ses::agent

@@ -1,0 +1,51 @@
+// Which files a process has open, read from /proc.
+//
+// Nothing here asks a file system for anything but what the kernel has in memory
+// (AT_STATX_DONT_SYNC), so a hung mount does not hang the agent.
+#ifndef SES_AGENT_PROC_FILES_H
+#define SES_AGENT_PROC_FILES_H
+
+#include <sys/types.h>
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+struct FileId {
+  dev_t device = 0;
+  uint64_t inode = 0;
+  auto operator<=>(const FileId &) const = default;
+};
+
+struct FileFacts {
+  FileId id;
+  uint64_t size = 0;
+  bool regular = false;
+};
+
+// A handle (O_PATH: no access, no close event of its own) to what descriptor FD of process PID
+// refers to; invalid when there is no such process or descriptor.
+[[nodiscard]] UniqueFd open_handle(pid_t pid, int fd);
+// A handle to FILE through whichever descriptor of PID has it open; invalid when none has.
+[[nodiscard]] UniqueFd find_handle(pid_t pid, const FileId &file);
+// None when the descriptor is invalid.
+[[nodiscard]] std::optional<FileFacts> facts_of(int handle);
+// The path the kernel has for HANDLE now; empty when there is none.
+[[nodiscard]] std::string path_of(int handle);
+
+// All files PID has open; empty when the process is gone or is another user's.
+[[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
+// Those of WANTED that some process has open.
+[[nodiscard]] std::set<FileId> open_anywhere(const std::set<FileId> &wanted);
+// The process is gone or past the point where the kernel closes its files.
+[[nodiscard]] bool is_exiting(pid_t pid);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_PROC_FILES_H

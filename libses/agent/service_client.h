@@ -1,0 +1,79 @@
+// One keep-alive HTTP(S) connection to ses-service, and the node's token.
+//
+// Used by one thread at a time.  Every request has a time-out; a reply larger
+// than 4 MiB is cut off and counts as none.  Knows nothing about what the
+// messages mean (service_messages.h) or whether asking makes sense now
+// (service_health.h).
+#ifndef SES_AGENT_SERVICE_CLIENT_H
+#define SES_AGENT_SERVICE_CLIENT_H
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace httplib {
+class Client;
+}
+
+namespace ses::agent {
+
+struct ServiceAddress {
+  std::string origin; // scheme://host[:port]
+  std::string prefix; // path before /v1, without a slash at the end; often empty
+  bool loopback = false;
+  bool encrypted = false;
+};
+
+// None when URL is not http:// or https:// with a host; WHY then says so.
+[[nodiscard]] std::optional<ServiceAddress> parse_service_url(const std::string &url,
+                                                              std::string &why);
+
+// The token this node shows to the service.  Any thread.
+class Token {
+public:
+  explicit Token(std::string path) : path_(std::move(path)) {}
+  // (Re)reads the file.  Returns an empty string, or why the file cannot be used: a file that is
+  // not regular, belongs to somebody else, can be read by group or others, or is empty.  On
+  // failure the token known before stays in use.
+  [[nodiscard]] std::string load();
+  [[nodiscard]] std::string value() const;
+
+private:
+  const std::string path_; // empty: no token
+  mutable std::mutex mutex_;
+  std::string value_;
+};
+
+struct Reply {
+  int status = 0;    // 0: no usable reply; error says why
+  std::string error; // empty when there is a status
+  std::string body;
+  std::optional<std::chrono::milliseconds> retry_after; // the service's own wish
+};
+
+class ServiceClient {
+public:
+  ServiceClient(const ServiceAddress &address, const Token &token, const std::string &ca_file,
+                std::chrono::milliseconds time_out = std::chrono::seconds(1));
+  ~ServiceClient();
+
+  // METHOD and PATH ("/v1/…"); BODY is JSON, or empty for none.  Sent again once when a kept
+  // connection turns out to be closed by the other side.  Throws nothing.
+  [[nodiscard]] Reply request(const std::string &method, const std::string &path,
+                              const std::string &body = "");
+
+private:
+  Reply send_once(const std::string &method, const std::string &path, const std::string &body,
+                  bool &connection_lost);
+
+  const std::string prefix_;
+  const Token &token_;
+  const std::chrono::milliseconds time_out_;
+  std::unique_ptr<httplib::Client> http_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_SERVICE_CLIENT_H

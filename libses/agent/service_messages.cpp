@@ -1,0 +1,194 @@
+#include "service_messages.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr unsigned kLeaseSeconds = 30; // from booking to the report that the file is open
+constexpr size_t kMostPlacements = 256;
+
+std::string text_of(const json &value) {
+  // A user's file name need not be UTF-8; JSON must be.
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+const char *kind_name(uint32_t kind) {
+  switch (kind) {
+  case SES_KIND_CURRENT_READ_RATE:
+    return "current-read-rate";
+  case SES_KIND_AVERAGE_READ_RATE:
+    return "average-read-rate";
+  case SES_KIND_CURRENT_WRITE_RATE:
+    return "current-write-rate";
+  case SES_KIND_AVERAGE_WRITE_RATE:
+    return "average-write-rate";
+  default:
+    return "free-capacity";
+  }
+}
+
+uint32_t backend_number(const std::string &name) {
+  if (name == "mergerfs") {
+    return SES_BACKEND_MERGERFS;
+  }
+  if (name == "lustre") {
+    return SES_BACKEND_LUSTRE;
+  }
+  return name == "cephfs" ? SES_BACKEND_CEPHFS : SES_BACKEND_NONE;
+}
+
+uint64_t parse_id(const std::string &text) {
+  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    throw std::invalid_argument("placement id");
+  }
+  return std::stoull(text, nullptr, 16);
+}
+
+std::string absolute_path(const json &value) {
+  auto path = value.get<std::string>();
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
+    throw std::invalid_argument("path");
+  }
+  while (path.size() > 1 && path.ends_with('/')) {
+    path.pop_back();
+  }
+  return path;
+}
+
+// The field as an unsigned number; 0 when it is absent or null.
+template <typename T> T number_or_zero(const json &object, const char *name) {
+  const auto field = object.find(name);
+  if (field == object.end() || field->is_null()) {
+    return 0;
+  }
+  if (!field->is_number_unsigned()) {
+    throw std::invalid_argument(name);
+  }
+  return field->get<T>();
+}
+
+Placement parse_placement(const json &object) {
+  Placement placement;
+  placement.id = parse_id(object.at("placement_id").get<std::string>());
+  placement.element = object.at("element").get<std::string>();
+  placement.backend = backend_number(object.at("backend").get<std::string>());
+  if (placement.backend == SES_BACKEND_MERGERFS) {
+    placement.target = absolute_path(object.at("target"));
+  }
+  placement.distance = object.at("distance").get<double>();
+  placement.stripe_count = number_or_zero<uint32_t>(object, "stripe_count");
+  placement.stripe_size = number_or_zero<uint64_t>(object, "stripe_size_bytes");
+  if (placement.id == 0 || placement.element.empty() || !std::isfinite(placement.distance)) {
+    throw std::invalid_argument("placement");
+  }
+  return placement;
+}
+
+} // namespace
+
+const char *name_of(EndReason reason) {
+  switch (reason) {
+  case EndReason::kClosed:
+    return "closed";
+  case EndReason::kExited:
+    return "exited";
+  case EndReason::kUnused:
+    return "unused";
+  case EndReason::kFailed:
+    break;
+  }
+  return "failed";
+}
+
+std::string format_id(uint64_t id) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
+  return text;
+}
+
+std::string booking_body(const BookingRequest &request) {
+  json requirements = json::array();
+  for (const Requirement &requirement : request.requirements) {
+    requirements.push_back({{"kind", kind_name(requirement.kind)},
+                            {"minimum", requirement.minimum},
+                            {"unit", requirement.kind == SES_KIND_FREE_CAPACITY ? "GB" : "MB/s"},
+                            {"weight", requirement.weight},
+                            {"strictness", requirement.hard ? "hard" : "soft"}});
+  }
+  const auto text_or_null = [](const std::string &text) {
+    return text.empty() ? json(nullptr) : json(text);
+  };
+  return text_of(
+      {{"subject",
+        {{"user", request.user},
+         {"application", text_or_null(request.application)},
+         {"node", text_or_null(request.node)}}},
+       {"storage_system", request.system},
+       {"requirements", std::move(requirements)},
+       {"expected_bytes", request.expected_bytes ? json(*request.expected_bytes) : json(nullptr)},
+       {"exclude", request.exclude},
+       {"count", request.count},
+       {"lease_seconds", kLeaseSeconds}});
+}
+
+std::string open_body(const std::string &path, uint64_t device, uint64_t inode, int pid) {
+  return text_of({{"state", "open"},
+                  {"path", path},
+                  {"device", device},
+                  {"inode", std::to_string(inode)},
+                  {"pid", pid}});
+}
+
+std::string end_body(EndReason reason, std::optional<uint64_t> bytes_written) {
+  return text_of({{"reason", name_of(reason)},
+                  {"bytes_written", bytes_written ? json(*bytes_written) : json(nullptr)}});
+}
+
+std::optional<std::vector<Placement>> parse_placements(const std::string &body) {
+  try {
+    std::vector<Placement> placements;
+    const json reply = json::parse(body);
+    for (const json &object : reply.at("placements")) {
+      placements.push_back(parse_placement(object));
+    }
+    if (placements.empty() || placements.size() > kMostPlacements) {
+      return std::nullopt;
+    }
+    return placements;
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::vector<StorageSystem>> parse_storage_systems(const std::string &body) {
+  try {
+    std::vector<StorageSystem> systems;
+    const json reply = json::parse(body);
+    for (const json &object : reply.at("storage_systems")) {
+      systems.push_back({object.at("name").get<std::string>(),
+                         backend_number(object.at("backend").get<std::string>()),
+                         absolute_path(object.at("mount_point"))});
+    }
+    return systems;
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+}
+
+std::string problem_detail(const std::string &body) {
+  try {
+    const json problem = json::parse(body);
+    std::string text = problem.value("detail", problem.value("title", std::string()));
+    text.resize(std::min<size_t>(text.size(), 300));
+    return printable(text);
+  } catch (const std::exception &) {
+    return "";
+  }
+}
+
+} // namespace ses::agent

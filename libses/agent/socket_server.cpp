@@ -1,0 +1,325 @@
+#include "socket_server.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "identity.h"
+#include "proc_files.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kAskWithin{1000};
+constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
+constexpr std::chrono::milliseconds kTick{100};           // while tickets can grow old
+constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
+constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kFirstConnection = 16;
+
+bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = data;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+} // namespace
+
+SocketServer::SocketServer(const Parts &parts)
+    : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)), tickets_(callbacks()),
+      next_id_(kFirstConnection) {}
+
+TicketCache::Callbacks SocketServer::callbacks() {
+  return {
+      [this](const TicketKey &key, unsigned count) {
+        return parts_.health.available() && parts_.booker.submit({key, count});
+      },
+      [this](Id id, const Placement &placement) { return deal(id, placement); },
+      [this](Id id) { answer(id, SES_ANSWER_UNAVAILABLE); },
+      [this](uid_t uid, const Placement &placement) {
+        parts_.reporter.ended(uid, placement.id, EndReason::kUnused);
+      },
+  };
+}
+
+bool SocketServer::run() {
+  if (!watch(epoll_.get(), parts_.listener, kListener, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.stop_signals, kStop, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.booker.ready_descriptor(), kBooked, EPOLLIN)) {
+    return false;
+  }
+  for (;;) {
+    std::array<epoll_event, 128> events{};
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 milliseconds_to_next());
+    for (int i = 0; i < count; ++i) {
+      const uint64_t what = events[static_cast<size_t>(i)].data.u64;
+      if (what == kStop) {
+        return true;
+      }
+      if (what == kListener) {
+        accept_all();
+      } else if (what == kBooked) {
+        collect_bookings();
+      } else {
+        on_readable(what);
+      }
+    }
+    drop_overdue();
+    tickets_.expire(Clock::now());
+  }
+}
+
+int SocketServer::milliseconds_to_next() const {
+  auto wait = tickets_.empty() ? std::chrono::milliseconds(60000) : kTick;
+  if (!deadlines_.empty()) {
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(deadlines_.begin()->first -
+                                                                       Clock::now()));
+  }
+  return static_cast<int>(std::max<long long>(wait.count(), 0));
+}
+
+void SocketServer::accept_all() {
+  for (;;) {
+    UniqueFd fd(accept4(parts_.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd) {
+      return;
+    }
+    Connection connection;
+    socklen_t length = sizeof connection.peer;
+    if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &connection.peer, &length) != 0) {
+      continue;
+    }
+    const uid_t uid = connection.peer.uid;
+    const auto of_uid = connections_of_.find(uid);
+    if (connections_.size() >= parts_.most_connections ||
+        (of_uid != connections_of_.end() && of_uid->second >= parts_.most_connections / 2)) {
+      if (!said_full_) {
+        spdlog::warn("too many connections (uid {} has the last one): more are turned away", uid);
+        said_full_ = true;
+      }
+      continue; // closing it makes the program do the plain call at once
+    }
+    const Id id = next_id_++;
+    if (!watch(epoll_.get(), fd.get(), id, EPOLLIN | EPOLLRDHUP)) {
+      continue;
+    }
+    connection.fd = std::move(fd);
+    ++connections_of_[uid];
+    const auto added = connections_.emplace(id, std::move(connection)).first;
+    set_deadline(id, added->second, kAskWithin);
+    on_readable(id); // most programs have asked by now
+  }
+}
+
+void SocketServer::on_readable(Id id) {
+  std::array<std::byte, kLongestMessage + 1> buffer;
+  for (;;) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) {
+      return;
+    }
+    const ssize_t length = recv(found->second.fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
+      return;
+    }
+    if (length <= 0) { // closed: a placement without a report was not used
+      drop(id);
+      return;
+    }
+    if (!on_message(id, std::span(buffer).first(static_cast<size_t>(length)))) {
+      return;
+    }
+  }
+}
+
+bool SocketServer::on_message(Id id, std::span<const std::byte> message) {
+  const Connection &connection = connections_.at(id);
+  if (connection.state == State::kAwaitAsk) {
+    if (auto ask = parse_ask(message)) {
+      return on_ask(id, std::move(*ask));
+    }
+  } else if (connection.state == State::kAwaitReport) {
+    if (const auto report = parse_report(message)) {
+      return on_report(id, *report);
+    }
+  }
+  spdlog::debug("uid {} sent {} bytes that are no message of the protocol here; dropped",
+                connection.peer.uid, message.size());
+  drop(id);
+  return false;
+}
+
+bool SocketServer::on_ask(Id id, Ask ask) {
+  Connection &connection = connections_.at(id);
+  const uid_t uid = connection.peer.uid;
+  StorageSystem system;
+  const Systems::Answer known = parts_.systems.find(ask.device, system);
+  if (known == Systems::Answer::kNotManaged) {
+    answer(id, SES_ANSWER_NOT_MANAGED);
+    return connections_.contains(id);
+  }
+  // A pool is a wish about the layout that the question to the service has no word for.
+  const bool other_layout = !ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
+  if (known == Systems::Answer::kNotKnownYet || !parts_.health.available() || other_layout ||
+      parts_.reporter.overloaded_by(uid)) {
+    answer(id, SES_ANSWER_UNAVAILABLE);
+    return connections_.contains(id);
+  }
+  TicketKey key;
+  key.uid = uid;
+  key.application = ask.application.empty() ? program_name(connection.peer.pid) : ask.application;
+  key.system = system.name;
+  key.requirements = ask.requirements;
+  key.expected_bytes = ask.expected_bytes;
+  connection.ask = std::move(ask);
+  connection.state = State::kAwaitTicket;
+  connection.key = key;
+  set_deadline(id, connection, parts_.answer_limit);
+  tickets_.ask(key, id, Clock::now());
+  return connections_.contains(id);
+}
+
+void SocketServer::answer(Id id, ses_answer_status status) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) {
+    return;
+  }
+  Connection &connection = found->second;
+  const ses_answer message = make_refusal(status);
+  spdlog::debug("uid {} pid {}: {}", connection.peer.uid, connection.peer.pid,
+                status == SES_ANSWER_NOT_MANAGED ? "not managed" : "unavailable");
+  (void)send(connection.fd.get(), &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  connection.key.reset();
+  drop(id);
+}
+
+bool SocketServer::deal(Id id, const Placement &placement) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.state != State::kAwaitTicket) {
+    return false;
+  }
+  Connection &connection = found->second;
+  const auto message =
+      make_place_answer(placement, connection.ask.stripe_count, connection.ask.stripe_size);
+  connection.key.reset();
+  if (!message || send(connection.fd.get(), &*message, sizeof *message,
+                       MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof *message) {
+    drop(id);
+    return false;
+  }
+  spdlog::debug("uid {} pid {}: placement {} on {}, distance {:.3f}", connection.peer.uid,
+                connection.peer.pid, format_id(placement.id), printable(placement.element),
+                placement.distance);
+  connection.dealt = placement;
+  connection.state = State::kAwaitReport;
+  set_deadline(id, connection, kReportWithin);
+  return true;
+}
+
+bool SocketServer::on_report(Id id, const Report &report) {
+  Connection &connection = connections_.at(id);
+  if (report.placement_id == connection.dealt->id) {
+    const Placement placement = std::move(*connection.dealt);
+    connection.dealt.reset();
+    if (report.created) {
+      created(connection, placement, report);
+    } else {
+      // A name that somebody else created meanwhile is no failure of the element.
+      const bool failed = report.error != 0 && report.error != EEXIST;
+      parts_.reporter.ended(connection.peer.uid, placement.id,
+                            failed ? EndReason::kFailed : EndReason::kUnused);
+    }
+  } else {
+    spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
+  }
+  drop(id);
+  return false;
+}
+
+// Takes a handle to the file before anything else: the program goes on while this runs and may
+// close it within microseconds.
+void SocketServer::created(const Connection &connection, const Placement &placement,
+                           const Report &report) {
+  PlacedFile file;
+  file.placement_id = placement.id;
+  file.uid = connection.peer.uid;
+  file.pid = connection.peer.pid;
+  file.id = FileId{static_cast<dev_t>(report.device), report.inode};
+  file.handle = open_handle(file.pid, report.fd);
+  const auto facts = facts_of(file.handle.get());
+  if (facts && facts->id == file.id && facts->regular) {
+    file.path = path_of(file.handle.get());
+  } else {
+    file.handle.reset();
+  }
+  if (file.id.device != connection.ask.device) {
+    spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
+    parts_.reporter.ended(file.uid, placement.id, EndReason::kFailed);
+    return;
+  }
+  parts_.watcher.watch(std::move(file));
+}
+
+void SocketServer::collect_bookings() {
+  for (BookingResult &result : parts_.booker.take_results()) {
+    for (const Placement &placement : result.unusable) {
+      parts_.reporter.ended(result.key.uid, placement.id, EndReason::kFailed);
+    }
+    tickets_.booked(result.key, result.outcome, std::move(result.placements), Clock::now());
+  }
+}
+
+void SocketServer::set_deadline(Id id, Connection &connection, std::chrono::milliseconds from_now) {
+  deadlines_.erase({connection.deadline, id});
+  connection.deadline = Clock::now() + from_now;
+  deadlines_.insert({connection.deadline, id});
+}
+
+void SocketServer::drop_overdue() {
+  const auto now = Clock::now();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const Id id = deadlines_.begin()->second;
+    Connection &connection = connections_.at(id);
+    if (connection.state == State::kAwaitTicket) {
+      tickets_.forget(*connection.key, id);
+      answer(id, SES_ANSWER_UNAVAILABLE);
+    } else {
+      spdlog::debug("uid {} pid {} said nothing in time; dropped", connection.peer.uid,
+                    connection.peer.pid);
+      drop(id);
+    }
+  }
+}
+
+void SocketServer::drop(Id id) {
+  const auto found = connections_.find(id);
+  Connection connection = std::move(found->second);
+  deadlines_.erase({connection.deadline, id});
+  connections_.erase(found);
+  said_full_ = said_full_ && connections_.size() > parts_.most_connections / 4;
+  const uid_t uid = connection.peer.uid;
+  if (--connections_of_[uid] == 0) {
+    connections_of_.erase(uid);
+  }
+  if (connection.key) {
+    tickets_.forget(*connection.key, id);
+  }
+  if (connection.dealt) {
+    parts_.reporter.ended(uid, connection.dealt->id, EndReason::kUnused);
+  }
+}
+
+void SocketServer::give_everything_back() {
+  while (!connections_.empty()) {
+    drop(connections_.begin()->first);
+  }
+  collect_bookings();
+  tickets_.drain();
+}
+
+} // namespace ses::agent

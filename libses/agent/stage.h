@@ -1,0 +1,34 @@
+// The staging directories on the branches of a union: TARGET/.ses and TARGET/.ses/UID.
+//
+// A file is created complete in the caller's own staging directory and then linked to its name,
+// so nobody sees it half-way.  The agent usually runs as root and branches may be writable by
+// anybody, so every step below TARGET goes through directory descriptors, follows no symbolic
+// link, and an entry that is not exactly what the agent would have made is refused, never
+// repaired into trust.  Nothing outside TARGET/.ses is ever created, changed or removed.
+//
+// Touches the branch's file system, which may be slow: never called from the socket's loop.
+#ifndef SES_AGENT_STAGE_H
+#define SES_AGENT_STAGE_H
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+namespace ses::agent {
+
+// Makes sure of TARGET/.ses (owner the agent, 0711) and TARGET/.ses/UID (owner UID, 0700),
+// both without set-group-id and default ACL, which files created there would inherit.
+// Returns an empty string, or why the directory cannot be used, naming the path.
+[[nodiscard]] std::string prepare_stage(const std::string &target, uid_t uid);
+
+// "TARGET/.ses/UID".
+[[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);
+
+// Removes regular files in TARGET/.ses/* whose last change is older than AGE: creates that were
+// cut off half-way.  Looks at no more than 10,000 entries.  Returns how many it removed.
+unsigned sweep_stage(const std::string &target, std::chrono::seconds age);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_STAGE_H

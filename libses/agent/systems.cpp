@@ -1,0 +1,113 @@
+#include "systems.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/sysmacros.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace ses::agent {
+namespace {
+
+std::string read_mountinfo() {
+  std::ifstream file("/proc/self/mountinfo");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Space, tab, newline and backslash are written as \040 and so on.
+std::string unescape(const std::string &text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      out += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+} // namespace
+
+std::map<std::string, dev_t> parse_mountinfo(const std::string &text) {
+  std::map<std::string, dev_t> devices;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    // 36 35 98:0 /root /mount/point options … - type source options
+    std::istringstream fields(line);
+    std::string id, parent, numbers, root, mount_point;
+    unsigned major_number = 0, minor_number = 0;
+    if (fields >> id >> parent >> numbers >> root >> mount_point &&
+        std::sscanf(numbers.c_str(), "%u:%u", &major_number, &minor_number) == 2) {
+      devices[unescape(mount_point)] = makedev(major_number, minor_number);
+    }
+  }
+  return devices;
+}
+
+Systems::Systems() : mountinfo_(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {}
+
+void Systems::describe(std::vector<StorageSystem> systems) {
+  const std::string mountinfo = read_mountinfo();
+  const std::lock_guard lock(mutex_);
+  systems_ = std::move(systems);
+  described_ = true;
+  match(mountinfo);
+}
+
+void Systems::reread_mounts() {
+  const std::string mountinfo = read_mountinfo();
+  const std::lock_guard lock(mutex_);
+  match(mountinfo);
+}
+
+void Systems::match(std::string mountinfo) {
+  const std::map<std::string, dev_t> devices = parse_mountinfo(mountinfo);
+  std::map<dev_t, StorageSystem> matched;
+  for (const StorageSystem &system : systems_) {
+    const auto found = devices.find(system.mount_point);
+    if (found != devices.end()) {
+      matched[found->second] = system;
+    }
+  }
+  for (const auto &[device, system] : matched) {
+    if (!by_device_.contains(device)) {
+      spdlog::info("storage system {} is mounted at {} (device {}:{})", printable(system.name),
+                   printable(system.mount_point), major(device), minor(device));
+    }
+  }
+  for (const auto &[device, system] : by_device_) {
+    if (!matched.contains(device)) {
+      spdlog::info("storage system {} is no longer mounted at {}", printable(system.name),
+                   printable(system.mount_point));
+    }
+  }
+  by_device_ = std::move(matched);
+}
+
+Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_device_.find(device);
+  if (found != by_device_.end()) {
+    system = found->second;
+    return Answer::kManaged;
+  }
+  return described_ ? Answer::kNotManaged : Answer::kNotKnownYet;
+}
+
+std::string Systems::mount_point_of(const std::string &name) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto &[device, system] : by_device_) {
+    if (system.name == name) {
+      return system.mount_point;
+    }
+  }
+  return "";
+}
+
+} // namespace ses::agent

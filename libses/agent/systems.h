@@ -1,0 +1,54 @@
+// Which storage system a device number belongs to.
+//
+// Any thread.  A system is known by the device of what is mounted at its mount point, read from
+// /proc/self/mountinfo: nothing here touches a file system that may hang, and an unmounted mount
+// point never makes the file system below it look managed.
+#ifndef SES_AGENT_SYSTEMS_H
+#define SES_AGENT_SYSTEMS_H
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service_messages.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+class Systems {
+public:
+  enum class Answer { kManaged, kNotManaged, kNotKnownYet };
+
+  Systems();
+
+  // The systems the service names now.
+  void describe(std::vector<StorageSystem> systems);
+  // Reads the mounts again.
+  void reread_mounts();
+  // Reports POLLPRI when the mounts changed; read by poll(2) only.
+  [[nodiscard]] int mounts_descriptor() const { return mountinfo_.get(); }
+
+  // kNotKnownYet until the service has named its systems once.  SYSTEM is set for kManaged.
+  [[nodiscard]] Answer find(dev_t device, StorageSystem &system) const;
+
+  // Where the system is mounted; empty when there is no such system now.
+  [[nodiscard]] std::string mount_point_of(const std::string &name) const;
+
+private:
+  void match(std::string mountinfo);
+
+  const UniqueFd mountinfo_;
+  mutable std::mutex mutex_;
+  bool described_ = false;
+  std::vector<StorageSystem> systems_;
+  std::map<dev_t, StorageSystem> by_device_;
+};
+
+// The device mounted last at each mount point, from the text of /proc/self/mountinfo.  Pure.
+[[nodiscard]] std::map<std::string, dev_t> parse_mountinfo(const std::string &text);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_SYSTEMS_H

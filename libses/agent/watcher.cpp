@@ -1,0 +1,298 @@
+#include "watcher.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace ses::agent {
+namespace {
+
+constexpr int kPollMilliseconds = 500;
+constexpr int kOrphanMilliseconds = 10000;
+constexpr size_t kMostArrived = 65536;
+
+// What epoll's data says: one of these, or a pid.
+constexpr uint64_t kInotify = 1ull << 32;
+constexpr uint64_t kWake = 2ull << 32;
+
+bool add_to(int epoll, int fd, uint64_t data) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = data;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+} // namespace
+
+Watcher::Watcher(Reporter &reporter, size_t most_watched)
+    : reporter_(reporter), most_watched_(most_watched), epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!inotify_ || !add_to(epoll_.get(), inotify_.get(), kInotify)) {
+    spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
+                 std::strerror(errno));
+  }
+  add_to(epoll_.get(), wake_.get(), kWake);
+  thread_ = std::thread([this] { work(); });
+}
+
+Watcher::~Watcher() { stop(); }
+
+size_t Watcher::stop() {
+  stopping_ = true;
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  return files_.size();
+}
+
+void Watcher::watch(PlacedFile file) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (arrived_.size() >= kMostArrived) {
+      return; // the lease ends it
+    }
+    arrived_.push_back(std::move(file));
+  }
+  eventfd_write(wake_.get(), 1);
+}
+
+void Watcher::announce_again() {
+  announce_ = true;
+  eventfd_write(wake_.get(), 1);
+}
+
+int Watcher::time_to_look() const {
+  if (!polled_.empty()) {
+    return kPollMilliseconds;
+  }
+  return orphans_.empty() ? -1 : kOrphanMilliseconds;
+}
+
+void Watcher::work() {
+  auto looked_at = Clock::now();
+  while (!stopping_) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
+    take_over();
+    // Closes before exits: a file whose last descriptor went with its process has had its event.
+    read_events();
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.u64 < kInotify) {
+        process_gone(static_cast<pid_t>(events[i].data.u64));
+      }
+    }
+    const auto pause = std::chrono::milliseconds(time_to_look());
+    if (pause.count() > 0 && Clock::now() - looked_at >= pause) {
+      looked_at = Clock::now();
+      look_around();
+    }
+    if (announce_.exchange(false)) {
+      for (const auto &[id, watched] : files_) {
+        const PlacedFile &file = watched.file;
+        reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
+      }
+    }
+  }
+}
+
+void Watcher::take_over() {
+  eventfd_t count = 0;
+  (void)eventfd_read(wake_.get(), &count);
+  std::vector<PlacedFile> arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+  }
+  for (PlacedFile &file : arrived) {
+    begin(std::move(file));
+  }
+}
+
+void Watcher::begin(PlacedFile file) {
+  if (!file.handle) { // perhaps it lives on as another descriptor, as after a shell's redirection
+    file.handle = find_handle(file.pid, file.id);
+    file.path = file.handle ? path_of(file.handle.get()) : "";
+  }
+  const uint64_t id = file.placement_id;
+  reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
+  if (!file.handle || files_.contains(id)) {
+    reporter_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
+    return;
+  }
+  if (files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2) {
+    spdlog::debug("placement {} is not watched: {} are already", format_id(id), files_.size());
+    return;
+  }
+  ++files_of_[file.uid];
+  Watched watched{std::move(file), -1, false};
+  const std::string self = "/proc/self/fd/" + std::to_string(watched.file.handle.get());
+  watched.watch =
+      inotify_add_watch(inotify_.get(), self.c_str(), IN_CLOSE_WRITE | IN_CLOSE_NOWRITE);
+  if (watched.watch >= 0) {
+    by_watch_.emplace(watched.watch, id);
+  } else {
+    if (!said_no_room_) {
+      said_no_room_ = true;
+      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
+                   "raise fs.inotify.max_user_watches",
+                   std::strerror(errno));
+    }
+    polled_.insert(id);
+  }
+  const pid_t pid = watched.file.pid;
+  files_.emplace(id, std::move(watched));
+  processes_[pid].placements.insert(id);
+  if (!follow_process(pid)) {
+    polled_.insert(id);
+  }
+  check({id}); // it may have been closed before the watch was there
+}
+
+bool Watcher::follow_process(pid_t pid) {
+  Process &process = processes_[pid];
+  if (!process.pidfd) {
+    process.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (process.pidfd && !add_to(epoll_.get(), process.pidfd.get(), static_cast<uint64_t>(pid))) {
+      process.pidfd.reset();
+    }
+  }
+  return static_cast<bool>(process.pidfd);
+}
+
+void Watcher::read_events() {
+  alignas(inotify_event) char buffer[16384];
+  std::set<uint64_t> closed;
+  for (;;) {
+    const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
+    if (length <= 0) {
+      break;
+    }
+    for (const char *at = buffer; at < buffer + length;) {
+      const auto *event = reinterpret_cast<const inotify_event *>(at);
+      at += sizeof *event + event->len;
+      if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        for (const auto &[id, watched] : files_) {
+          if (!watched.orphaned) { // those are looked for anyway
+            closed.insert(id);
+          }
+        }
+      }
+      const auto [first, last] = by_watch_.equal_range(event->wd);
+      for (auto it = first; it != last; ++it) {
+        closed.insert(it->second);
+      }
+    }
+  }
+  check(closed);
+}
+
+// Ends those of PLACEMENTS whose process does not have the file open any more.  Each process is
+// looked at once, however many of its files were closed.
+void Watcher::check(const std::set<uint64_t> &placements) {
+  std::map<pid_t, std::set<FileId>> open_files;
+  std::set<uint64_t> orphans;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    const Watched &watched = it->second;
+    const pid_t pid = watched.file.pid;
+    if (watched.orphaned) {
+      orphans.insert(id);
+      continue;
+    }
+    const auto [known, first] = open_files.try_emplace(pid);
+    if (first) {
+      known->second = open_files_of(pid);
+    }
+    if (!known->second.contains(watched.file.id)) {
+      end(it, is_exiting(pid) ? EndReason::kExited : EndReason::kClosed);
+    }
+  }
+  check_orphans(orphans, EndReason::kClosed);
+}
+
+// Ends those of PLACEMENTS that no process has open any more.
+void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
+  if (placements.empty()) {
+    return;
+  }
+  std::set<FileId> wanted;
+  for (const uint64_t id : placements) {
+    wanted.insert(files_.at(id).file.id);
+  }
+  const std::set<FileId> open = open_anywhere(wanted);
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (!open.contains(it->second.file.id)) {
+      end(it, reason);
+    }
+  }
+}
+
+void Watcher::process_gone(pid_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) {
+    return;
+  }
+  const std::set<uint64_t> placements = found->second.placements;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    if (it->second.watch < 0) {
+      end(it, EndReason::kExited);
+    } else { // no close event: a child still has it
+      it->second.orphaned = true;
+      orphans_.insert(id);
+    }
+  }
+  processes_.erase(pid); // closes the pidfd, which takes it out of epoll
+}
+
+void Watcher::look_around() {
+  check(std::set<uint64_t>(polled_));
+  check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
+}
+
+void Watcher::end(Files::iterator it, EndReason reason) {
+  const uint64_t id = it->first;
+  const Watched watched = std::move(it->second);
+  files_.erase(it);
+  if (const auto count = files_of_.find(watched.file.uid); --count->second == 0) {
+    files_of_.erase(count);
+  }
+  polled_.erase(id);
+  orphans_.erase(id);
+  if (watched.watch >= 0) {
+    const auto [first, last] = by_watch_.equal_range(watched.watch);
+    for (auto entry = first; entry != last; ++entry) {
+      if (entry->second == id) {
+        by_watch_.erase(entry);
+        break;
+      }
+    }
+    if (!by_watch_.contains(watched.watch)) {
+      inotify_rm_watch(inotify_.get(), watched.watch);
+    }
+  }
+  if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
+    process->second.placements.erase(id);
+    if (process->second.placements.empty()) {
+      processes_.erase(process);
+    }
+  }
+  const auto facts = facts_of(watched.file.handle.get());
+  reporter_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt);
+}
+
+} // namespace ses::agent

@@ -1,0 +1,103 @@
+// The thread that sees when placed files are closed.
+//
+// A placement is in use until the last descriptor made by the create is closed: the kernel then
+// sends IN_CLOSE, however often it was duplicated or inherited.  The placement goes on when the
+// creating process has the same file open once more; otherwise it has ended, "closed", or
+// "exited" when the process went away with the file open.  A file that outlives its process is
+// watched on in the hands of its children.  Where inotify has no room left, the process's
+// descriptors are looked at twice a second instead.
+//
+// What it does not see: writes through shared memory mappings after the close, other processes
+// that open the file by themselves, and processes of another PID namespace above the agent's.
+#ifndef SES_AGENT_WATCHER_H
+#define SES_AGENT_WATCHER_H
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "proc_files.h"
+#include "reporter.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+// A placement whose file a program reported as created.
+struct PlacedFile {
+  uint64_t placement_id = 0;
+  uid_t uid = 0;
+  pid_t pid = 0;
+  FileId id;
+  UniqueFd handle; // invalid: the descriptor was closed before the agent looked
+  std::string path;
+};
+
+class Watcher {
+public:
+  // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is ended by the
+  // service's lease.
+  Watcher(Reporter &reporter, size_t most_watched);
+  ~Watcher();
+
+  // Reports FILE as opened, and its end when that comes.  Any thread, never waits.
+  void watch(PlacedFile file);
+  // Reports every watched file as opened once more: the service may have forgotten.  Any thread.
+  void announce_again();
+  // Ends the thread; returns how many files were still open.
+  size_t stop();
+
+private:
+  struct Watched {
+    PlacedFile file;
+    int watch = -1;        // inotify's number, -1: looked at now and then instead
+    bool orphaned = false; // its process is gone, somebody else has it open
+  };
+  using Files = std::map<uint64_t, Watched>; // by placement id
+
+  void work();
+  void take_over();
+  void begin(PlacedFile file);
+  void read_events();
+  void check(const std::set<uint64_t> &placements);
+  void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
+  void process_gone(pid_t pid);
+  void look_around();
+  void end(Files::iterator it, EndReason reason);
+  [[nodiscard]] bool follow_process(pid_t pid);
+  [[nodiscard]] int time_to_look() const;
+
+  Reporter &reporter_;
+  const size_t most_watched_;
+  const UniqueFd epoll_;
+  const UniqueFd inotify_;
+  const UniqueFd wake_; // eventfd
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> announce_{false};
+
+  std::mutex mutex_; // guards arrived_
+  std::vector<PlacedFile> arrived_;
+
+  // Of the thread only.
+  Files files_;
+  std::map<uid_t, size_t> files_of_;
+  std::multimap<int, uint64_t> by_watch_;
+  struct Process {
+    UniqueFd pidfd;
+    std::set<uint64_t> placements;
+  };
+  std::map<pid_t, Process> processes_;
+  std::set<uint64_t> polled_;
+  std::set<uint64_t> orphans_;
+  bool said_no_room_ = false;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_WATCHER_H

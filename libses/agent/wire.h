@@ -1,0 +1,80 @@
+// Messages of ses/protocol.h turned into checked values, and back.
+//
+// Pure: no descriptor, clock or log.  Whatever is not exactly what the header
+// describes (magic, version, type, size, NUL-terminated strings, kinds and
+// numbers in range) is refused as a whole; nothing is repaired.
+#ifndef SES_AGENT_WIRE_H
+#define SES_AGENT_WIRE_H
+
+#include <sys/types.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ses/protocol.h"
+
+namespace ses::agent {
+
+// One requirement stated in an API call; MB/s (10^6 bytes per second) or GB (10^9 bytes).
+struct Requirement {
+  uint32_t kind = 0; // enum ses_kind
+  bool hard = false;
+  double minimum = 0;
+  double weight = 1;
+  auto operator<=>(const Requirement &) const = default;
+};
+
+struct Ask {
+  dev_t device = 0;                      // st_dev of the directory the file is created in
+  std::optional<int64_t> expected_bytes; // not known: none
+  uint64_t stripe_size = 0;              // 0: the agent chooses
+  uint32_t stripe_count = 0;             // 0: the agent chooses
+  std::string application;               // empty: the program did not say; no control characters
+  std::string pool;                      // empty: any
+  std::vector<Requirement> requirements;
+};
+
+struct Report {
+  uint64_t placement_id = 0;
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool created = false;
+  int error = 0;
+  int fd = -1;
+};
+
+// One booked placement as the service described it, with its staging directories.
+struct Placement {
+  uint64_t id = 0;
+  uint32_t backend = SES_BACKEND_NONE;
+  std::string element;
+  std::string target; // path of the branch; empty where the back end has none
+  std::string stage;
+  std::string stage_in_union;
+  double distance = 0;
+  uint32_t stripe_count = 0;
+  uint64_t stripe_size = 0;
+};
+
+[[nodiscard]] std::optional<Ask> parse_ask(std::span<const std::byte> message);
+[[nodiscard]] std::optional<Report> parse_report(std::span<const std::byte> message);
+
+// An answer without a placement.
+[[nodiscard]] ses_answer make_refusal(ses_answer_status status);
+// "Create it there"; the program's own stripe hints win over the placement's.  None when a string
+// does not fit its array, which a caller treats like a placement that cannot be used.
+[[nodiscard]] std::optional<ses_answer> make_place_answer(const Placement &placement,
+                                                          uint32_t asked_stripe_count,
+                                                          uint64_t asked_stripe_size);
+
+// TEXT with every control character replaced, fit for a log line and for JSON.
+[[nodiscard]] std::string printable(std::string text);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_WIRE_H
