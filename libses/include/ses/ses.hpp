@@ -1,0 +1,233 @@
+/*
+ * libses for C++17 and later: the StoragePolicy and LustreManager of the
+ * QStorMan paper (Slota et al., Computer Science 13(1), 2012, Figure 3).
+ *
+ *     LustreManager manager;
+ *     StoragePolicy policy;
+ *
+ *     policy.setAverageReadTransferRate(50);   // MB/s
+ *     policy.setCapacity(100);                 // GB
+ *
+ *     int descriptor = manager.createFile("fileName.dat", &policy);
+ *
+ * Header only, over the C interface in ses/ses.h, which says in full what
+ * each call does, its limits and its failures; only ses.h is ABI.  Link with
+ * ses::ses (CMake) or `pkg-config --libs ses`.
+ *
+ * Nothing in here throws, except std::bad_alloc where a std::string argument
+ * is made by the caller.  The name LustreManager is the paper's: files are
+ * placed on every storage system the site describes, Lustre or not.
+ *
+ * StoragePolicy and LustreManager are also found without `ses::`, as in the
+ * paper; define SES_NO_GLOBAL_NAMES before the #include to keep the global
+ * namespace clean.
+ */
+#ifndef SES_SES_HPP
+#define SES_SES_HPP
+
+#include <cerrno>
+#include <cstdint>
+#include <fcntl.h>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ses/ses.h"
+
+namespace ses {
+
+/* The numbers of ses.h: ses::Status::SES_OK is plain SES_OK. */
+using Status = ses_status;
+using Kind = ses_requirement_kind;
+
+/* What a Status means, as one English clause; valid for ever. */
+inline std::string_view describe(Status status) noexcept { return ses_strerror(status); }
+
+/*
+ * What a file needs from storage.  Says nothing at first; then the
+ * requirements stated in the portal apply, and each kind set here takes the
+ * place of the portal's.
+ *
+ * A value: copies are independent.  One policy may be read by many threads
+ * at once; changing it needs the caller's synchronisation.
+ *
+ * Setters return SES_OK, or a SES_REFUSED_* and leave the policy as it was;
+ * status() keeps the first refusal, and so does the Result of a create.
+ * When memory is short at construction, the policy stays empty and every
+ * setter returns SES_REFUSED_NO_POLICY.
+ */
+class StoragePolicy {
+public:
+  StoragePolicy() noexcept : policy_(ses_policy_new()) {}
+  ~StoragePolicy() { ses_policy_free(policy_); }
+
+  StoragePolicy(const StoragePolicy &other) noexcept : policy_(ses_policy_copy(other.policy_)) {}
+  /* A policy moved from may only be assigned to or destroyed. */
+  StoragePolicy(StoragePolicy &&other) noexcept : policy_(std::exchange(other.policy_, nullptr)) {}
+  StoragePolicy &operator=(StoragePolicy other) noexcept {
+    std::swap(policy_, other.policy_);
+    return *this;
+  }
+
+  /* At least this rate for one stream, in MB/s (10^6 bytes per second). */
+  Status setCurrentReadTransferRate(double mbPerSecond) noexcept {
+    return ses_policy_set_current_read_rate(policy_, mbPerSecond);
+  }
+  Status setAverageReadTransferRate(double mbPerSecond) noexcept {
+    return ses_policy_set_average_read_rate(policy_, mbPerSecond);
+  }
+  Status setCurrentWriteTransferRate(double mbPerSecond) noexcept {
+    return ses_policy_set_current_write_rate(policy_, mbPerSecond);
+  }
+  Status setAverageWriteTransferRate(double mbPerSecond) noexcept {
+    return ses_policy_set_average_write_rate(policy_, mbPerSecond);
+  }
+
+  /* At least this much free space on the element, in GB (10^9 bytes). */
+  Status setCapacity(double gb) noexcept { return ses_policy_set_capacity(policy_, gb); }
+
+  /* How much a kind counts in the distance against the others; above 0; 1 unless set. */
+  Status setWeight(Kind kind, double weight) noexcept {
+    return ses_policy_set_weight(policy_, kind, weight);
+  }
+
+  /* Rather not placed at all than on an element that misses this kind. */
+  Status setHard(Kind kind, bool hard = true) noexcept {
+    return ses_policy_set_hard(policy_, kind, hard);
+  }
+
+  /* Say nothing about this kind any more. */
+  Status clear(Kind kind) noexcept { return ses_policy_clear(policy_, kind); }
+
+  /* How large the file is going to be, in bytes. */
+  Status setExpectedSize(std::uint64_t bytes) noexcept {
+    return ses_policy_set_expected_size(policy_, bytes);
+  }
+
+  /* Over how many elements to spread the file, and how many bytes at a time (a multiple of
+   * SES_STRIPE_SIZE_STEP); 0: as the service chooses. */
+  Status setStripeCount(unsigned count) noexcept {
+    return ses_policy_set_stripe_count(policy_, count);
+  }
+  Status setStripeSize(std::uint64_t bytes) noexcept {
+    return ses_policy_set_stripe_size(policy_, bytes);
+  }
+
+  /* Only elements of this pool; "": any. */
+  Status setPool(const char *pool) noexcept { return ses_policy_set_pool(policy_, pool); }
+  Status setPool(const std::string &pool) noexcept { return setPool(pool.c_str()); }
+
+  /* Use the portal's requirements for this application of the calling user. */
+  Status setApplication(const char *name) noexcept {
+    return ses_policy_set_application(policy_, name);
+  }
+  Status setApplication(const std::string &name) noexcept { return setApplication(name.c_str()); }
+
+  /* The first refusal since construction, else SES_OK. */
+  [[nodiscard]] Status status() const noexcept { return ses_policy_status(policy_); }
+
+  /* For calls of the C interface; owned by this object. */
+  [[nodiscard]] const ses_policy *handle() const noexcept { return policy_; }
+
+private:
+  ses_policy *policy_;
+};
+
+/* What became of one create. */
+class Result {
+public:
+  Result() noexcept : result_{} { result_.distance = -1; }
+
+  /* The file is on element() because of the policy. */
+  [[nodiscard]] bool placed() const noexcept { return result_.placed != 0; }
+  [[nodiscard]] explicit operator bool() const noexcept { return placed(); }
+
+  /* "system/element"; empty if not placed.  Valid as long as this object. */
+  [[nodiscard]] std::string_view element() const noexcept { return result_.element; }
+
+  /* How far the element falls short of the requirements; 0: meets them all; -1 if not placed. */
+  [[nodiscard]] double distance() const noexcept { return result_.distance; }
+
+  /* What the service knows the placement by; 0 if not placed. */
+  [[nodiscard]] std::uint64_t placementId() const noexcept { return result_.placement_id; }
+
+  /* SES_OK if placed (or before any create), else why not; and the same in English. */
+  [[nodiscard]] Status reason() const noexcept { return static_cast<Status>(result_.reason); }
+  [[nodiscard]] std::string_view message() const noexcept { return describe(reason()); }
+
+  /* errno of open(2) if the create returned -1, else 0. */
+  [[nodiscard]] int createErrno() const noexcept { return result_.create_errno; }
+
+  /* errno of the step of placing that failed, with SES_NOT_PLACED_STEP_FAILED; else 0. */
+  [[nodiscard]] int placeErrno() const noexcept { return result_.place_errno; }
+
+  /* The first value the policy refused before this create, else SES_OK. */
+  [[nodiscard]] Status policyStatus() const noexcept {
+    return static_cast<Status>(result_.policy_status);
+  }
+
+  /* For calls of the C interface; owned by this object. */
+  [[nodiscard]] ses_result *handle() noexcept { return &result_; }
+
+private:
+  ses_result result_;
+};
+
+/*
+ * Creates files where a policy is served best.
+ *
+ * createFile returns a descriptor for reading and writing that the caller
+ * owns, or -1 with errno as open(2) sets it.  A file that exists is emptied
+ * and stays where it is.  If no place could be chosen the file is created all
+ * the same, by the plain open(2); the Result says why.
+ *
+ * The policy is only read, during the call; nullptr: as the portal says.
+ * Threads: lastResult() belongs to this object, so give each thread a manager
+ * of its own, or share a const one and pass a Result.
+ */
+class LustreManager {
+public:
+  static constexpr mode_t defaultMode = 0666; /* before the umask, as std::ofstream has it */
+
+  [[nodiscard]] int createFile(const char *name, const StoragePolicy *policy = nullptr,
+                               mode_t mode = defaultMode) noexcept {
+    return createFile(name, policy, last_, mode);
+  }
+  [[nodiscard]] int createFile(const std::string &name, const StoragePolicy *policy = nullptr,
+                               mode_t mode = defaultMode) noexcept {
+    return createFile(name.c_str(), policy, last_, mode);
+  }
+
+  /* The same, with the account of it in RESULT; lastResult() is left alone. */
+  [[nodiscard]] int createFile(const char *name, const StoragePolicy *policy, Result &result,
+                               mode_t mode = defaultMode) const noexcept {
+    return ses_create(name, mode, policy ? policy->handle() : nullptr, result.handle());
+  }
+  [[nodiscard]] int createFile(const std::string &name, const StoragePolicy *policy, Result &result,
+                               mode_t mode = defaultMode) const noexcept {
+    return createFile(name.c_str(), policy, result, mode);
+  }
+
+  /* The same as openat(DIRECTORY, NAME, FLAGS | O_CREAT, MODE): for O_EXCL, O_CLOEXEC, O_APPEND. */
+  [[nodiscard]] int createFileAt(int directory, const char *name, int flags,
+                                 const StoragePolicy *policy, Result &result,
+                                 mode_t mode = defaultMode) const noexcept {
+    return ses_create_at(directory, name, flags, mode, policy ? policy->handle() : nullptr,
+                         result.handle());
+  }
+
+  /* What became of the last createFile without a Result of its own. */
+  [[nodiscard]] const Result &lastResult() const noexcept { return last_; }
+
+private:
+  Result last_;
+};
+
+} // namespace ses
+
+#ifndef SES_NO_GLOBAL_NAMES
+using ses::LustreManager;
+using ses::StoragePolicy;
+#endif
+
+#endif /* SES_SES_HPP */
