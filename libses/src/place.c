@@ -129,13 +129,14 @@ static bool is_suited(int flags, mode_t mode) {
 static bool has_default_acl(struct scene *scene) {
   static const char name[] = "system.posix_acl_default";
   const char *parent = parent_path(scene);
-  long result;
-  if (scene->dirfd == AT_FDCWD || *parent == '/') {
+  long result = -EBADF;
+  if (scene->dirfd == AT_FDCWD || *parent == '/')
     result = ses_sys4(SYS_getxattr, ses_address(*parent ? parent : "."), ses_address(name), 0, 0);
-  } else if (!*parent) {
+  else if (!*parent)
     result = ses_sys4(SYS_fgetxattr, scene->dirfd, ses_address(name), 0, 0);
-  } else {
-    int fd = ses_sys_openat(scene->dirfd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (result == -EBADF) { /* below a descriptor, or one that is O_PATH */
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    int fd = ses_sys_openat(scene->dirfd, *parent ? parent : ".", flags, 0);
     if (fd < 0)
       return true; /* cannot look: assume the worst */
     result = ses_sys4(SYS_fgetxattr, fd, ses_address(name), 0, 0);

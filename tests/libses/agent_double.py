@@ -81,7 +81,8 @@ class AgentDouble:
         self.reports: list[Report] = []
         self.connections = 0
         self.unused = 0  # placements answered and never reported
-        self.choose: Callable[[Ask, int], int] = lambda ask, number: 0
+        # The branch (from 0) of the answer to question NUMBER (from 1).
+        self.choose: Callable[[int], int] = lambda _: 0
         # What to send for an ask: bytes; None hangs until the double is closed; b"" hangs up at once.
         self.reply: Callable[[Ask, int], bytes | None] = self.place
         self._lock = threading.Lock()
@@ -98,7 +99,7 @@ class AgentDouble:
         """The answer that places the file on the branch `choose` names."""
         if ask.device != self.union.stat().st_dev:
             return answer(placement_id=0, status=NOT_MANAGED)
-        index = self.choose(ask, number)
+        index = self.choose(number)
         stages = self.stages(index, ask.uid)
         given: dict[str, object] = {
             "placement_id": (os.getpid() << 32) + number,

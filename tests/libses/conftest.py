@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from agent_double import AgentDouble  # noqa: E402
+from agent_double import AgentDouble
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534

@@ -1,0 +1,70 @@
+"""Creates in unusual circumstances: other threads, children, handlers, filters, before any constructor."""
+
+from pathlib import Path
+
+import pytest
+from conftest import Union
+
+VARIANTS = ["", "-fortified"]
+
+
+def names(union: Union) -> set[str]:
+    return {path.name for path in union.path.iterdir() if path.name != ".ses"}
+
+
+@pytest.mark.parametrize("suffix", VARIANTS)
+def test_threads_with_the_smallest_stack_are_served(union: Union, probes: Path, suffix: str) -> None:
+    union.agent.choose = lambda number: number % 3
+    union.run(probes / f"process{suffix}", "threads", "40", union.path)
+    assert names(union) == {f"thread-{i}" for i in range(40)}
+    assert [report.outcome for report in union.agent.reports] == [1] * 40
+
+
+def test_child_of_fork_is_served(union: Union, probes: Path) -> None:
+    union.run(probes / "process", "fork", union.path)
+    assert names(union) == {"fork-0"}
+    assert [report.outcome for report in union.agent.reports] == [1]
+
+
+def test_child_of_vfork_never_asks_and_its_parent_does(union: Union, probes: Path) -> None:
+    """The child runs on its parent's memory and holds it up."""
+    union.run(probes / "process", "vfork", union.path)
+    assert names(union) == {"vfork-child-0", "vfork-parent-0"}
+    parent = (union.path / "vfork-parent-0").stat().st_ino
+    assert [(report.inode, report.outcome) for report in union.agent.reports] == [(parent, 1)]
+    assert union.agent.connections == 1
+
+
+def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path) -> None:
+    handled = int(union.run(probes / "process", "signal", union.path).stdout)
+    assert handled >= 20
+    assert {f"handler-{i}" for i in range(handled)} <= names(union)
+    assert union.agent.leftovers() == []
+
+
+def test_program_under_a_filter_never_meets_a_socket(union: Union, probes: Path) -> None:
+    union.run(probes / "process", "seccomp", union.path)
+    assert names(union) == {"seccomp-0"}
+    assert union.agent.connections == 0
+
+
+def test_call_before_the_constructors_works(union: Union, probes: Path) -> None:
+    union.run(probes / "process", "early", union.path, EARLY_FILE=str(union.path / "early"))
+    assert names(union) == {"early"}
+
+
+def test_library_adds_little_stack(build: Path) -> None:
+    """All frames of ours that can lie on one stack at a time stay within 2 KiB."""
+    frames: dict[str, int] = {}
+    for listing in build.glob("**/CMakeFiles/ses_*.dir/*.su"):
+        for line in listing.read_text().splitlines():
+            place, size, _ = line.split("\t")
+            name = place.rsplit(":", 1)[1]
+            frames[name] = max(frames.get(name, 0), int(size))
+    assert "ses_place_open" in frames
+    # The deepest chain: a wrapper, the placed create, its steps, a back end or a conversation.
+    steps = max(
+        size for name, size in frames.items() if name not in ("attempt", "ses_place_open", "place_temporary")
+    )
+    chain = frames["place_temporary"] + frames["ses_place_open"] + frames["attempt"] + steps
+    assert chain <= 2048, frames
