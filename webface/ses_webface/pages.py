@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,7 +13,15 @@ from werkzeug.exceptions import HTTPException
 
 from ses_webface.errors import NotFoundError, SelectionError, ServiceUnavailableError
 from ses_webface.portal import portal
-from ses_webface.quantities import KIND_BY_NAME, kind_label, shortest_writing, show_bytes, show_number
+from ses_webface.quantities import (
+    KIND_BY_NAME,
+    kind_label,
+    kind_rank,
+    shortest_writing,
+    show_bytes,
+    show_number,
+    show_quantity,
+)
 from ses_webface.selection_model import Requirement
 
 log = structlog.get_logger(__name__)
@@ -38,8 +47,10 @@ def register(app: Flask) -> None:
     app.jinja_env.filters.update(
         number=show_number,
         size=show_bytes,
+        quantity=show_quantity,
         kind=kind_label,
         amount=amount,
+        in_order=in_order,
         when=when,
         iso=iso,
         ago=ago,
@@ -83,7 +94,9 @@ def ago(at: float | None) -> str:
     if at is None:
         return "–"
     seconds = portal().clock() - at
-    return "just now" if seconds < 2 else f"{age(seconds)} ago"
+    if seconds < 2:
+        return "just now"
+    return f"{seconds:.0f}\u00a0s ago" if seconds < 10 else f"{age(seconds)} ago"
 
 
 def misses(distance: float) -> str:
@@ -102,6 +115,11 @@ def amount(requirement: Requirement) -> str:
         else (format(requirement.minimum, "g"), requirement.unit)
     )
     return f"{number}\u00a0{unit}"
+
+
+def in_order(items: Iterable[Any]) -> list[Any]:
+    """Return requirements, resolved requirements or predictions in the order of the form."""
+    return sorted(items, key=lambda item: kind_rank(getattr(item, "requirement", item).kind))
 
 
 def set_title(level: str, name: str) -> str:

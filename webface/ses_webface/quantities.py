@@ -58,6 +58,11 @@ def kind_label(name: str) -> str:
     return kind.label if kind else name
 
 
+def kind_rank(name: str) -> int:
+    """Return where a kind comes in lists; kinds this portal does not know come last."""
+    return next((rank for rank, kind in enumerate(KINDS) if kind.name == name), len(KINDS))
+
+
 def _size(unit: str) -> float:
     return _SIZES[unit.removesuffix("/s")]
 
@@ -133,3 +138,10 @@ def show_bytes(value: float | None) -> str:
         if abs(value) >= candidate:
             unit, size = name, candidate
     return f"{show_number(value / size)}\u00a0{unit}"
+
+
+def show_quantity(value: float | None, unit: str) -> str:
+    """Return MB/s as they are and GB as bytes in the unit that reads best; a dash for None."""
+    if value is None:
+        return "–"
+    return show_bytes(value * _DECIMAL["GB"]) if unit == "GB" else f"{show_number(value)}\u00a0{unit}"

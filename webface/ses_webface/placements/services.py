@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ses_webface.accounts.services import Person
 from ses_webface.errors import NotFoundError
-from ses_webface.quantities import show_number
+from ses_webface.quantities import kind_label, show_quantity
 from ses_webface.selection_client import PlacementFilter, SelectionService
 from ses_webface.selection_model import Placement
 
@@ -49,23 +49,24 @@ def state_words(record: Placement) -> str:
 
 
 def because(record: Placement) -> str:
-    """Return, in one sentence, why this element was chosen."""
+    """Return, in a sentence or two, how this element came to be chosen."""
     if not record.requirements:
-        return f"Nothing was asked for, so the element with the best rate left was taken: {record.element}."
-    met = [one for one in record.predicted if one.shortfall <= 0]
-    if record.distance < 0.005:
-        rest = len(record.candidates) - 1
-        same = sum(1 for other in record.candidates if other.distance < 0.005) - 1
-        if rest > 0 and same > 0:
-            return (
-                f"{record.element} met everything asked for, like {same} of {rest} others, and ranked first."
-            )
-        return f"{record.element} met everything asked for."
+        return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
     worst = max(record.predicted, key=lambda one: one.shortfall, default=None)
-    if worst is None:
-        return f"No element met everything; {record.element} came closest."
-    return (
-        f"No element met everything; {record.element} came closest: it was expected to give "
-        f"{show_number(worst.value)} {worst.unit} of the {show_number(worst.minimum)} {worst.unit} asked for"
-        f"{', and met the rest' if met else ''}."
-    )
+    if worst is None or worst.shortfall <= 0:
+        said = f"{record.element} was expected to give everything asked for."
+    else:
+        met = any(one.shortfall <= 0 for one in record.predicted)
+        said = (
+            f"{record.element} was expected to give {show_quantity(worst.value, worst.unit)} of the "
+            f"{show_quantity(worst.minimum, worst.unit)} asked for ({kind_label(worst.kind).lower()})"
+            f"{', and the rest' if met else ''}."
+        )
+    rank = next((one.rank for one in record.candidates if one.element == record.element), None)
+    if rank == 1:
+        return f"{said} It ranked first of {len(record.candidates)}."
+    if rank is not None:
+        return (
+            f"{said} It ranked {rank} of {len(record.candidates)}: files decided just before took the others."
+        )
+    return said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from wtforms import Form, FormField, HiddenField, SelectField, StringField  # type: ignore[import-untyped]
+from wtforms import Field, Form, FormField, HiddenField, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.quantities import (
     KIND_BY_NAME,
@@ -67,9 +67,9 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
     def problems(self) -> list[tuple[str, str, str]]:
-        """Return (field's id, kind's label, message) of every error, in page order."""
+        """Return (field's id, its name in words, message) of every error, in page order."""
         return [
-            (field.id, kind.label, str(message))
+            (field.id, _name_of(kind, field), str(message))
             for kind, row in self.rows()
             for field in row
             for message in field.errors
@@ -94,6 +94,11 @@ def form_data(requirements: Iterable[Requirement]) -> dict[str, dict[str, str]]:
                 "weight": format(requirement.weight, "g"),
             }
     return shown
+
+
+def _name_of(kind: Kind, field: Field) -> str:
+    first = field.short_name == "minimum"
+    return kind.label if first else f"{kind.label}, {field.label.text.lower()}"
 
 
 def _read_row(kind: Kind, row: Form) -> tuple[Requirement | None, bool]:
