@@ -108,7 +108,7 @@ unsigned sweep_directory(int directory, time_t before, unsigned &looked_at) {
 } // namespace
 
 std::string stage_path(const std::string &target, uid_t uid) {
-  return target + "/" SES_STAGE_DIRECTORY "/" + std::to_string(uid);
+  return (target == "/" ? "" : target) + "/" SES_STAGE_DIRECTORY "/" + std::to_string(uid);
 }
 
 std::string prepare_stage(const std::string &target, uid_t uid) {

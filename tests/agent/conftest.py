@@ -1,0 +1,81 @@
+"""What the agent's tests stand on: the built agent, a stand-in service, storage of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from running_agent import Agent
+from service_double import ServiceDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _root(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("root") and os.geteuid() != 0:
+        pytest.skip("needs root: mounts, or programs of another user")
+
+
+@pytest.fixture(scope="session")
+def binary() -> Path:
+    path = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
+    if not path.exists():
+        pytest.fail(f"{path} does not exist: run `make native` first")
+    return path
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> dict[str, Path]:
+    """Element ids and their directories."""
+    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in (1, 2)}
+    for path in paths.values():
+        path.mkdir()
+    return paths
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> int:
+    """The device the stand-in service calls managed: the one under tmp_path."""
+    return tmp_path.stat().st_dev
+
+
+@pytest.fixture
+def service(tmp_path: Path, branches: dict[str, Path]) -> Iterator[ServiceDouble]:
+    mount_point = tmp_path
+    while not mount_point.is_mount():
+        mount_point = mount_point.parent
+    double = ServiceDouble(mount_point, branches)
+    yield double
+    double.close()
+
+
+@pytest.fixture
+def start(binary: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
+    """Start an agent for a service URL with further options; it is stopped with the test."""
+    agents: list[Agent] = []
+
+    def begin(service: str, *options: str) -> Agent:
+        directory = tmp_path / f"agent{len(agents)}"
+        directory.mkdir(mode=0o755)
+        agents.append(Agent(binary, directory, service, *options))
+        agents[-1].wait_for("answers on")
+        return agents[-1]
+
+    yield begin
+    for agent in agents:
+        agent.stop()
+
+
+@pytest.fixture
+def agent(start: Callable[..., Agent], service: ServiceDouble) -> Agent:
+    """An agent that has found the stand-in service."""
+    running = start(service.url)
+    running.wait_for("service found")
+    return running

@@ -1,0 +1,133 @@
+"""The program's side of ses/protocol.h: ask, read the answer, report."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC, VERSION = 0x51534553, 1
+ASK, ANSWER, REPORT = 1, 2, 3
+PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
+CREATED, NOT_CREATED = 1, 2
+MERGERFS, LUSTRE = 1, 2
+CURRENT_READ, AVERAGE_READ, CURRENT_WRITE, AVERAGE_WRITE, CAPACITY = 1, 2, 3, 4, 5
+
+HEADER = struct.Struct("=IHHII")
+_ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
+_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 320s 320s")
+_REPORT = struct.Struct("=IHHII Q QQ I i i I")
+
+#: Only a hang uses this up.
+PATIENCE = 20.0
+
+
+def _text(raw: bytes) -> str:
+    return raw[: raw.index(b"\0")].decode()
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One requirement of an API call."""
+
+    kind: int
+    minimum: float
+    weight: float = 1.0
+    hard: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    placement: str
+    distance: float
+    stripe_size: int
+    stripe_count: int
+    status: int
+    backend: int
+    element: str
+    stage: Path
+    stage_in_union: Path
+
+
+def ask_message(
+    device: int,
+    application: str = "",
+    *,
+    expected_bytes: int = -1,
+    stripe_size: int = 0,
+    stripe_count: int = 0,
+    pool: str = "",
+    wishes: tuple[Wish, ...] = (),
+) -> bytes:
+    numbers: list[float] = []
+    for wish in (*wishes, *[Wish(0, 0.0, 0.0)] * (8 - len(wishes))):
+        numbers += [wish.kind, wish.hard, wish.minimum, wish.weight]
+    return _ASK.pack(
+        *(MAGIC, VERSION, ASK, _ASK.size, 0),
+        *(os.major(device), os.minor(device), expected_bytes, stripe_size, stripe_count, len(wishes)),
+        *(application.encode(), pool.encode()),
+        *numbers,
+    )
+
+
+def parse_answer(raw: bytes) -> Answer:
+    assert len(raw) == _ANSWER.size, f"an answer of {len(raw)} bytes"
+    magic, version, kind, size, _, placement, distance, stripe_size, *rest = _ANSWER.unpack(raw)
+    assert (magic, version, kind, size) == (MAGIC, VERSION, ANSWER, _ANSWER.size)
+    stripe_count, status, backend, _, element, stage, in_union = rest
+    return Answer(
+        *(f"{placement:016x}", distance, stripe_size, stripe_count, status, backend),
+        *(_text(element), Path(_text(stage)), Path(_text(in_union))),
+    )
+
+
+def connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(PATIENCE)
+    connection.connect(str(path))
+    return connection
+
+
+class Conversation:
+    """One question, from the ask to the report; closing early means "not used"."""
+
+    def __init__(self, path: Path, message: bytes) -> None:
+        self._connection = connect(path)
+        self._connection.send(message)
+        self.answer = parse_answer(self._connection.recv(4096))
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def report(
+        self,
+        outcome: int,
+        *,
+        status: os.stat_result | None = None,
+        fd: int = -1,
+        error: int = 0,
+        placement: str | None = None,
+    ) -> None:
+        device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
+        number = int(placement or self.answer.placement, 16)
+        header = (MAGIC, VERSION, REPORT, _REPORT.size, 0)
+        self._connection.send(_REPORT.pack(*header, number, device, inode, outcome, error, fd, 0))
+
+    def create(self, path: Path) -> int:
+        """Create `path` as the library would, report it and return the open descriptor."""
+        stage = self.answer.stage / path.name
+        os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.link(stage, path)
+        stage.unlink()
+        fd = os.open(path, os.O_RDWR)
+        self.report(CREATED, status=os.fstat(fd), fd=fd)
+        self.close()
+        return fd

@@ -1,0 +1,55 @@
+"""A real ses-agent under test, and waiting for what it does in the background."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from program_side import PATIENCE, Conversation, ask_message
+
+
+def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+    """Wait until `check()` is true; fail saying `what` was waited for."""
+    end = time.monotonic() + seconds
+    while not check():
+        if time.monotonic() > end:
+            pytest.fail(f"waited {seconds} s in vain until {what}")
+        time.sleep(0.01)
+
+
+class Agent:
+    """A running ses-agent."""
+
+    def __init__(self, binary: Path, directory: Path, service: str, *options: str) -> None:
+        self.socket = directory / "agent.sock"
+        self.log = directory / "agent.log"
+        # A budget only a hang can use up: tests must not depend on speed.
+        patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
+        self._command = [
+            *(str(binary), "--service-url", service, "--socket", str(self.socket)),
+            *("--node", "n1", "--log-level", "debug", *patience, *options),
+        ]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self._command, stderr=log)
+
+    def says(self, text: str) -> bool:
+        return text in self.log.read_text()
+
+    def wait_for(self, text: str) -> None:
+        wait_until(lambda: self.says(text) or self.process.poll() is not None, f"the agent says {text!r}")
+        assert self.says(text), self.log.read_text()
+
+    def ask(self, device: int, application: str = "app", **details: object) -> Conversation:
+        return Conversation(self.socket, ask_message(device, application, **details))  # type: ignore[arg-type]
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(PATIENCE)
+        finally:
+            self.process.kill()

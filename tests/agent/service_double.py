@@ -1,0 +1,198 @@
+"""A stand-in for ses-service: the routes the agent uses, real HTTP, as broken as a test wants.
+
+It decides nothing (elements are named in turn) and checks no body; it keeps what it was asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request the agent made, and when (monotonic seconds)."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    token: str | None
+    at: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back: `body` is JSON, or bytes sent as they are."""
+
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+
+
+def problem(status: int, slug: str, detail: str, **headers: str) -> Answer:
+    """A problem document as the service writes it."""
+    body = {"type": f"urn:qstorman:problem:{slug}", "title": slug, "status": status, "detail": detail}
+    return Answer(status, body, headers)
+
+
+def as_usual(request: Request) -> Answer | None:
+    """Leave the answer to the double."""
+    return None
+
+
+class ServiceDouble:
+    """Serves until `close`; `kill` and `revive` take it away and back on the same port."""
+
+    def __init__(self, mount_point: Path, targets: dict[str, Path], backend: str = "mergerfs") -> None:
+        self.mount_point = mount_point
+        self.targets = targets
+        self.backend = backend
+        self.requests: list[Request] = []
+        self.placements: dict[str, str] = {}  # id -> element
+        #: Called with each request first; what it returns is sent instead of the usual answer.
+        self.instead: Callable[[Request], Answer | None] = as_usual
+        self.released = threading.Event()  # ends the delay of every answer under way
+        self._lock = threading.Lock()
+        self._ids = itertools.count(0x5E50000000000001)
+        self._turns = itertools.count()
+        self._connections: set[socket.socket] = set()
+        self._port = 0
+        self.revive()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    def revive(self) -> None:
+        self.released.clear()
+        self._server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler_of(self))
+        self._server.daemon_threads = True
+        self._port = self._server.server_port
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def kill(self) -> None:
+        """Refuse connections and cut the kept ones, as a process that dies does."""
+        self._server.shutdown()
+        self._server.server_close()
+        with self._lock:
+            for connection in self._connections:
+                connection.shutdown(socket.SHUT_RDWR)
+            self._connections.clear()
+        self.released.set()
+
+    close = kill
+
+    def seen(self, method: str, end_of_path: str) -> list[Request]:
+        with self._lock:
+            return [r for r in self.requests if r.method == method and r.path.endswith(end_of_path)]
+
+    def bookings(self) -> list[Request]:
+        return self.seen("POST", "/v1/placements")
+
+    def opened(self, placement: str) -> list[dict[str, Any]]:
+        return [request.body for request in self.seen("PATCH", f"/v1/placements/{placement}")]
+
+    def ended(self, placement: str) -> list[dict[str, Any]]:
+        return [request.body for request in self.seen("POST", f"/v1/placements/{placement}/end")]
+
+    def unended(self) -> set[str]:
+        return {placement for placement in dict(self.placements) if not self.ended(placement)}
+
+    def _answer(self, request: Request) -> Answer:
+        with self._lock:
+            self.requests.append(request)
+        special = self.instead(request)
+        if special is not None:
+            return special
+        if request.method == "GET" and request.path == "/v1/storage-systems":
+            system = {
+                "name": "union",
+                "backend": self.backend,
+                "mount_point": str(self.mount_point),
+                "elements": len(self.targets),
+            }
+            return Answer(200, {"storage_systems": [system]})
+        if request.method == "POST" and request.path == "/v1/placements":
+            return self._book(request.body)
+        placement = request.path.split("/")[3] if request.path.count("/") >= 3 else ""
+        if placement not in self.placements:
+            return problem(404, "unknown-placement", "there is no such placement")
+        return Answer(200, {"placement_id": placement})
+
+    def _book(self, body: dict[str, Any]) -> Answer:
+        allowed = [element for element in self.targets if element not in body["exclude"]]
+        if not allowed:
+            return problem(409, "no-element", "no element is left")
+        placements = []
+        with self._lock:
+            for _ in range(body["count"]):
+                element = allowed[next(self._turns) % len(allowed)]
+                placement = f"{next(self._ids):016x}"
+                self.placements[placement] = element
+                placements.append(
+                    {
+                        "placement_id": placement,
+                        "element": element,
+                        "storage_system": "union",
+                        "backend": self.backend,
+                        "target": str(self.targets[element]),
+                        "stripe_count": 1,
+                        "stripe_size_bytes": None,
+                        "distance": 0.25,
+                        "predicted": [],
+                        "lease_until": time.time() + body["lease_seconds"],
+                    }
+                )
+        return Answer(201, {"placements": placements, "selection": {}})
+
+
+def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            with double._lock:
+                double._connections.add(self.connection)
+
+        def finish(self) -> None:
+            with double._lock:
+                double._connections.discard(self.connection)
+            super().finish()
+
+        def _serve(self) -> None:
+            text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = json.loads(text) if text else {}
+            token = self.headers.get("Authorization")
+            answer = double._answer(Request(self.command, self.path, body, token, time.monotonic()))
+            if answer.delay:
+                double.released.wait(answer.delay)
+            raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+            self.send_response(answer.status)
+            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        do_GET = do_POST = do_PATCH = _serve
+
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):  # the connection was cut on purpose
+                super().handle()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler

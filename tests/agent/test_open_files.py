@@ -1,0 +1,336 @@
+"""When a placed file counts as open, and how its end is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import program_side as side
+import pytest
+from running_agent import Agent, wait_until
+from service_double import ServiceDouble
+
+HERE = Path(__file__).parent
+
+
+@contextmanager
+def program(agent: Agent, path: Path, then: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own that creates `path`, says its placement, and does `then` (Python; `fd` is the
+    file, `wait()` waits for the test's next line)."""
+    script = (
+        "import os, pathlib, signal, sys, time\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "import program_side as side\n"
+        f"path = pathlib.Path({str(path)!r})\n"
+        f"message = side.ask_message(path.parent.stat().st_dev, 'program')\n"
+        f"conversation = side.Conversation(pathlib.Path({str(agent.socket)!r}), message)\n"
+        "fd = conversation.create(path)\n"
+        "def wait():\n    assert sys.stdin.readline()\n"
+        "print(conversation.answer.placement, flush=True)\n"
+        f"{then}\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def placement_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    placement = process.stdout.readline().strip()
+    assert len(placement) == 16
+    return placement
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> None:
+    """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
+    with agent.ask(device, "later") as conversation:
+        later = conversation.answer.placement
+    wait_until(lambda: service.ended(later), "a later placement is ended")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    path = tmp_path / "data"
+    path.mkdir()
+    return path
+
+
+def test_created_file_is_reported_with_path_inode_and_process(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    path = directory / "a file"
+    conversation = agent.ask(device)
+    fd = conversation.create(path)
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    status = os.fstat(fd)
+    assert service.opened(placement) == [
+        {
+            "state": "open",
+            "path": str(path),
+            "device": status.st_dev,
+            "inode": str(status.st_ino),
+            "pid": os.getpid(),
+        }
+    ]
+    assert service.ended(placement) == []
+    os.close(fd)
+
+
+def test_close_ends_the_placement_with_the_size(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    conversation = agent.ask(device)
+    fd = conversation.create(directory / "file")
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    os.write(fd, b"x" * 12345)
+    os.close(fd)
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 12345}]
+
+
+def test_size_is_known_when_the_file_was_renamed_meanwhile(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    conversation = agent.ask(device)
+    fd = conversation.create(directory / "file.part")
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    os.write(fd, b"x" * 99)
+    (directory / "file.part").rename(directory / "file")
+    os.close(fd)
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 99}]
+
+
+def test_duplicate_keeps_the_placement_open(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    conversation = agent.ask(device)
+    fd = conversation.create(directory / "file")
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    duplicate = os.dup(fd)
+    os.close(fd)
+    nothing_more_happens(agent, service, device)
+    assert service.ended(placement) == []
+    os.close(duplicate)
+    wait_until(lambda: service.ended(placement), "the end is told")
+
+
+def test_opening_it_again_keeps_the_placement_open(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    conversation = agent.ask(device)
+    fd = conversation.create(directory / "file")
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    again = os.open(directory / "file", os.O_WRONLY)
+    os.close(fd)
+    nothing_more_happens(agent, service, device)
+    assert service.ended(placement) == []
+    os.write(again, b"12345")
+    os.close(again)
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
+
+
+def test_redirection_is_followed_to_its_other_descriptor(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    conversation = agent.ask(device)
+    stage = conversation.answer.stage / "file"
+    path = directory / "file"
+    os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    stage.rename(path)
+    fd = os.open(path, os.O_WRONLY)
+    moved = os.dup(fd)  # what a shell does for `> file`: the descriptor reported is gone at once
+    os.close(fd)
+    conversation.report(side.CREATED, status=os.fstat(moved), fd=fd)
+    conversation.close()
+    placement = conversation.answer.placement
+    wait_until(lambda: service.opened(placement), "the service is told")
+    assert service.opened(placement)[0]["path"] == str(path)
+    os.write(moved, b"abc")
+    os.close(moved)
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement) == [{"reason": "closed", "bytes_written": 3}]
+
+
+def test_file_closed_before_the_agent_looks_is_ended(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    with agent.ask(device) as conversation:
+        path = directory / "file"
+        path.touch()
+        conversation.report(side.CREATED, status=path.stat(), fd=-1)
+        placement = conversation.answer.placement
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement)[0]["reason"] == "closed"
+
+
+def test_child_keeps_the_placement_open_after_its_parent_closed_it(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    then = (
+        "wait()\n"
+        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
+        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
+    )
+    with program(agent, directory / "file", then) as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        go_on(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "closed\n"
+        nothing_more_happens(agent, service, device)
+        assert service.ended(placement) == []
+        go_on(process)
+        wait_until(lambda: service.ended(placement), "the end is told")
+        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
+
+
+def test_child_keeps_the_placement_open_after_its_parent_exited(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    then = (
+        "wait()\n"
+        "if os.fork() == 0:\n    wait(); os.write(fd, b'orphan'); os.close(fd); wait()\n"
+        "else:\n    os._exit(0)"
+    )
+    with program(agent, directory / "file", then) as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        go_on(process)
+        process.wait(side.PATIENCE)
+        nothing_more_happens(agent, service, device)
+        assert service.ended(placement) == []
+        go_on(process)
+        wait_until(lambda: service.ended(placement), "the end is told")
+        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 6}]
+
+
+def test_killed_process_ends_all_its_placements(
+    agent: Agent, service: ServiceDouble, directory: Path
+) -> None:
+    then = "os.write(fd, b'half')\nprint('written', flush=True)\nsignal.pause()"
+    with program(agent, directory / "file", then) as process:
+        placement = placement_of(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "written\n"
+        wait_until(lambda: service.opened(placement), "the service is told")
+        process.send_signal(signal.SIGKILL)
+        wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement) == [{"reason": "exited", "bytes_written": 4}]
+
+
+def test_hundred_files_of_one_process_are_told_apart(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    open_now = {}
+    for number in range(100):
+        conversation = agent.ask(device)
+        open_now[conversation.answer.placement] = conversation.create(directory / f"f{number}")
+        os.write(open_now[conversation.answer.placement], b"x" * number)
+    assert len(open_now) == 100
+    wait_until(lambda: all(service.opened(placement) for placement in open_now), "all are told")
+    kept = list(open_now)[::2]
+    for number, (placement, fd) in enumerate(open_now.items()):
+        if placement not in kept:
+            os.close(fd)
+            wait_until(lambda placement=placement: service.ended(placement), "the end is told")
+            assert service.ended(placement) == [{"reason": "closed", "bytes_written": number}]
+    assert not [placement for placement in kept if service.ended(placement)]
+    for placement in kept:
+        os.close(open_now[placement])
+    wait_until(lambda: all(service.ended(placement) for placement in kept), "the rest is told")
+
+
+def test_report_about_another_device_does_not_count(
+    agent: Agent, service: ServiceDouble, device: int
+) -> None:
+    with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
+        conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
+        placement = conversation.answer.placement
+    wait_until(lambda: service.ended(placement), "the end is told")
+    assert service.ended(placement)[0]["reason"] == "failed"
+    assert service.opened(placement) == []
+
+
+def test_without_room_in_inotify_files_are_looked_at_instead(
+    binary: Path, service: ServiceDouble, directory: Path, tmp_path: Path
+) -> None:
+    """In a user namespace of its own, where the limit is 0 and the story below is played."""
+    script = (
+        "import os, pathlib, subprocess, sys, time\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "pathlib.Path('/proc/sys/user/max_inotify_watches').write_text('0')\n"
+        "from running_agent import Agent\n"
+        f"agent = Agent(pathlib.Path({str(binary)!r}), pathlib.Path({str(tmp_path)!r}), {service.url!r})\n"
+        "try:\n"
+        "    agent.wait_for('service found')\n"
+        f"    path = pathlib.Path({str(directory)!r}) / 'file'\n"
+        "    conversation = agent.ask(path.parent.stat().st_dev)\n"
+        "    fd = conversation.create(path)\n"
+        "    agent.wait_for('inotify has no room')\n"
+        "    os.write(fd, b'1234567')\n"
+        "    os.close(fd)\n"
+        "    agent.wait_for(f'placement {conversation.answer.placement} of uid 0 ended: closed')\n"
+        "    print(conversation.answer.placement)\n"
+        "finally:\n"
+        "    assert agent.stop() == 0\n"
+    )
+    command = ["unshare", "--user", "--map-root-user", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if "unshare failed" in done.stderr:
+        pytest.skip(f"no user namespaces here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert service.ended(done.stdout.strip()) == [{"reason": "closed", "bytes_written": 7}]
+
+
+@pytest.mark.root
+def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
+    start: Callable[..., Agent], service: ServiceDouble, branches: dict[str, Path], tmp_path: Path
+) -> None:
+    union = tmp_path / "union"
+    union.mkdir()
+    together = ":".join(str(path) for path in branches.values())
+    subprocess.run(["mergerfs", "-o", "category.create=ff", together, union], check=True, timeout=20)
+    try:
+        service.mount_point = union
+        agent = start(service.url)
+        agent.wait_for("storage system union is mounted")
+        conversation = agent.ask(union.stat().st_dev)
+        answer = conversation.answer
+        (answer.stage / "name").touch()
+        os.link(answer.stage_in_union / "name", union / "file")
+        (answer.stage / "name").unlink()
+        fd = os.open(union / "file", os.O_WRONLY)
+        conversation.report(side.CREATED, status=os.fstat(fd), fd=fd)
+        conversation.close()
+        os.write(fd, b"x" * 4321)
+        wait_until(lambda: service.opened(answer.placement), "the service is told")
+        assert service.opened(answer.placement)[0]["path"] == str(union / "file")
+        os.close(fd)
+        wait_until(lambda: service.ended(answer.placement), "the end is told")
+        assert service.ended(answer.placement) == [{"reason": "closed", "bytes_written": 4321}]
+        assert (branches[answer.element] / "file").stat().st_size == 4321
+    finally:
+        subprocess.run(["umount", union], check=True, timeout=20)
