@@ -37,8 +37,9 @@ int main(int argc, char **argv) {
 
   StoragePolicy policy = fastReader(rate);
   const StoragePolicy copy = policy;
-  policy = std::move(policy);
   policy.clear(SES_CURRENT_READ_RATE);
+  StoragePolicy moved = std::move(policy);
+  policy = std::move(moved);
 
   LustreManager manager;
   int fd = manager.createFile(name, &copy);

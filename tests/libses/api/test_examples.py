@@ -1,0 +1,97 @@
+"""Every example builds against what is installed, runs, and does what its head says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from stranger_programs import build_with_cmake
+
+if TYPE_CHECKING:
+    from conftest import Union
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(scope="session")
+def examples(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the built examples."""
+    return build_with_cmake(EXAMPLES, tmp_path_factory.mktemp("examples"), installed)
+
+
+def test_figure_3_of_the_paper_places_its_file(union: Union, examples: Path) -> None:
+    union.agent.choose = lambda _: 1
+    out = union.run(examples / "figure3", library=False).stdout
+    assert out == "fileName.dat is on union/b2, distance 0.00\n"
+    assert union.copies(union.path / "fileName.dat") == [1]
+    assert (union.path / "fileName.dat").read_text() == "data\n"
+    (ask,) = union.agent.asks
+    assert ask.requirements == ((2, False, 50.0, 1.0), (5, False, 100.0, 1.0))
+
+
+def test_figure_3_is_the_paper_s_text() -> None:
+    text = (EXAMPLES / "figure3.cpp").read_text()
+    figure = re.search(r"// Figure 3\n(.*?)// end of Figure 3", text, re.DOTALL)
+    assert figure
+    assert [line.strip() for line in figure[1].splitlines() if line.strip()] == [
+        "LustreManager manager;",
+        "StoragePolicy policy;",
+        "policy.setAverageReadTransferRate(50);",
+        "policy.setCapacity(100);",
+        'int descriptor = manager.createFile("fileName.dat", &policy);',
+    ]
+
+
+def test_figure_3_works_without_an_agent(examples: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [examples / "figure3"], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.startswith("fileName.dat was not placed: ")
+    assert (tmp_path / "fileName.dat").read_text() == "data\n"
+
+
+def create_placed(
+    examples: Path, cwd: Path, *arguments: str, data: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [examples / "create_placed", *arguments],
+        cwd=cwd,
+        input=data,
+        env={**os.environ, "SES_AGENT_SOCKET": str(cwd / "no-agent.sock")},
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def test_create_placed_copies_its_input_and_leaves_an_existing_file_alone(
+    examples: Path, tmp_path: Path
+) -> None:
+    data = os.urandom(3_000_000)
+    assert create_placed(examples, tmp_path, "copy", "20", data=data).returncode == 0
+    assert (tmp_path / "copy").read_bytes() == data
+    again = create_placed(examples, tmp_path, "copy", "20", data=b"other")
+    assert (again.returncode, again.stderr) == (1, b"copy: File exists\n")
+    assert (tmp_path / "copy").read_bytes() == data
+
+
+@pytest.mark.parametrize("rate", ["nan", "-1", "inf", "1e30"])
+def test_create_placed_refuses_a_rate_nobody_can_mean(examples: Path, tmp_path: Path, rate: str) -> None:
+    done = create_placed(examples, tmp_path, "copy", rate)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"create_placed: {rate}: the value is ".encode())
+    assert not (tmp_path / "copy").exists()
+
+
+def test_every_example_is_in_the_readme_and_back() -> None:
+    named = set(
+        re.findall(
+            r"`([a-z0-9_]+\.(?:cpp|c|py|json|txt))`", (EXAMPLES / "README.md").read_text(), re.IGNORECASE
+        )
+    )
+    present = {path.name for path in EXAMPLES.iterdir() if path.is_file() and path.suffix != ".md"}
+    assert present == named

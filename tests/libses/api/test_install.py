@@ -1,0 +1,124 @@
+"""What is installed is enough to build and run somebody else's program."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from stranger_programs import answers, run
+
+STRANGER = Path(__file__).parents[1] / "stranger"
+NOT_MANAGED = "21"
+
+
+def store(program: Path, directory: Path, *arguments: str) -> dict[str, str]:
+    """Run a stranger's program on a name in DIRECTORY, where no agent listens."""
+    environment = {**os.environ, "SES_AGENT_SOCKET": str(directory / "no-agent.sock")}
+    done = subprocess.run(
+        [program, directory / "stored", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return answers(done.stdout)
+
+
+@pytest.mark.parametrize("program", ["store_c", "store_cpp"])
+def test_a_program_that_found_the_package_creates_its_file_without_an_agent(
+    stranger: Path, tmp_path: Path, program: str
+) -> None:
+    said = store(stranger / program, tmp_path)
+    assert int(said["fd"]) >= 0
+    assert (said["placed"], said["reason"], said["element"]) == ("0", NOT_MANAGED, "")
+    assert (tmp_path / "stored").read_text() == "stored\n"
+
+
+def pkg_config(prefix: Path, *arguments: str) -> list[str]:
+    (found,) = prefix.rglob("ses.pc")
+    command = ["env", f"PKG_CONFIG_PATH={found.parent}", "pkg-config", *arguments, "ses"]
+    return run(command).split()
+
+
+@pytest.mark.parametrize(
+    ("compiler", "source"),
+    [
+        (["cc", "-std=c11", "-D_GNU_SOURCE"], "store.c"),
+        (["c++", "-std=c++17"], "store.cpp"),
+        (["c++", "-std=c++20"], "store.cpp"),
+    ],
+    ids=["c11", "c++17", "c++20"],
+)
+def test_a_program_that_asked_pkg_config_works_also_after_the_prefix_has_moved(
+    installed: Path, tmp_path: Path, compiler: list[str], source: str
+) -> None:
+    prefix = tmp_path / "moved"
+    shutil.copytree(installed, prefix, symlinks=True)
+    program = tmp_path / "program"
+    libdir = pkg_config(prefix, "--variable=libdir")[0]
+    assert Path(libdir).resolve().is_relative_to(prefix)
+    found = pkg_config(prefix, "--cflags", "--libs")
+    run(
+        [
+            *compiler,
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            STRANGER / source,
+            "-o",
+            program,
+            *found,
+            f"-Wl,-rpath,{libdir}",
+        ]
+    )
+    said = store(program, tmp_path)
+    assert (said["placed"], said["reason"]) == ("0", NOT_MANAGED)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "header"),
+    [
+        ("cc -std=c99", "ses/ses.h"),
+        ("c++ -std=c++17", "ses/ses.h"),
+        ("c++ -std=c++17", "ses/ses.hpp"),
+        ("cc -std=c99", "ses/protocol.h"),
+        ("c++ -std=c++17", "ses/protocol.h"),
+    ],
+)
+def test_every_installed_header_stands_alone(
+    installed: Path, tmp_path: Path, compiler: str, header: str
+) -> None:
+    source = tmp_path / ("alone.cpp" if "++" in compiler else "alone.c")
+    source.write_text(f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n")
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{installed}/include"]
+    run([*compiler.split(), *flags, "-c", source], tmp_path)
+
+
+def test_the_global_names_can_be_switched_off(installed: Path, tmp_path: Path) -> None:
+    source = tmp_path / "own.cpp"
+    source.write_text(
+        "#define SES_NO_GLOBAL_NAMES\n#include <ses/ses.hpp>\n"
+        "struct StoragePolicy {}; struct LustreManager {};\n"
+        "int main() { StoragePolicy mine; ses::StoragePolicy theirs; (void)mine; return theirs.status(); }\n"
+    )
+    run(["c++", "-std=c++17", "-Wall", "-Werror", f"-I{installed}/include", "-c", source], tmp_path)
+
+
+def test_the_library_exports_exactly_the_functions_of_its_header(installed: Path) -> None:
+    (library,) = [path for path in installed.rglob("libses.so.0") if path.is_symlink()]
+    header = (installed / "include/ses/ses.h").read_text()
+    declared = set(re.findall(r"\b(ses_[a-z_]+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)))
+    listed = run(["nm", "-D", "--defined-only", library])
+    exported = {line.split()[2].split("@")[0] for line in listed.splitlines() if " T " in line}
+    assert len(declared) > 15
+    assert exported == declared
+
+
+def test_the_library_needs_nothing_but_the_c_library(installed: Path) -> None:
+    (library,) = [path for path in installed.rglob("libses.so.0") if path.is_symlink()]
+    dynamic = run(["readelf", "-d", library])
+    assert re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic) == ["libc.so.6"]
+    assert re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) == ["libses.so.0"]

@@ -1,0 +1,25 @@
+"""Building programs against an installed libses, and reading what they print."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
+    """Run a build step for its output; what it said is the failure's text."""
+    parts = [str(part) for part in command]
+    done = subprocess.run(parts, cwd=cwd, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, f"{parts}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def answers(text: str) -> dict[str, str]:
+    """The "name=value" lines a stranger's program prints."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def build_with_cmake(source: Path, into: Path, prefix: Path) -> Path:
+    """Configure and build a project that finds libses under PREFIX."""
+    run(["cmake", "-S", source, "-B", into, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}"])
+    run(["cmake", "--build", into])
+    return into
