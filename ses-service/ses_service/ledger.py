@@ -10,7 +10,7 @@ Not safe for use from several threads; its owner holds a lock.  Not stored: a re
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -63,7 +63,10 @@ class LedgerCounts:
 
 
 class Ledger:
-    """All placements not ended, and the last ``Policies.max_records`` that ended."""
+    """All placements not ended, and the last ``Policies.max_records`` that ended.
+
+    ``ended_total`` counts the ends by reason.
+    """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
@@ -76,6 +79,7 @@ class Ledger:
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
+        self.ended_total: Counter[EndReason] = Counter()
 
     def __len__(self) -> int:
         return len(self._active)
@@ -188,6 +192,7 @@ class Ledger:
             end_reason=reason,
             bytes_written=bytes_written,
         )
+        self.ended_total[reason] += 1
         self._deactivate(ended, now)
         if bytes_written is not None:
             self._add_bytes(ended.element.id, bytes_written - self._assumed(ended))

@@ -1,0 +1,44 @@
+"""The application: everything put together, nothing started.
+
+``create_app`` opens no connection and starts no thread; ``Runtime.start`` does, and ``stop`` ends
+them.  One process must serve an application: the ledger is in its memory.
+"""
+
+from __future__ import annotations
+
+from apiflask import APIFlask
+from flask import request
+
+from ses_service import contract, problems
+from ses_service.auth import AUTHENTICATOR, Authenticator
+from ses_service.problems import MediaTypeProblem
+from ses_service.routes import elements, health, placements, requirements, selections
+from ses_service.runtime import RUNTIME, Runtime, ServiceConfig
+
+
+def create_app(config: ServiceConfig) -> APIFlask:
+    """Make the application; see :class:`Runtime` for starting it."""
+    app = APIFlask(
+        "ses_service",
+        title=contract.TITLE,
+        version=contract.VERSION,
+        spec_path="/openapi.json",
+        docs_path=None,
+        json_errors=False,
+        static_folder=None,  # type: ignore[arg-type]  # APIFlask forgets that None means none
+    )
+    contract.install(app)
+    problems.install(app)
+    app.config["MAX_CONTENT_LENGTH"] = config.max_body
+    app.extensions[RUNTIME] = made = Runtime(config)
+    app.extensions[AUTHENTICATOR] = Authenticator(config.tokens, trust_loopback=config.trust_loopback)
+    made.metrics.install(app)
+
+    @app.before_request
+    def only_json() -> None:
+        if request.method in ("POST", "PUT", "PATCH") and request.mimetype != "application/json":
+            raise MediaTypeProblem("Send the body as JSON, with 'Content-Type: application/json'.")
+
+    for area in (selections, placements, elements, requirements, health):
+        app.register_blueprint(area.blueprint)
+    return app

@@ -1,0 +1,244 @@
+"""Who calls: tokens in a file, roles, and what a role may do.
+
+The file is TOML with one ``[[token]]`` table each: ``name``, ``role``, ``sha256`` (hex digest of the
+token) and, for role ``user``, ``user``.  It holds no token, only digests, and must not be readable by
+group or others.  It is read again when it changes, so that a token can be added or withdrawn without a
+restart; a file that has become unreadable or wrong lets nobody in until it is mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import secrets
+import stat
+import threading
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import structlog
+from flask import current_app, g, request
+
+from ses_service.problems import ForbiddenProblem, UnauthenticatedProblem
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+AUTHENTICATOR = "qstorman.authenticator"
+
+_log = structlog.get_logger("ses_service")
+
+
+class Role(StrEnum):
+    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything."""
+
+    NODE = "node"
+    PORTAL = "portal"
+    USER = "user"
+    ADMIN = "admin"
+
+
+EVERYONE = frozenset(Role)
+
+
+class TokenFileError(Exception):
+    """The token file cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for."""
+
+    name: str
+    role: Role
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    sha256: str
+    principal: Principal
+
+
+class TokenFile:
+    """The tokens of one file.  ``find`` may be called from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stamp = _stamp(path)
+        self._tokens = _read(path)
+
+    def find(self, token: str) -> Principal | None:
+        """Return whose token this is, comparing in constant time, or ``None``."""
+        self._refresh()
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+        found = None
+        for known in self._tokens:
+            if hmac.compare_digest(known.sha256, digest):
+                found = known.principal
+        return found
+
+    def _refresh(self) -> None:
+        try:
+            stamp = _stamp(self.path)
+            if stamp == self._stamp:
+                return
+            with self._lock:
+                self._tokens, self._stamp = _read(self.path), stamp
+            _log.info("token file read", path=str(self.path), tokens=len(self._tokens))
+        except TokenFileError as error:
+            if self._tokens:
+                _log.error("token file refused", error=str(error))
+            self._tokens, self._stamp = (), None
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read(path: Path) -> tuple[_Token, ...]:
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise TokenFileError(f"{path} is readable by others than its owner; run: chmod 600 {path}")
+            data = tomllib.load(file)
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TokenFileError(f"{path} is not TOML: {error}") from None
+    tables = data.get("token", [])
+    if not isinstance(tables, list):
+        raise TokenFileError(f"{path}: write each token as a [[token]] table")
+    return tuple(_token(path, place, table) for place, table in enumerate(tables, 1))
+
+
+def _token(path: Path, place: int, table: object) -> _Token:
+    if not isinstance(table, dict):
+        raise TokenFileError(f"{path}: token {place} is not a table")
+    name, role, digest, user = (table.get(key) for key in ("name", "role", "sha256", "user"))
+    if not isinstance(name, str) or not name:
+        raise TokenFileError(f"{path}: token {place} has no name")
+    if role not in tuple(Role):
+        raise TokenFileError(f"{path}: token {name!r} has no known role ({', '.join(Role)})")
+    if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise TokenFileError(f"{path}: token {name!r}: sha256 must be 64 lower-case hex digits")
+    if (role == Role.USER) != isinstance(user, str):
+        raise TokenFileError(f"{path}: token {name!r}: a user is named with role user, and only there")
+    return _Token(digest, Principal(name, Role(role), user))
+
+
+def add_token(path: Path, role: Role, name: str, user: str | None) -> str:
+    """Make a token, add its digest to the file (made with mode 0600), and return the token.
+
+    Raises TokenFileError when the file cannot be used or has a token of that name.
+    """
+    if path.exists() and any(known.principal.name == name for known in _read(path)):
+        raise TokenFileError(f"{path} has a token named {name!r} already; remove its table first")
+    token = secrets.token_urlsafe(32)
+    quoted = {key: value for key, value in (("name", name), ("role", role.value), ("user", user)) if value}
+    lines = [f"{key} = {_toml_text(value)}" for key, value in quoted.items()]
+    lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("[[token]]\n" + "\n".join(lines) + "\n\n")
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}") from None
+    _read(path)
+    return token
+
+
+def _toml_text(value: str) -> str:
+    if any(ord(character) < 32 or character in '"\\\x7f' for character in value):
+        raise TokenFileError("names may not contain quotes, backslashes or control characters")
+    return f'"{value}"'
+
+
+class Authenticator:
+    """Turns a request into a principal.
+
+    With ``trust_loopback`` a request without a token acts as admin when it comes from this machine,
+    names it by address or as localhost (so that no web page can be made to send it), and did not pass
+    a proxy.
+    """
+
+    def __init__(self, tokens: TokenFile | None, *, trust_loopback: bool) -> None:
+        self._tokens = tokens
+        self._trust_loopback = trust_loopback
+
+    def principal(self) -> Principal:
+        """Return who sent the current request; raises UnauthenticatedProblem."""
+        header = request.headers.get("Authorization")
+        acting = request.headers.get("X-Acting-User")
+        if header is None:
+            if self._trust_loopback and _is_local():
+                return Principal("loopback", Role.ADMIN, acting)
+            raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
+        found = self._tokens.find(token.strip()) if self._tokens else None
+        if found is None:
+            raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
+        if found.role in (Role.PORTAL, Role.ADMIN):
+            return Principal(found.name, found.role, acting)
+        return found
+
+
+def _is_local() -> bool:
+    if request.headers.get("X-Forwarded-For") or request.headers.get("Forwarded"):
+        return False
+    host = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
+    return _is_loopback(request.remote_addr or "") and _names_this_machine(host or request.host)
+
+
+def _names_this_machine(host: str) -> bool:
+    return host == "localhost" or _is_loopback(host.strip("[]"))
+
+
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let only these roles (all, when none is named) call a view; ``caller()`` is then set."""
+    accepted = frozenset(roles) or EVERYONE
+
+    def decorator(view: Callable[P, R]) -> Callable[P, R]:
+        @wraps(view)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
+            g.caller = found = authenticator.principal()
+            if found.role not in accepted:
+                raise ForbiddenProblem(
+                    f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."
+                )
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return decorator
+
+
+def caller() -> Principal:
+    """Return who sent the current request."""
+    found: Principal = g.caller
+    return found

@@ -1,0 +1,198 @@
+"""The ``ses-service`` command: serve, print the contract, make tokens."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+import structlog
+
+from ses_service import contract, logs
+from ses_service.app import create_app
+from ses_service.auth import Role, TokenFile, TokenFileError, add_token
+from ses_service.knowledge import (
+    EmbeddedStore,
+    HttpStore,
+    InvalidDescriptionError,
+    KnowledgeBase,
+    KnowledgeBaseError,
+)
+from ses_service.policies import Policies
+from ses_service.runtime import ServiceConfig, runtime
+from ses_service.server import serve as serve_http
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Address(click.ParamType[tuple[str, int]]):
+    """``HOST:PORT``; an IPv6 host is written in brackets."""
+
+    name = "HOST:PORT"
+
+    def convert(
+        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Return host and port."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8630", param, ctx)
+        return host.strip("[]"), int(port)
+
+
+@click.group()
+@click.version_option(contract.VERSION, prog_name="ses-service")
+def main() -> None:
+    """Rank storage elements by what an application needs, and say why."""
+
+
+@main.command()
+@click.option("--listen", type=Address(), default="127.0.0.1:8630", show_default=True, help="Where to serve.")
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Folder for the embedded knowledge base; made when missing.",
+)
+@click.option("--monitor-url", help="Where smed-monitor serves; without it static facts decide.")
+@click.option("--kb-url", help="Knowledge base to use instead of the embedded one.")
+@click.option(
+    "--kb-flavour",
+    type=click.Choice(["fuseki", "oxigraph"]),
+    default="fuseki",
+    show_default=True,
+    help="What serves --kb-url.",
+)
+@click.option("--kb-credentials-file", type=_FILE, help="File with one line USER:PASSWORD for --kb-url.")
+@click.option(
+    "--site", type=_FILE, multiple=True, help="Turtle file that describes the site; may be repeated."
+)
+@click.option("--tokens", type=_FILE, help="Token file, mode 0600; see: ses-service token new.")
+@click.option(
+    "--trust-loopback", is_flag=True, help="Requests without a token from this machine act as admin."
+)
+@click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+def serve(
+    listen: tuple[str, int],
+    state_dir: Path,
+    monitor_url: str | None,
+    kb_url: str | None,
+    kb_flavour: str,
+    kb_credentials_file: Path | None,
+    site: tuple[Path, ...],
+    tokens: Path | None,
+    trust_loopback: bool,
+    scarce_tier: tuple[str, ...],
+    log_level: str,
+) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logs.configure(log_level)
+    log = structlog.get_logger("ses_service")
+    if tokens is None and not trust_loopback:
+        raise click.UsageError(
+            "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
+        )
+    try:
+        token_file = TokenFile(tokens) if tokens else None
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except (TokenFileError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    with ExitStack() as cleanup:
+        store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
+        knowledge = KnowledgeBase(store)
+
+        def prepare() -> None:
+            knowledge.load_ontology()
+            if site:
+                turtle = "\n".join(path.read_text("utf-8") for path in site)
+                knowledge.load_site(turtle, source=", ".join(str(path) for path in site))
+
+        app = create_app(
+            ServiceConfig(
+                knowledge=knowledge,
+                knowledge_url=kb_url,
+                prepare=prepare,
+                monitor_url=monitor_url,
+                tokens=token_file,
+                trust_loopback=trust_loopback,
+                policies=Policies(scarce_tiers=frozenset(scarce_tier)),
+            )
+        )
+        running = runtime(app)
+        try:
+            running.keeper.refresh()
+        except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
+            raise click.ClickException(f"the site cannot be loaded: {error}") from None
+        except KnowledgeBaseError as error:
+            log.warning("knowledge base failed", detail=str(error))
+        running.start()
+        cleanup.callback(running.stop)
+        host, port = listen
+        try:
+            serve_http(app, host, port, ready=lambda: log.info("serving", host=host, port=port))
+        except OSError as error:
+            raise click.ClickException(f"cannot listen on {host}:{port}: {error}") from None
+        log.info("stopped")
+
+
+def _store(
+    state_dir: Path, url: str | None, flavour: str, credentials_file: Path | None, cleanup: ExitStack
+) -> HttpStore:
+    if url is None:
+        embedded = EmbeddedStore(state_dir / "knowledge")
+        cleanup.callback(embedded.stop)
+        try:
+            return embedded.start()
+        except KnowledgeBaseError as error:
+            raise click.ClickException(f"the embedded knowledge base does not start: {error}") from None
+    if flavour == "oxigraph":
+        return HttpStore.for_oxigraph(url)
+    return HttpStore.for_fuseki(url, _credentials(credentials_file))
+
+
+def _credentials(path: Path | None) -> tuple[str, str] | None:
+    if path is None:
+        return None
+    user, colon, password = path.read_text("utf-8").strip().partition(":")
+    if not colon or not user:
+        raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
+    return user, password
+
+
+@main.command()
+def openapi() -> None:
+    """Print the contract (ses-service/openapi.yaml)."""
+    click.echo(contract.document(create_app(ServiceConfig())), nl=False)
+
+
+@main.group()
+def token() -> None:
+    """Tokens with which programs and people call the service."""
+
+
+@token.command("new")
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Token file; made with mode 0600 when missing.",
+)
+@click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
+@click.option("--name", required=True, help="What the token is for, such as agent-n1.")
+@click.option("--user", help="Whose token it is; needed for role user, and only there.")
+def new_token(tokens: Path, role: str, name: str, user: str | None) -> None:
+    """Make a token, print it once, and add its digest to the token file."""
+    if (role == Role.USER) != (user is not None):
+        raise click.UsageError("--user names the person of a token with --role user, and only there")
+    try:
+        click.echo(add_token(tokens, Role(role), name, user))
+    except TokenFileError as error:
+        raise click.ClickException(str(error)) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

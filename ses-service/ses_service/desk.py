@@ -1,0 +1,249 @@
+"""The service's state behind one lock: the site, the requirements, the observations, the ledger.
+
+Everything that decides goes through here, from any thread.  Knows no HTTP and makes no network
+call: the keeper of the environment and the observer of the monitor hand in what they have read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ses_service.columns import ElementTable, ObservationTable, element_table, observation_table
+from ses_service.evaluation import Offers
+from ses_service.ledger import Ledger
+from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
+from ses_service.placement import Candidate, EndReason, Placement, Refusal
+from ses_service.policies import Policies
+from ses_service.question import Decision, Question, View
+from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
+from ses_service.selection import deal, decide
+
+
+class NoEnvironmentError(Exception):
+    """The site has not been read yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a decision before its requirements are resolved."""
+
+    subject: Subject
+    explicit: tuple[Requirement, ...] = ()
+    storage_system: str | None = None
+    exclude: frozenset[str] = frozenset()
+    expected_bytes: float | None = None
+    limit: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ElementNow:
+    """What :meth:`Desk.elements` says of one element; ``None`` is unknown."""
+
+    row: int
+    available_read: float | None
+    available_write: float | None
+    open_placements: int
+    reserved_bytes: float
+    observation: Observation | None
+    fresh: bool
+
+
+class Desk:
+    """Answers questions and books placements.  All methods may be called from any thread."""
+
+    def __init__(self, policies: Policies, clock: Callable[[], float], new_id: Callable[[], str]) -> None:
+        self.policies = policies
+        self._clock = clock
+        self._new_id = new_id
+        self._lock = threading.Lock()
+        self._ledger = Ledger(policies)
+        self._table: ElementTable | None = None
+        self._observed: tuple[Observation, ...] = ()
+        self._observations: ObservationTable | None = None
+        self._sets: Mapping[tuple[Level, str], RequirementSet] = {}
+
+    @property
+    def environment(self) -> Environment:
+        """The site as last read; raises NoEnvironmentError before that."""
+        if self._table is None:
+            raise NoEnvironmentError("the site has not been read from the knowledge base yet")
+        return self._table.environment
+
+    @property
+    def sets(self) -> SetIndex:
+        """The requirement sets as last read."""
+        return self._sets
+
+    @property
+    def open_placements(self) -> int:
+        """How many placements have not ended."""
+        return len(self._ledger)
+
+    def ended_total(self) -> dict[EndReason, int]:
+        """Return how many placements ended, by reason."""
+        with self._lock:
+            return dict(self._ledger.ended_total)
+
+    def take_environment(self, environment: Environment, sets: Iterable[RequirementSet]) -> None:
+        """Replace the site and all requirement sets."""
+        table = element_table(environment)
+        with self._lock:
+            observations = observation_table(table, self._observed)
+            self._table, self._observations = table, observations
+            self._sets = index_sets(sets)
+            self._ledger.bind(table, self._reference(observations), self._clock())
+
+    def take_set(self, changed: RequirementSet) -> None:
+        """Replace one requirement set."""
+        with self._lock:
+            self._sets = {**self._sets, (changed.level, changed.name): changed}
+
+    def take_observations(self, observed: Iterable[Observation]) -> None:
+        """Replace the observations of all elements."""
+        kept = tuple(observed)
+        with self._lock:
+            table = self._table
+        observations = None if table is None else observation_table(table, kept)
+        with self._lock:
+            self._observed = kept
+            if self._table is None:
+                return
+            if observations is None or self._table is not table:
+                observations = observation_table(self._table, kept)
+            self._observations = observations
+            self._ledger.observe(self._reference(observations), self._clock())
+
+    def question(self, asked: Asked) -> Question:
+        """Resolve who asks and what applies.  Raises NoEnvironmentError."""
+        subject = with_home_vo(asked.subject, self.environment.home_vo)
+        return Question(
+            subject=subject,
+            requirements=resolve(subject, asked.explicit, self._sets),
+            storage_system=asked.storage_system,
+            exclude=asked.exclude,
+            expected_bytes=asked.expected_bytes,
+            limit=asked.limit,
+            seed=asked.seed,
+        )
+
+    def select(self, asked: Asked) -> Decision:
+        """Decide and book nothing.  Raises NoEnvironmentError."""
+        question = self.question(asked)
+        with self._lock:
+            now = self._now()
+            return decide(question, self._view(), now, self.policies)
+
+    def place(self, asked: Asked, count: int, lease: float) -> tuple[Decision, tuple[Placement, ...]]:
+        """Decide and book up to ``count`` placements for ``lease`` seconds.
+
+        Returns none when every element was refused.  Raises NoEnvironmentError.
+        """
+        question = self.question(asked)
+        booked: list[Placement] = []
+        with self._lock:
+            now = self._now()
+            view = self._view()
+            systems = view.table.environment.systems
+
+            def book(chosen: Candidate, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
+                system = systems.get(chosen.element.storage_system)
+                placement = Placement(
+                    placement_id=self._new_id(),
+                    subject=question.subject,
+                    element=chosen.element,
+                    backend=system.backend if system else "",
+                    distance=chosen.distance,
+                    booked_at=now,
+                    lease_until=now + lease,
+                    predicted=chosen.predicted,
+                    requirements=question.requirements,
+                    candidates=first,
+                    refused=refused,
+                    expected_bytes=question.expected_bytes,
+                )
+                self._ledger.book(placement)
+                booked.append(placement)
+
+            decision = deal(question, view, now, self.policies, count, book)
+        return decision, tuple(booked)
+
+    def open(
+        self, placement_id: str, path: str | None, device: int | None, inode: str | None, pid: int | None
+    ) -> Placement:
+        """Note that the file was created.  Raises the ledger's errors."""
+        with self._lock:
+            return self._ledger.open(
+                placement_id, self._now(), path=path, device=device, inode=inode, pid=pid
+            )
+
+    def end(self, placement_id: str, reason: EndReason, bytes_written: float | None) -> Placement:
+        """End a placement.  Raises UnknownPlacementError."""
+        with self._lock:
+            return self._ledger.end(placement_id, reason, self._now(), bytes_written)
+
+    def placement(self, placement_id: str) -> Placement:
+        """Return a placement.  Raises UnknownPlacementError."""
+        with self._lock:
+            self._now()
+            return self._ledger.get(placement_id)
+
+    def placements(self, accept: Callable[[Placement], bool], limit: int) -> list[Placement]:
+        """Return the placements that ``accept`` accepts, the latest booked first."""
+        with self._lock:
+            self._now()
+            kept = list(self._ledger.records())
+        found = sorted(filter(accept, kept), key=lambda one: (one.booked_at, one.placement_id), reverse=True)
+        return found[:limit]
+
+    def expire(self) -> int:
+        """End the placements whose lease ran out; return how many did."""
+        with self._lock:
+            return self._ledger.expire(self._clock())
+
+    def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
+        """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""
+        with self._lock:
+            now = self._now()
+            view = self._view()
+            offers = Offers(view, np.arange(len(view.table)), now, self.policies)
+            columns = zip(
+                offers.value(Kind.CURRENT_READ_RATE).tolist(),
+                offers.value(Kind.CURRENT_WRITE_RATE).tolist(),
+                view.counts.open_now.tolist(),
+                view.counts.reserved.tolist(),
+                view.observations.by_row,
+                offers.fresh.tolist(),
+                strict=True,
+            )
+            rows = [
+                ElementNow(row, _known(read), _known(write), int(count), reserved, seen, fresh)
+                for row, (read, write, count, reserved, seen, fresh) in enumerate(columns)
+            ]
+        return view.table, now, rows
+
+    def now(self) -> float:
+        """Return the time, seconds since the epoch."""
+        return self._clock()
+
+    def _now(self) -> float:
+        now = self._clock()
+        self._ledger.expire(now)
+        return now
+
+    def _view(self) -> View:
+        if self._table is None or self._observations is None:
+            raise NoEnvironmentError("the site has not been read from the knowledge base yet")
+        return View(self._table, self._observations, self._ledger.counts)
+
+    def _reference(self, observations: ObservationTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return the moments the rates describe: the middle of their window."""
+        return observations.sampled_at - self.policies.rate_window / 2
+
+
+def _known(value: float) -> float | None:
+    return None if value != value else value

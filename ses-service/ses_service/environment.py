@@ -1,0 +1,134 @@
+"""Keeps the site and the requirement sets in memory, as the knowledge base has them.
+
+Asks the knowledge base for its revision every second and reads everything again when that changed.
+While the knowledge base is away, the last that was read stays in use and its age is told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from ses_service.desk import Desk
+from ses_service.knowledge import KnowledgeBaseError
+from ses_service.model import Level, Requirement, RequirementSet
+from ses_service.ports import Knowledge
+from ses_service.sources import Loop, SourceStatus
+
+_log = structlog.get_logger("ses_service")
+
+
+class NoKnowledgeBaseError(KnowledgeBaseError):
+    """The service was started without a knowledge base."""
+
+
+class EnvironmentKeeper:
+    """Reads the knowledge base for the desk; also the way requirement sets are changed.
+
+    ``prepare`` is run before the first reading (it loads vocabulary and site) and again until it
+    succeeds.
+    """
+
+    def __init__(
+        self,
+        knowledge: Knowledge | None,
+        desk: Desk,
+        clock: Callable[[], float],
+        *,
+        url: str | None = None,
+        prepare: Callable[[], None] | None = None,
+        interval: float = 1.0,
+    ) -> None:
+        self._knowledge = knowledge
+        self._desk = desk
+        self._clock = clock
+        self._prepare = prepare
+        self._interval = interval
+        self._turn = threading.Lock()
+        self._loop = Loop("environment", self.step)
+        self.revision: str | None = None
+        self.status = SourceStatus(
+            url, detail="not asked yet" if knowledge else "no knowledge base is configured"
+        )
+
+    def start(self) -> None:
+        """Begin to follow the knowledge base."""
+        if self._knowledge is not None:
+            self._loop.start()
+
+    def stop(self) -> None:
+        """Stop following it."""
+        self._loop.stop()
+
+    def step(self) -> float:
+        """Look once, noting a failure; return the seconds to wait before the next time."""
+        try:
+            self.refresh()
+        except KnowledgeBaseError as error:
+            self._failed(str(error))
+        return self._interval
+
+    def refresh(self) -> None:
+        """Read what changed.  Raises KnowledgeBaseError."""
+        knowledge = self._required()
+        with self._turn:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
+            revision = knowledge.revision()
+            if revision != self.revision:
+                environment, sets = knowledge.environment(), knowledge.requirement_sets()
+                self._desk.take_environment(environment, sets)
+                self.revision = revision
+                _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
+            self._succeeded()
+
+    def replace_requirements(
+        self,
+        level: Level,
+        name: str,
+        requirements: Sequence[Requirement],
+        *,
+        author: str,
+        expected_revision: int | None,
+    ) -> RequirementSet:
+        """Store a set; decisions use it from now on.  Raises KnowledgeBaseError."""
+        knowledge = self._required()
+        with self._turn:
+            changed = knowledge.replace_requirements(
+                level,
+                name,
+                requirements,
+                author=author,
+                now=self._clock(),
+                expected_revision=expected_revision,
+            )
+            self._desk.take_set(changed)
+        return changed
+
+    def notes(self, now: float) -> list[str]:
+        """Return what a person reading a decision should know about the knowledge base."""
+        if self.status.reachable:
+            return []
+        age = self.status.age(now)
+        if age is None:
+            return [f"The knowledge base was never read: {self.status.detail}."]
+        return [f"Site and requirements are {age:.0f} s old: {self.status.detail}."]
+
+    def _required(self) -> Knowledge:
+        if self._knowledge is None:
+            raise NoKnowledgeBaseError("no knowledge base is configured")
+        return self._knowledge
+
+    def _failed(self, detail: str) -> None:
+        if self.status.detail != detail:
+            _log.warning("knowledge base failed", detail=detail)
+        self.status = replace(self.status, reachable=False, detail=detail)
+
+    def _succeeded(self) -> None:
+        if not self.status.reachable:
+            _log.info("knowledge base answers", url=self.status.url)
+        self.status = SourceStatus(self.status.url, True, self._clock(), "")

@@ -1,0 +1,109 @@
+"""What Prometheus may know: requests, decisions, elements, the ledger, ages of the sources.
+
+One registry per application, read in one process.  No label holds a user, a path or a token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flask import Flask, Response, g, request
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from ses_service.desk import Desk, NoEnvironmentError
+from ses_service.environment import EnvironmentKeeper
+from ses_service.observer import Observer
+
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _State(Collector):
+    """State read when it is asked for."""
+
+    desk: Desk
+    observer: Observer
+    keeper: EnvironmentKeeper
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the state of ledger, sources and elements."""
+        yield GaugeMetricFamily(
+            "ses_ledger_open_placements", "Placements not ended.", value=self.desk.open_placements
+        )
+        ended = CounterMetricFamily("ses_placements_ended", "Placements ended, by reason.", labels=["reason"])
+        for reason, count in sorted(self.desk.ended_total().items()):
+            ended.add_metric([reason.value], count)
+        yield ended
+        up = GaugeMetricFamily("ses_source_up", "Whether a source answered last time.", labels=["source"])
+        age = GaugeMetricFamily(
+            "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
+        )
+        now = self.desk.now()
+        for name, status in (("monitor", self.observer.status), ("knowledge-base", self.keeper.status)):
+            up.add_metric([name], float(status.reachable))
+            seconds = status.age(now)
+            if seconds is not None:
+                age.add_metric([name], seconds)
+        yield up
+        yield age
+        elements = GaugeMetricFamily(
+            "ses_elements", "Elements by state and by how they are seen.", labels=["state", "seen"]
+        )
+        try:
+            table, _, rows = self.desk.elements()
+        except NoEnvironmentError:
+            pass
+        else:
+            tally = Tally((table.elements[one.row].state.value, one.fresh) for one in rows)
+            for (state, fresh), count in sorted(tally.items()):
+                elements.add_metric([state, "fresh" if fresh else "unseen"], count)
+        yield elements
+
+
+class Metrics:
+    """The application's registry and what is counted per request."""
+
+    def __init__(self, desk: Desk, observer: Observer, keeper: EnvironmentKeeper) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "ses_requests_total", "Requests.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "ses_request_seconds",
+            "Time to answer.",
+            ["method", "route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self.booked = Counter("ses_placements_booked_total", "Placements booked.", registry=self._registry)
+        self.refused = Counter(
+            "ses_placements_refused_total",
+            "Placement requests that found no element.",
+            registry=self._registry,
+        )
+        self._registry.register(_State(desk, observer, keeper))
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def install(self, app: Flask) -> None:
+        """Count every request of the application."""
+
+        @app.before_request
+        def begin() -> None:
+            g.began = time.perf_counter()
+
+        @app.after_request
+        def count(response: Response) -> Response:
+            route = request.url_rule.rule if request.url_rule else "unknown"
+            method = request.method if request.url_rule else "other"
+            self._requests.labels(method, route, response.status_code).inc()
+            self._seconds.labels(method, route).observe(time.perf_counter() - g.began)
+            return response

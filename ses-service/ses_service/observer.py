@@ -1,0 +1,217 @@
+"""Reads the monitor: asks for the next observations and waits for them, in a thread of its own.
+
+Keeps the last good answer whatever happens; its age tells how good it still is.  Ages are taken from
+the monitor's own ``age_seconds`` and our clock, so that clocks that differ do no harm.  Never asks two
+questions at once, never waits without a limit, and reads no answer beyond ``MAX_ANSWER`` bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+from urllib.parse import urlencode
+
+import structlog
+import urllib3
+from pydantic import BaseModel, ValidationError
+
+from ses_service.model import Observation
+from ses_service.sources import Loop, SourceStatus
+
+MAX_ANSWER = 64 * 2**20
+_WAIT = 5.0
+_PATIENCE = 3.0
+_CHUNK = 2**18
+_RETRY = (0.25, 0.5, 1.0, 2.0)
+
+_log = structlog.get_logger("ses_service")
+
+
+class _RatePair(BaseModel):
+    current: float | None = None
+    average: float | None = None
+
+
+class _Observation(BaseModel):
+    element: str
+    source: str = ""
+    target: str = ""
+    state: Literal["ok", "stale", "missing"] = "ok"
+    sampled_at: float | None = None
+    age_seconds: float | None = None
+    read_bytes_per_second: _RatePair = _RatePair()
+    write_bytes_per_second: _RatePair = _RatePair()
+    queue_depth: float | None = None
+    free_bytes: float | None = None
+    size_bytes: float | None = None
+    read_only: bool = False
+    detail: str = ""
+
+
+class _Answer(BaseModel):
+    sequence: int
+    observations: list[_Observation]
+
+
+class MonitorError(Exception):
+    """The monitor did not answer, or its answer cannot be read."""
+
+
+class MonitorClient:
+    """One question at a time to ``GET /v1/observations``."""
+
+    def __init__(self, url: str, *, wait: float = _WAIT, patience: float = _PATIENCE) -> None:
+        self._url = url.rstrip("/") + "/v1/observations"
+        self._wait = wait
+        self._patience = patience
+        self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False)
+
+    def observations(
+        self, after: int | None, clock: Callable[[], float]
+    ) -> tuple[int, tuple[Observation, ...]]:
+        """Return the sequence number and the observations, at once or when newer than ``after``.
+
+        Takes at most the time the monitor is asked to wait and the patience on top.  Raises
+        MonitorError.
+        """
+        url, limit = self._url, self._patience
+        if after is not None:
+            url += "?" + urlencode({"wait": f"{self._wait:g}", "after": after})
+            limit += self._wait
+        body = self._get(url, limit)
+        received = clock()
+        try:
+            answer = _Answer.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the answer"
+            raise MonitorError(f"the monitor's answer cannot be read: {where}: {first['msg']}") from None
+        return answer.sequence, tuple(_observation(one, received) for one in answer.observations)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.clear()
+
+    def _get(self, url: str, limit: float) -> bytes:
+        deadline = time.monotonic() + limit
+        timeout = urllib3.Timeout(connect=self._patience, read=limit)
+        try:
+            response = self._pool.request("GET", url, timeout=timeout, preload_content=False, redirect=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise MonitorError(f"the monitor does not answer: {_words(error)}") from None
+        try:
+            if response.status != 200:
+                raise MonitorError(f"the monitor answered with status {response.status}")
+            body = bytearray()
+            while chunk := response.read1(_CHUNK):
+                body += chunk
+                if len(body) > MAX_ANSWER:
+                    raise MonitorError("the monitor's answer is too large to be one")
+                if time.monotonic() > deadline:
+                    raise MonitorError(f"the monitor's answer took more than {limit:g} s")
+            return bytes(body)
+        except urllib3.exceptions.HTTPError as error:
+            raise MonitorError(f"the monitor's answer broke off: {_words(error)}") from None
+        finally:
+            response.close()
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, urllib3.exceptions.TimeoutError):
+        return "no answer in time"
+    return str(error).partition(": ")[2] or str(error)
+
+
+def _observation(one: _Observation, received: float) -> Observation:
+    sampled_at = one.sampled_at
+    if sampled_at is not None and one.age_seconds is not None:
+        sampled_at = received - max(0.0, one.age_seconds)
+    return Observation(
+        element=one.element,
+        sampled_at=sampled_at,
+        current_read_rate=one.read_bytes_per_second.current,
+        current_write_rate=one.write_bytes_per_second.current,
+        average_read_rate=one.read_bytes_per_second.average,
+        average_write_rate=one.write_bytes_per_second.average,
+        queue_depth=one.queue_depth,
+        free_bytes=one.free_bytes,
+        size_bytes=one.size_bytes,
+        read_only=one.read_only,
+        source=one.source,
+        target=one.target,
+        state=one.state,
+        detail=one.detail,
+    )
+
+
+class Observer:
+    """Hands each new set of observations to ``take``; keeps the monitor's status."""
+
+    def __init__(
+        self,
+        url: str | None,
+        take: Callable[[tuple[Observation, ...]], None],
+        clock: Callable[[], float],
+        client: MonitorClient | None = None,
+    ) -> None:
+        self._client = client or (MonitorClient(url) if url else None)
+        self._take = take
+        self._clock = clock
+        self._sequence: int | None = None
+        self._failures = 0
+        self._loop = Loop("observer", self.step)
+        self.status = SourceStatus(url, detail="not asked yet" if url else "no monitor is configured")
+
+    def start(self) -> None:
+        """Begin to read, when there is a monitor."""
+        if self._client is not None:
+            self._loop.start()
+
+    def stop(self) -> None:
+        """Stop reading."""
+        self._loop.stop()
+        if self._client is not None:
+            self._client.close()
+
+    def step(self) -> float:
+        """Ask once; return the seconds to wait before the next time."""
+        if self._client is None:
+            return 3600.0
+        try:
+            sequence, observations = self._client.observations(self._sequence, self._clock)
+            self._take(observations)
+        except MonitorError as error:
+            self._failed(str(error))
+            delay = _RETRY[min(self._failures, len(_RETRY)) - 1]
+        else:
+            delay = 0.25 if sequence == self._sequence else 0.0
+            self._sequence = sequence
+            self._succeeded()
+        return delay
+
+    def notes(self, now: float) -> list[str]:
+        """Return what a person reading a decision should know about the monitor."""
+        status = self.status
+        if status.reachable:
+            return []
+        age = status.age(now)
+        if age is None:
+            return [f"No observations: {status.detail}."]
+        return [f"The monitor has been silent for {age:.0f} s: {status.detail}."]
+
+    def _failed(self, detail: str) -> None:
+        self._failures += 1
+        self._sequence = None
+        if self._loop.stopping:
+            return
+        if self.status.detail != detail:
+            _log.warning("monitor failed", detail=detail)
+        self.status = replace(self.status, reachable=False, detail=detail)
+
+    def _succeeded(self) -> None:
+        self._failures = 0
+        if not self.status.reachable:
+            _log.info("monitor answers", url=self.status.url)
+        self.status = SourceStatus(self.status.url, True, self._clock(), "")

@@ -1,0 +1,40 @@
+"""What the service needs of the knowledge base, so that tests can bring another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ses_service.model import Environment, Level, Requirement, RequirementSet
+
+
+class Knowledge(Protocol):
+    """The part of :class:`ses_service.knowledge.KnowledgeBase` that is used while serving.
+
+    Every method may raise ``KnowledgeBaseError``, ``StoreUnavailableError`` in particular.
+    """
+
+    def revision(self) -> str:
+        """Return a text that changes whenever anything below does."""
+        ...
+
+    def environment(self) -> Environment:
+        """Return the site."""
+        ...
+
+    def requirement_sets(self) -> tuple[RequirementSet, ...]:
+        """Return all requirement sets."""
+        ...
+
+    def replace_requirements(
+        self,
+        level: Level,
+        name: str,
+        requirements: Sequence[Requirement],
+        *,
+        author: str,
+        now: float,
+        expected_revision: int | None = None,
+    ) -> RequirementSet:
+        """Store a requirement set; raises ``RevisionConflictError`` unless it has that revision."""
+        ...

@@ -1,0 +1,197 @@
+"""Errors as the caller gets them: one exception tree, one rendering (RFC 9457 problem+json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+import structlog
+from apiflask import APIFlask, HTTPError
+from flask import Response
+from werkzeug.exceptions import HTTPException
+
+from ses_service.desk import NoEnvironmentError
+from ses_service.knowledge import KnowledgeBaseError, RevisionConflictError
+from ses_service.ledger import PlacementEndedError, UnknownPlacementError
+
+TYPE_PREFIX = "urn:qstorman:problem:"
+MEDIA_TYPE = "application/problem+json"
+
+Located: TypeAlias = Mapping[str, str]
+
+_log = structlog.get_logger("ses_service")
+
+_SLUGS = {
+    400: "malformed-request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "body-too-large",
+    415: "unsupported-media-type",
+    422: "invalid-request",
+    500: "internal-error",
+}
+
+
+class Problem(Exception):
+    """An answer that is an error.  ``detail`` says what was wrong and, where it can, what to do."""
+
+    status = 500
+    slug = "internal-error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: Sequence[Located] = (),
+        headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+        self.extensions = dict(extensions or {})
+
+
+class UnauthenticatedProblem(Problem):
+    """No token, or one that is not known."""
+
+    status, slug = 401, "unauthenticated"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": 'Bearer realm="qstorman"'})
+
+
+class ForbiddenProblem(Problem):
+    """The caller is known and may not do this."""
+
+    status, slug = 403, "forbidden"
+
+
+class NotFoundProblem(Problem):
+    """What the path names does not exist."""
+
+    status, slug = 404, "not-found"
+
+
+class NoElementProblem(Problem):
+    """Every element was refused; the extension ``refused`` says why."""
+
+    status, slug = 409, "no-element"
+
+
+class PlacementEndedProblem(Problem):
+    """The placement has ended and cannot be opened."""
+
+    status, slug = 409, "placement-ended"
+
+
+class RevisionProblem(Problem):
+    """The requirement set was changed by someone else meanwhile."""
+
+    status, slug = 412, "revision-mismatch"
+
+
+class MediaTypeProblem(Problem):
+    """The body is not declared as JSON."""
+
+    status, slug = 415, "unsupported-media-type"
+
+
+class InvalidProblem(Problem):
+    """The request was understood and cannot be right; ``errors`` says where."""
+
+    status, slug = 422, "invalid-request"
+
+
+class NotReadyProblem(Problem):
+    """The site has not been read from the knowledge base yet."""
+
+    status, slug = 503, "not-ready"
+
+
+class KnowledgeBaseProblem(Problem):
+    """The knowledge base cannot store or answer now."""
+
+    status, slug = 503, "knowledge-base-unavailable"
+
+
+def respond(problem: Problem) -> Response:
+    """Return the problem as a response."""
+    body: dict[str, Any] = {
+        "type": TYPE_PREFIX + problem.slug,
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if problem.errors:
+        body["errors"] = [dict(error) for error in problem.errors]
+    body.update(problem.extensions)
+    response = Response(json.dumps(body), status=problem.status, content_type=MEDIA_TYPE)
+    response.headers.update(problem.headers)
+    return response
+
+
+def _from_status(status: int, detail: str, headers: Mapping[str, str]) -> Problem:
+    problem = Problem(detail, headers=headers)
+    problem.status = status
+    problem.slug = _SLUGS.get(status, f"http-{status}")
+    return problem
+
+
+def _validation(error: HTTPError) -> Problem:
+    located = [
+        {"location": location if name == "_schema" else f"{location}.{name}", "message": message}
+        for location, fields in error.detail.items()
+        for name, messages in fields.items()
+        for message in messages
+    ]
+    detail = "; ".join(f"{one['location']}: {one['message']}" for one in located[:3])
+    return InvalidProblem(f"The request cannot be right: {detail}.", errors=located)
+
+
+def _http_exception(error: HTTPException) -> Response:
+    kept = ("allow", "retry-after")
+    headers = {name: value for name, value in error.get_headers() if name.lower() in kept}
+    return respond(_from_status(error.code or 500, error.description or error.name, headers))
+
+
+def _unexpected(error: Exception) -> Response:
+    _log.error("request failed", exc_info=error)
+    return respond(Problem("The service met an error of its own; its log has the details."))
+
+
+_FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
+    (UnknownPlacementError, NotFoundProblem),
+    (PlacementEndedError, PlacementEndedProblem),
+    (NoEnvironmentError, NotReadyProblem),
+    (RevisionConflictError, RevisionProblem),
+    (KnowledgeBaseError, KnowledgeBaseProblem),
+)
+
+
+def _from_inside(error: Exception) -> Response:
+    for kind, problem in _FROM_INSIDE:
+        if isinstance(error, kind):
+            return respond(problem(f"{error}."))
+    return _unexpected(error)
+
+
+def install(app: APIFlask) -> None:
+    """Make every error of the application a problem+json answer."""
+
+    def apiflask_error(error: HTTPError) -> Response:
+        if error.status_code == 422 and isinstance(error.detail, dict):
+            return respond(_validation(error))
+        return respond(_from_status(error.status_code, str(error.message), {}))
+
+    app.error_processor(apiflask_error)
+    app.register_error_handler(Problem, respond)
+    app.register_error_handler(HTTPException, _http_exception)
+    for kind, _ in _FROM_INSIDE:
+        app.register_error_handler(kind, _from_inside)
+    app.register_error_handler(Exception, _unexpected)

@@ -1,0 +1,219 @@
+"""Answers made from what the core returns: plain dictionaries in the shapes of the contract.
+
+Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unknown is ``None``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from flask import Response
+from pydantic_core import to_json
+
+from ses_service.model import (
+    Element,
+    Kind,
+    Observation,
+    Requirement,
+    RequirementSet,
+    ResolvedRequirement,
+    StorageSystem,
+    Subject,
+)
+from ses_service.placement import Candidate, Placement, Prediction, Refusal
+from ses_service.question import Decision
+from ses_service.units import canonical_unit, from_base
+
+Json: TypeAlias = dict[str, Any]
+
+_PLACES = 6
+_UNITS = {kind: canonical_unit(kind) for kind in Kind}
+
+
+def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a JSON response."""
+    return Response(to_json(body), status=status, content_type="application/json", headers=headers)
+
+
+def _in_unit(value: float | None, kind: Kind) -> float | None:
+    return None if value is None else round(from_base(value, kind), _PLACES)
+
+
+def rates(read: float | None, write: float | None) -> Json:
+    """Return a pair of rates in MB/s."""
+    return {
+        "read_mb_s": _in_unit(read, Kind.CURRENT_READ_RATE),
+        "write_mb_s": _in_unit(write, Kind.CURRENT_WRITE_RATE),
+    }
+
+
+def requirement(one: Requirement) -> Json:
+    """Return a requirement in MB/s or GB."""
+    return {
+        "kind": one.kind.value,
+        "minimum": _in_unit(one.minimum, one.kind),
+        "unit": _UNITS[one.kind],
+        "weight": one.weight,
+        "strictness": one.strictness.value,
+    }
+
+
+def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
+    """Return requirements with the levels they came from."""
+    return [
+        {**requirement(one.requirement), "level": one.level.value, "level_name": one.level_name}
+        for one in many
+    ]
+
+
+def subject(one: Subject) -> Json:
+    """Return a subject."""
+    return {"user": one.user, "application": one.application, "vo": one.vo, "node": one.node, "job": one.job}
+
+
+def predictions(many: Iterable[Prediction]) -> list[Json]:
+    """Return predicted values in MB/s or GB."""
+    return [
+        {
+            "kind": one.kind.value,
+            "value": _in_unit(one.value, one.kind),
+            "unit": _UNITS[one.kind],
+            "minimum": _in_unit(one.minimum, one.kind),
+            "shortfall": round(one.shortfall, _PLACES),
+        }
+        for one in many
+    ]
+
+
+def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json]:
+    """Return ranks; ``backends`` gives the back end of each storage system."""
+    return [
+        {
+            "rank": one.rank,
+            "element": one.element.id,
+            "storage_system": one.element.storage_system,
+            "backend": backends.get(one.element.storage_system, ""),
+            "target": one.element.target,
+            "distance": round(one.distance, _PLACES),
+            "available": rates(one.available_read, one.available_write),
+            "free_gb": _in_unit(one.free, Kind.FREE_CAPACITY),
+            "predicted": predictions(one.predicted),
+            "age_seconds": one.age if one.age is None else round(one.age, 3),
+            "basis": one.basis.value,
+        }
+        for one in many
+    ]
+
+
+def refusals(many: Iterable[Refusal]) -> list[Json]:
+    """Return refused elements with their reasons."""
+    return [{"element": one.element, "reason": one.reason.value, "detail": one.detail} for one in many]
+
+
+def selection(decision: Decision, notes: Iterable[str], backends: dict[str, str]) -> Json:
+    """Return a decision; ``notes`` are added to its own."""
+    return {
+        "decided_at": decision.decided_at,
+        "requirements": resolved(decision.requirements),
+        "candidates": candidates(decision.candidates, backends),
+        "refused": refusals(decision.refused),
+        "notes": [*notes, *decision.notes],
+    }
+
+
+def grant(placement: Placement) -> Json:
+    """Return a booked placement as the library needs it."""
+    return {
+        "placement_id": placement.placement_id,
+        "element": placement.element.id,
+        "storage_system": placement.element.storage_system,
+        "backend": placement.backend,
+        "target": placement.element.target,
+        "stripe_count": 1,
+        "stripe_size_bytes": None,
+        "distance": round(placement.distance, _PLACES),
+        "predicted": predictions(placement.predicted),
+        "lease_until": placement.lease_until,
+    }
+
+
+def placement_summary(placement: Placement) -> Json:
+    """Return a placement without its explanation."""
+    return {
+        "placement_id": placement.placement_id,
+        "state": placement.state.value,
+        "subject": subject(placement.subject),
+        "element": placement.element.id,
+        "storage_system": placement.element.storage_system,
+        "target": placement.element.target,
+        "path": placement.path,
+        "distance": round(placement.distance, _PLACES),
+        "predicted": predictions(placement.predicted),
+        "requirements": resolved(placement.requirements),
+        "booked_at": placement.booked_at,
+        "opened_at": placement.opened_at,
+        "ended_at": placement.ended_at,
+        "end_reason": None if placement.end_reason is None else placement.end_reason.value,
+        "bytes_written": placement.bytes_written,
+        "lease_until": placement.lease_until,
+    }
+
+
+def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
+    """Return a placement with its explanation."""
+    return {
+        **placement_summary(placement),
+        "candidates": candidates(placement.candidates, backends),
+        "refused": refusals(placement.refused),
+    }
+
+
+def observation(one: Observation, now: float) -> Json:
+    """Return what the monitor last saw of an element."""
+    return {
+        "element": one.element,
+        "source": one.source,
+        "target": one.target,
+        "state": one.state,
+        "sampled_at": one.sampled_at,
+        "age_seconds": None if one.sampled_at is None else round(max(0.0, now - one.sampled_at), 3),
+        "read_bytes_per_second": {"current": one.current_read_rate, "average": one.average_read_rate},
+        "write_bytes_per_second": {"current": one.current_write_rate, "average": one.average_write_rate},
+        "queue_depth": one.queue_depth,
+        "free_bytes": one.free_bytes,
+        "size_bytes": one.size_bytes,
+        "read_only": one.read_only,
+        "detail": one.detail,
+    }
+
+
+def element(one: Element, system: StorageSystem | None) -> Json:
+    """Return the static facts of an element."""
+    return {
+        "id": one.id,
+        "iri": one.iri,
+        "label": one.label,
+        "storage_system": one.storage_system,
+        "backend": system.backend if system else "",
+        "mount_point": system.mount_point if system else "",
+        "target": one.target,
+        "server": one.server,
+        "tier": one.tier,
+        "pool": one.pool,
+        "state": one.state.value,
+        "capacity_bytes": one.capacity_bytes,
+        "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
+    }
+
+
+def requirement_set(one: RequirementSet) -> Json:
+    """Return a requirement set."""
+    return {
+        "level": one.level.value,
+        "name": one.name,
+        "requirements": [requirement(stated) for stated in one.requirements],
+        "revision": one.revision,
+        "modified_at": one.modified_at,
+        "modified_by": one.modified_by,
+    }

@@ -1,0 +1,117 @@
+"""Placements: book, open, end, explain."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service import render
+from ses_service.auth import Role, allow, caller
+from ses_service.contract import failures
+from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.problems import ForbiddenProblem, NoElementProblem
+from ses_service.routes.asking import asked, backends
+from ses_service.runtime import runtime
+from ses_service.schemas.answers import PlacementList, PlacementRecord, PlacementsBooked
+from ses_service.schemas.requests import PlacementEnded, PlacementOpened, PlacementQuery, PlacementRequest
+
+blueprint = APIBlueprint("placements", __name__, tag="placements")
+
+
+@blueprint.post("/v1/placements")
+@allow(Role.NODE, Role.ADMIN)
+@blueprint.input(PlacementRequest)
+@blueprint.output(PlacementsBooked, status_code=201)
+@blueprint.doc(responses=failures(409, 503, body=True))
+def place(json_data: PlacementRequest) -> Response:
+    """Choose and book places for files
+
+    Books `count` placements one after the other, each knowing those before it, and lists them in the
+    order to use them.  Fewer come back when the elements fill up; 409 when every element is refused.
+    """
+    now = runtime()
+    decision, booked = now.desk.place(asked(json_data), json_data.count, json_data.lease_seconds)
+    if not booked:
+        now.metrics.refused.inc()
+        raise NoElementProblem(
+            "No element is left for this file; `refused` says why for each.",
+            extensions={"refused": render.refusals(decision.refused)},
+        )
+    now.metrics.booked.inc(len(booked))
+    body = {
+        "placements": [render.grant(placement) for placement in booked],
+        "selection": render.selection(decision, now.notes(), backends()),
+    }
+    return render.answer(body, 201)
+
+
+@blueprint.get("/v1/placements")
+@allow()
+@blueprint.input(PlacementQuery, location="query")
+@blueprint.output(PlacementList)
+@blueprint.doc(responses=failures(422))
+def placements(query_data: PlacementQuery) -> Response:
+    """List placements, the latest booked first
+
+    A person sees their own.
+    """
+    who = caller()
+    wanted = query_data
+
+    def accept(one: Placement) -> bool:
+        return (
+            (who.role is not Role.USER or one.subject.user == who.user)
+            and (wanted.path is None or one.path == wanted.path)
+            and (wanted.user is None or one.subject.user == wanted.user)
+            and (wanted.element is None or one.element.id == wanted.element)
+            and (wanted.state is None or one.state is PlacementState(wanted.state))
+        )
+
+    found = runtime().desk.placements(accept, wanted.limit)
+    return render.answer({"placements": [render.placement_summary(one) for one in found]})
+
+
+@blueprint.get("/v1/placements/<placement_id>")
+@allow()
+@blueprint.output(PlacementRecord)
+@blueprint.doc(responses=failures(404))
+def placement(placement_id: str) -> Response:
+    """Explain a placement
+
+    With the first ranks and the refused elements at the moment of the decision.
+    """
+    found = runtime().desk.placement(placement_id)
+    who = caller()
+    if who.role is Role.USER and found.subject.user != who.user:
+        raise ForbiddenProblem("This placement belongs to somebody else.")
+    return render.answer(render.placement_record(found, backends()))
+
+
+@blueprint.patch("/v1/placements/<placement_id>")
+@allow(Role.NODE, Role.ADMIN)
+@blueprint.input(PlacementOpened)
+@blueprint.output(PlacementRecord)
+@blueprint.doc(responses=failures(404, 409, body=True))
+def opened(placement_id: str, json_data: PlacementOpened) -> Response:
+    """Note that the file was created
+
+    Said again, it renews the lease.  A placement whose lease ran out is taken up again.
+    """
+    found = runtime().desk.open(
+        placement_id, json_data.path, json_data.device, json_data.inode, json_data.pid
+    )
+    return render.answer(render.placement_record(found, backends()))
+
+
+@blueprint.post("/v1/placements/<placement_id>/end")
+@allow(Role.NODE, Role.ADMIN)
+@blueprint.input(PlacementEnded)
+@blueprint.output(PlacementRecord)
+@blueprint.doc(responses=failures(404, body=True))
+def ended(placement_id: str, json_data: PlacementEnded) -> Response:
+    """End a placement
+
+    Ending it again changes nothing but a size that was unknown.
+    """
+    found = runtime().desk.end(placement_id, EndReason(json_data.reason), json_data.bytes_written)
+    return render.answer(render.placement_record(found, backends()))

@@ -1,0 +1,31 @@
+"""``POST /v1/selections``: where would a file go?  Books nothing."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service import render
+from ses_service.auth import allow
+from ses_service.contract import failures
+from ses_service.routes.asking import asked, backends
+from ses_service.runtime import runtime
+from ses_service.schemas.answers import Selection
+from ses_service.schemas.requests import SelectionRequest
+
+blueprint = APIBlueprint("selections", __name__, tag="selections")
+
+
+@blueprint.post("/v1/selections")
+@allow()
+@blueprint.input(SelectionRequest)
+@blueprint.output(Selection)
+@blueprint.doc(responses=failures(503, body=True))
+def select(json_data: SelectionRequest) -> Response:
+    """Rank the elements for a subject
+
+    Resolves the requirements that apply, refuses elements with a reason each, and ranks the rest by
+    distance.  Changes nothing.
+    """
+    decision = runtime().desk.select(asked(json_data))
+    return render.answer(render.selection(decision, runtime().notes(), backends()))

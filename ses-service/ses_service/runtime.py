@@ -1,0 +1,91 @@
+"""The parts of a running service, what they are made from, and how they start and stop."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flask import Flask, current_app
+
+from ses_service.auth import TokenFile
+from ses_service.desk import Desk
+from ses_service.environment import EnvironmentKeeper
+from ses_service.metrics import Metrics
+from ses_service.observer import Observer
+from ses_service.policies import Policies
+from ses_service.ports import Knowledge
+from ses_service.sources import Loop
+
+RUNTIME = "qstorman.runtime"
+
+
+def random_id() -> str:
+    """Return the id of a placement: 16 hex digits of a number that is not 0."""
+    return f"{secrets.randbelow(2**64 - 1) + 1:016x}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """What an application is made from.
+
+    ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
+    ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
+    bytes.
+    """
+
+    knowledge: Knowledge | None = None
+    knowledge_url: str | None = None
+    prepare: Callable[[], None] | None = None
+    monitor_url: str | None = None
+    tokens: TokenFile | None = None
+    trust_loopback: bool = False
+    policies: Policies = field(default_factory=Policies)
+    max_body: int = 2**20
+    clock: Callable[[], float] = time.time
+    new_id: Callable[[], str] = random_id
+
+
+class Runtime:
+    """The parts of a running service."""
+
+    def __init__(self, config: ServiceConfig) -> None:
+        self.desk = Desk(config.policies, config.clock, config.new_id)
+        self.keeper = EnvironmentKeeper(
+            config.knowledge,
+            self.desk,
+            config.clock,
+            url=config.knowledge_url,
+            prepare=config.prepare,
+        )
+        self.observer = Observer(config.monitor_url, self.desk.take_observations, config.clock)
+        self.metrics = Metrics(self.desk, self.observer, self.keeper)
+        self._housekeeping = Loop("housekeeping", self._expire)
+
+    def start(self) -> None:
+        """Start reading the knowledge base and the monitor, and ending leases that ran out."""
+        self.keeper.start()
+        self.observer.start()
+        self._housekeeping.start()
+
+    def stop(self) -> None:
+        """Stop all of it."""
+        self._housekeeping.stop()
+        self.observer.stop()
+        self.keeper.stop()
+
+    def notes(self) -> list[str]:
+        """Return what a person reading a decision should know about its sources."""
+        now = self.desk.now()
+        return [*self.keeper.notes(now), *self.observer.notes(now)]
+
+    def _expire(self) -> float:
+        self.desk.expire()
+        return 1.0
+
+
+def runtime(app: Flask | None = None) -> Runtime:
+    """Return the runtime of an application, by default of the one that serves this request."""
+    found: Runtime = (app or current_app).extensions[RUNTIME]
+    return found

@@ -1,0 +1,1 @@
+"""What requests and answers look like, as pydantic models; the OpenAPI file is made from them."""

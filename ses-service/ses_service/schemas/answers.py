@@ -1,0 +1,315 @@
+"""Answers.  These models describe them for the contract; :mod:`ses_service.render` makes them.
+
+Rates are MB/s and capacities GB (decimal) unless a name says bytes; times are seconds since the
+epoch; ``null`` is unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ses_service.schemas.requests import KindName, StrictnessName
+
+LevelName = Literal["explicit", "application", "user", "vo", "site"]
+StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
+ReasonName = Literal[
+    "wrong-system",
+    "unreachable",
+    "excluded",
+    "inactive",
+    "read-only",
+    "draining",
+    "no-space",
+    "hard-requirement",
+    "degraded",
+]
+
+
+class Answer(BaseModel):
+    """An answer says exactly what is written here."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SubjectOut(Answer):
+    """Who asked, with the VO that applied."""
+
+    user: str
+    application: str | None
+    vo: str | None
+    node: str | None
+    job: str | None
+
+
+class RequirementOut(Answer):
+    """One minimum, in MB/s or GB."""
+
+    kind: KindName
+    minimum: float
+    unit: Literal["MB/s", "GB"]
+    weight: float
+    strictness: StrictnessName
+
+
+class ResolvedRequirement(RequirementOut):
+    """A requirement and where it was stated."""
+
+    level: LevelName
+    level_name: str
+
+
+class Prediction(Answer):
+    """What one kind would get; ``shortfall`` 0 meets the minimum, 1 offers nothing of it."""
+
+    kind: KindName
+    value: float | None
+    unit: Literal["MB/s", "GB"]
+    minimum: float
+    shortfall: float
+
+
+class Rates(Answer):
+    """A read and a write rate."""
+
+    read_mb_s: float | None
+    write_mb_s: float | None
+
+
+class Candidate(Answer):
+    """One rank.  ``basis`` says what the prediction rests on."""
+
+    rank: int
+    element: str
+    storage_system: str
+    backend: str
+    target: str
+    distance: float
+    available: Rates
+    free_gb: float | None
+    predicted: list[Prediction]
+    age_seconds: float | None
+    basis: Literal["monitor+ledger", "ledger", "static"]
+
+
+class Refusal(Answer):
+    """One element that was not considered, and why."""
+
+    element: str
+    reason: ReasonName
+    detail: str
+
+
+class Selection(Answer):
+    """Ranked candidates, refused elements, and what a person should know about the data."""
+
+    decided_at: float
+    requirements: list[ResolvedRequirement]
+    candidates: list[Candidate]
+    refused: list[Refusal]
+    notes: list[str]
+
+
+class Grant(Answer):
+    """One booked place: what the library must do for one file."""
+
+    placement_id: str
+    element: str
+    storage_system: str
+    backend: str
+    target: str
+    stripe_count: int
+    stripe_size_bytes: int | None
+    distance: float
+    predicted: list[Prediction]
+    lease_until: float
+
+
+class PlacementsBooked(Answer):
+    """The places booked, in the order to use them, and the decision before the first."""
+
+    placements: list[Grant]
+    selection: Selection
+
+
+class PlacementSummary(Answer):
+    """One placement without its explanation."""
+
+    placement_id: str
+    state: Literal["booked", "open", "ended"]
+    subject: SubjectOut
+    element: str
+    storage_system: str
+    target: str
+    path: str | None
+    distance: float
+    predicted: list[Prediction]
+    requirements: list[ResolvedRequirement]
+    booked_at: float
+    opened_at: float | None
+    ended_at: float | None
+    end_reason: Literal["closed", "exited", "unused", "expired", "failed"] | None
+    bytes_written: float | None
+    lease_until: float
+
+
+class PlacementRecord(PlacementSummary):
+    """One placement with the first ranks and the refused elements at its decision."""
+
+    candidates: list[Candidate]
+    refused: list[Refusal]
+
+
+class PlacementList(Answer):
+    """Placements, the latest booked first."""
+
+    placements: list[PlacementSummary]
+
+
+class RatePair(Answer):
+    """A rate over the monitor's short and its long window, bytes per second."""
+
+    current: float | None
+    average: float | None
+
+
+class ObservationOut(Answer):
+    """What the monitor last saw of an element."""
+
+    element: str
+    source: str
+    target: str
+    state: Literal["ok", "stale", "missing"]
+    sampled_at: float | None
+    age_seconds: float | None
+    read_bytes_per_second: RatePair
+    write_bytes_per_second: RatePair
+    queue_depth: float | None
+    free_bytes: float | None
+    size_bytes: float | None
+    read_only: bool
+    detail: str
+
+
+class ElementOut(Answer):
+    """One element: static facts, the last observation, and what a stream would get now."""
+
+    id: str
+    iri: str
+    label: str
+    storage_system: str
+    backend: str
+    mount_point: str
+    target: str
+    server: str
+    tier: str | None
+    pool: str | None
+    state: StateName
+    capacity_bytes: float | None
+    nominal: Rates
+    observation: ObservationOut | None
+    available: Rates
+    open_placements: int
+    reserved_bytes: float
+
+
+class MonitorSource(Answer):
+    """The monitor, as this service sees it.  ``age_seconds`` is since its last answer."""
+
+    url: str | None
+    reachable: bool
+    age_seconds: float | None
+
+
+class KnowledgeBaseSource(MonitorSource):
+    """The knowledge base, as this service sees it."""
+
+    revision: str | None
+
+
+class ElementList(Answer):
+    """Every element of the site."""
+
+    generated_at: float
+    elements: list[ElementOut]
+    monitor: MonitorSource
+    knowledge_base: KnowledgeBaseSource
+
+
+class StorageSystemOut(Answer):
+    """One mounted file system."""
+
+    name: str
+    backend: str
+    mount_point: str
+    elements: int
+
+
+class StorageSystemList(Answer):
+    """Every storage system of the site."""
+
+    storage_systems: list[StorageSystemOut]
+
+
+class RequirementSetOut(Answer):
+    """One requirement set; ``revision`` 0 means it was never set."""
+
+    level: LevelName
+    name: str
+    requirements: list[RequirementOut]
+    revision: int
+    modified_at: float | None
+    modified_by: str | None
+
+
+class RequirementSetList(Answer):
+    """Requirement sets by level and name."""
+
+    sets: list[RequirementSetOut]
+
+
+class EffectiveRequirements(Answer):
+    """What applies to a subject, kind by kind."""
+
+    subject: SubjectOut
+    requirements: list[ResolvedRequirement]
+
+
+class Health(Answer):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class Check(Answer):
+    """One thing the service needs."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class Readiness(Answer):
+    """Whether every need is met."""
+
+    ready: bool
+    checks: list[Check]
+
+
+class Located(Answer):
+    """Where a request is wrong, and how."""
+
+    location: str
+    message: str
+
+
+class ProblemOut(BaseModel):
+    """An error (RFC 9457).  ``type`` is ``urn:qstorman:problem:`` and a name."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Located] = []
+    refused: list[Refusal] = []

@@ -1,0 +1,56 @@
+"""The HTTP server: granian, one process, a few threads; ends on SIGTERM or SIGINT.
+
+One process because the ledger lives in its memory, and no child process that could be left behind:
+granian's server with threads in place of worker processes is used.  granian offers it for Pythons
+without the global lock; with the lock it serves as well, only its check has to be passed over (a test
+starts and stops a real server, so an upgrade that changes this is noticed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apiflask import APIFlask
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mt import MTServer
+
+_THREADS = 4
+_WAITING = 256
+
+
+class _OneProcess(MTServer):
+    def _check_gil(self) -> None:
+        """Serve with the global lock, too."""
+
+    def signal_handler_reload(self, *args: Any, **kwargs: Any) -> None:
+        """Ignore SIGHUP: there is nothing to read again."""
+
+
+def serve(app: APIFlask, host: str, port: int, *, ready: Callable[[], None]) -> None:
+    """Serve until a signal to end comes; ``ready`` is called once the socket accepts connections.
+
+    Raises OSError when the address cannot be taken.
+    """
+    server = _OneProcess(
+        "ses_service.app:create_app",
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=1,
+        blocking_threads=_THREADS,
+        backpressure=_WAITING,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=5000),
+        websockets=False,
+        log_enabled=False,
+        log_level=LogLevels.warning,
+    )
+    server.on_startup(ready)
+
+    def loaded(*_: Any, **__: Any) -> APIFlask:
+        return app
+
+    server.serve(target_loader=loaded, wrap_loader=False)

@@ -1,0 +1,53 @@
+"""How the service stands with what it reads from: reachable or not, how old the last answer is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """The state of one source.  ``answered_at`` is the time of its last good answer."""
+
+    url: str | None
+    reachable: bool = False
+    answered_at: float | None = None
+    detail: str = "not asked yet"
+
+    def age(self, now: float) -> float | None:
+        """Return seconds since the last good answer, or ``None`` when there was none."""
+        return None if self.answered_at is None else round(max(0.0, now - self.answered_at), 3)
+
+
+class Loop:
+    """Calls ``step`` again and again in a daemon thread.
+
+    ``step`` returns how many seconds to wait before the next call; it must handle its own errors
+    and have its own time-outs.  ``stop`` waits for it at most ``patience`` seconds.
+    """
+
+    def __init__(self, name: str, step: Callable[[], float]) -> None:
+        self._step = step
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._stopped.is_set()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, patience: float = 1.0) -> None:
+        """End after the current step, which is left to itself when it takes too long."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(patience)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._stopped.wait(self._step())
