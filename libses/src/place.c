@@ -22,8 +22,9 @@
 #include "settings.h"
 #include "sys.h"
 
-#define PARENT_MAX 1024 /* longer ways to the directory are left to the plain call */
-#define PAGE 4096u      /* the smallest there is */
+/* Longer ways to the directory are left to the plain call. */
+#define PARENT_MAX sizeof(struct ses_answer)
+#define PAGE 4096u /* the smallest there is */
 
 /* Where the file shall go, and the one buffer of the whole path (2 KiB of stack is the limit for
  * everything: threads and signal handlers may have little). */

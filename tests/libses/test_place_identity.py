@@ -185,7 +185,8 @@ def test_bad_address_gives_an_error_and_not_a_signal(union: Union, probes: Path,
     "target",
     [
         "missing/file", "file/", "", "existing", "existing/below", "dangling", "loop/file", "link/file",
-        "x" * 256, "./file", ".", "..", "directory/../file", "directory//file", "directory/" + "./" * 700 + "file",
+        "x" * 256, "./file", ".", "..", "directory/../file", "directory//file",
+        "directory/" + "./" * 700 + "file",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("exclusive", [0, os.O_EXCL])

@@ -1,5 +1,6 @@
 """Creates in unusual circumstances: other threads, children, handlers, filters, before any constructor."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,13 @@ def test_child_of_vfork_never_asks_and_its_parent_does(union: Union, probes: Pat
     assert union.agent.connections == 1
 
 
-def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path) -> None:
-    handled = int(union.run(probes / "process", "signal", union.path).stdout)
+@pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGTERM], ids=["held-off", "let-through"])
+def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path, number: int) -> None:
+    handled = int(union.run(probes / "process", "signal", str(int(number)), union.path).stdout)
     assert handled >= 20
     assert {f"handler-{i}" for i in range(handled)} <= names(union)
     assert union.agent.leftovers() == []
+    assert {report.outcome for report in union.agent.reports} == {1}
 
 
 def test_program_under_a_filter_never_meets_a_socket(union: Union, probes: Path) -> None:

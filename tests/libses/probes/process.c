@@ -6,7 +6,8 @@
  *   process race COUNT TRIES DIR    COUNT processes try to create DIR/race-N with O_EXCL, N <
  * TRIES; prints the winners of each process fork DIR                a file in the child of fork()
  *   process vfork DIR               a file in the child of vfork(), then one in the parent
- *   process signal DIR              files from a signal handler on a small stack, during creates
+ *   process signal NUMBER DIR       files from a handler of the signal, on a small stack, during
+ *                                   creates; prints how many
  *   process seccomp DIR             a file under a filter that kills for socket()
  *   process descriptors DIR         a file with only one free descriptor
  *   process closed DIR              a file with descriptors 0-2 closed; prints its number
@@ -27,8 +28,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern void early_is_linked(void);
@@ -129,27 +130,36 @@ static int vforked(void) {
 }
 
 static volatile sig_atomic_t handled;
+static timer_t timer;
+
+/* Once, some time after now: a period could be shorter than the handler. */
+static void set_timer(void) {
+  struct itimerspec soon = {.it_value = {0, 400000}};
+  timer_settime(timer, 0, &soon, NULL);
+}
 
 static void on_signal(int signal) {
   (void)signal;
   int saved = errno;
   create_and_close("handler", handled, O_EXCL);
   handled++;
+  set_timer();
   errno = saved;
 }
 
-static int signalled(void) {
+static int signalled(int number) {
   stack_t small = {.ss_size = 16384, .ss_sp = malloc(16384)};
   sigaltstack(&small, NULL);
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_RESTART};
-  sigaction(SIGALRM, &action, NULL);
-  struct itimerval often = {{0, 1000}, {0, 1000}};
-  setitimer(ITIMER_REAL, &often, NULL);
+  sigaction(number, &action, NULL);
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
+    return 2;
+  set_timer();
   int failed = 0;
   for (int i = 0; i < 2000 && (i < 200 || handled < 20); i++)
     failed += create_and_close("signal", i, O_EXCL);
-  memset(&often, 0, sizeof often);
-  setitimer(ITIMER_REAL, &often, NULL);
+  timer_delete(timer);
   printf("%d\n", (int)handled);
   return failed + (handled < 20);
 }
@@ -203,7 +213,7 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "vfork"))
     return vforked();
   if (!strcmp(argv[1], "signal"))
-    return signalled();
+    return signalled(first);
   if (!strcmp(argv[1], "seccomp"))
     return filtered();
   if (!strcmp(argv[1], "descriptors"))
