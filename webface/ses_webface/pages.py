@@ -119,7 +119,11 @@ def amount(requirement: Requirement) -> str:
 
 def in_order(items: Iterable[Any]) -> list[Any]:
     """Return requirements, resolved requirements or predictions in the order of the form."""
-    return sorted(items, key=lambda item: kind_rank(getattr(item, "requirement", item).kind))
+
+    def rank(item: Any) -> int:
+        return kind_rank(item.requirement.kind if hasattr(item, "requirement") else item.kind)
+
+    return sorted(items, key=rank)
 
 
 def set_title(level: str, name: str) -> str:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ses_webface.selection_model import (
+    Effective,
     Placement,
     Requirement,
     RequirementSet,
-    Resolved,
     Selection,
     Storage,
     Subject,
@@ -53,8 +53,8 @@ class SelectionService(Protocol):
         """
         ...
 
-    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
-        """Return the requirements that apply to ``subject`` and the level each came from."""
+    def effective(self, subject: Subject, *, acting: str) -> Effective:
+        """Return what applies to ``subject``, the level each came from, and the VO that counts."""
         ...
 
     def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:

@@ -25,10 +25,10 @@ from ses_webface.errors import (
 )
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
+    Effective,
     Placement,
     Requirement,
     RequirementSet,
-    Resolved,
     Selection,
     Storage,
     Subject,
@@ -86,15 +86,11 @@ class HttpSelectionService:
             reader=RequirementSet.read,
         )
 
-    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
+    def effective(self, subject: Subject, *, acting: str) -> Effective:
         """See SelectionService."""
         query = {key: value for key, value in subject.write().items() if value is not None}
-        return self._ask(
-            "GET",
-            "/v1/requirements/effective?" + urlencode(query),
-            acting=acting,
-            reader=lambda data: tuple(Resolved.read(item) for item in data["requirements"]),
-        )
+        path = "/v1/requirements/effective?" + urlencode(query)
+        return self._ask("GET", path, acting=acting, reader=Effective.read)
 
     def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
         """See SelectionService."""

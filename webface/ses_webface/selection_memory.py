@@ -18,6 +18,7 @@ from ses_webface.quantities import KIND_BY_NAME, to_canonical
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Candidate,
+    Effective,
     Element,
     Placement,
     Prediction,
@@ -98,7 +99,7 @@ class InMemorySelectionService:
             self._sets[level, name] = saved
             return saved
 
-    def effective(self, subject: Subject, *, acting: str) -> tuple[Resolved, ...]:
+    def effective(self, subject: Subject, *, acting: str) -> Effective:
         """See SelectionService."""
         self._called(acting)
         vo = subject.vo or self.home_vo.get(subject.user)
@@ -116,11 +117,14 @@ class InMemorySelectionService:
                 found.setdefault(
                     requirement.kind, Resolved(requirement, level, stated.name if stated else "")
                 )
-        return tuple(found[kind] for kind in KIND_BY_NAME if kind in found)
+        resolved = tuple(found[kind] for kind in KIND_BY_NAME if kind in found)
+        return Effective(replace(subject, vo=vo), resolved)
 
     def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
         """See SelectionService."""
-        resolved = {item.requirement.kind: item for item in self.effective(subject, acting=acting)}
+        resolved = {
+            item.requirement.kind: item for item in self.effective(subject, acting=acting).requirements
+        }
         for requirement in requirements:
             resolved[requirement.kind] = Resolved(_canonical(requirement), "explicit", "")
         wanted = tuple(resolved.values())

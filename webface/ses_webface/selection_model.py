@@ -122,6 +122,19 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Effective:
+    """What applies to a subject; its ``vo`` is filled in from the knowledge base when not named."""
+
+    subject: Subject
+    requirements: tuple[Resolved, ...]
+
+    @classmethod
+    def read(cls, data: Json) -> Effective:
+        """Read the answer of ``GET /v1/requirements/effective``."""
+        return cls(Subject.read(data["subject"]), tuple(Resolved.read(item) for item in data["requirements"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """What one requirement would get on one element; ``shortfall`` 0 means met, 1 means nothing."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from wtforms import SelectField, StringField  # type: ignore[import-untyped]
+from wtforms import SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 from wtforms.validators import Length  # type: ignore[import-untyped]
 
 STATES = (("", "any"), ("booked", "booked"), ("open", "open"), ("ended", "ended"))
@@ -19,5 +19,7 @@ class PlacementsForm(FlaskForm):  # type: ignore[misc]
 
     path = StringField("File", [Length(max=4096)])
     element = StringField("Element", [Length(max=200)])
-    state = SelectField("State", choices=list(STATES), default="", validate_choice=False)
+    state = SelectField(
+        "State", choices=[SelectChoice(*one) for one in STATES], default="", validate_choice=False
+    )
     user = StringField("User", [Length(max=64)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from wtforms import Field, Form, FormField, HiddenField, SelectField, StringField  # type: ignore[import-untyped]
+from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.quantities import (
     KIND_BY_NAME,
@@ -18,7 +18,7 @@ from ses_webface.quantities import (
 )
 from ses_webface.selection_model import Requirement
 
-_STRICTNESS = [("soft", "rank it lower"), ("hard", "refuse it")]
+STRICTNESS = (("soft", "rank it lower"), ("hard", "refuse it"))
 _MAX_WEIGHT = 1000.0
 
 
@@ -26,7 +26,9 @@ def _row_of(kind: Kind) -> type[Form]:
     class Row(Form):  # type: ignore[misc]
         minimum = StringField("At least")
         unit = SelectField("Unit", choices=list(kind.units), default=kind.unit)
-        strictness = SelectField("If a place has less", choices=_STRICTNESS, default="soft")
+        strictness = SelectField(
+            "If a place has less", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
+        )
         weight = StringField("Weight", default="1")
 
     return Row

@@ -22,7 +22,7 @@ class Overview:
 
     own: RequirementSet
     applications: tuple[RequirementSet, ...]
-    vos: tuple[RequirementSet, ...]
+    vo: RequirementSet | None
     site: RequirementSet
     unset_applications: tuple[str, ...]
     application: str | None
@@ -58,7 +58,7 @@ def is_name(level: str, name: str) -> bool:
         )
     if level == "site":
         return name == "default"
-    return level in LEVELS and printable and "/" not in name and ":" not in name
+    return level in LEVELS and printable and "/" not in name and (level == "vo" or ":" not in name)
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:
@@ -70,9 +70,11 @@ def may_edit(person: Person, level: str, name: str) -> bool:
     return person.is_admin
 
 
-def may_read(person: Person, level: str, name: str, home_vos: Iterable[str] = ()) -> bool:
+def may_read(service: SelectionService, person: Person, level: str, name: str) -> bool:
     """Tell whether a person may see a set: what they may edit, and what applies to them."""
-    return may_edit(person, level, name) or level == "site" or (level == "vo" and name in home_vos)
+    if may_edit(person, level, name) or level == "site":
+        return True
+    return level == "vo" and name == home_vo(service, person)
 
 
 def overview(service: SelectionService, person: Person, application: str | None) -> Overview:
@@ -82,9 +84,11 @@ def overview(service: SelectionService, person: Person, application: str | None)
     named = {stated.name.partition(":")[2] for stated in sets if stated.level == "application"}
     recent = service.placements(PlacementFilter(user=person.name, limit=100), acting=acting)
     seen = sorted({record.application for record in recent if record.application} - named)
-    vos = tuple(stated for stated in sets if stated.level == "vo")
-    if person.vo and person.vo not in {stated.name for stated in vos}:
-        vos += (RequirementSet("vo", person.vo),)
+    effective = service.effective(Subject(person.name, application, person.vo), acting=acting)
+    vo = effective.subject.vo
+    stated_vo = next((stated for stated in sets if stated.level == "vo" and stated.name == vo), None)
+    if vo and stated_vo is None:
+        stated_vo = service.requirement_set("vo", vo, acting=acting)
     return Overview(
         own=_one(sets, "user", person.name),
         applications=tuple(
@@ -92,11 +96,11 @@ def overview(service: SelectionService, person: Person, application: str | None)
             for stated in sets
             if stated.level == "application" and stated.name.startswith(f"{acting}:")
         ),
-        vos=vos,
+        vo=stated_vo,
         site=_one(sets, "site", "default"),
         unset_applications=tuple(seen),
         application=application,
-        effective=service.effective(Subject(person.name, application, person.vo), acting=acting),
+        effective=effective.requirements,
     )
 
 
@@ -123,8 +127,8 @@ def preview(
     if level in ("vo", "site"):
         subject = Subject(_NOBODY, None, name if level == "vo" else None)
     elif level == "user":
-        stated = {item.requirement.kind for item in service.effective(subject, acting=person.name)}
-        if stated - {item.requirement.kind for item in wanted}:
+        effective = service.effective(subject, acting=person.name).requirements
+        if {item.requirement.kind for item in effective} - {item.requirement.kind for item in wanted}:
             subject = Subject(_NOBODY, None, person.vo)
     selection = service.select(subject, tuple(item.requirement for item in wanted), acting=person.name)
     sources = {item.requirement.kind: (item.level, item.level_name) for item in wanted}
@@ -153,10 +157,9 @@ def save(
     return service.replace_requirements(level, name, typed + foreign, revision=revision, acting=person.name)
 
 
-def home_vos(service: SelectionService, person: Person) -> set[str]:
-    """Return the VOs whose defaults apply to a person."""
-    sets = service.requirement_sets(person.name, acting=person.name)
-    return {stated.name for stated in sets if stated.level == "vo"} | ({person.vo} if person.vo else set())
+def home_vo(service: SelectionService, person: Person) -> str | None:
+    """Return the VO whose defaults apply to a person."""
+    return service.effective(Subject(person.name, None, person.vo), acting=person.name).subject.vo
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from ses_webface.errors import RefusedError, RevisionConflictError, SelectionError
 from ses_webface.portal import person, portal
 from ses_webface.requirements import services
-from ses_webface.requirements.forms import RequirementsForm, form_data
+from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data
 from ses_webface.selection_model import Requirement, RequirementSet
 from ses_webface.web_security import take_draft
 
@@ -38,7 +38,7 @@ def open_set() -> Page:
     typed = (request.args.get("name") or "").strip()
     name = f"{person().name}:{typed}" if level == "application" else typed
     if level not in ("application", "vo") or not services.is_name(level, name):
-        flash("Write a name without / and : (for example dd).", "error")
+        flash("Write a name without a slash, for example dd.", "error")
         return redirect(url_for("requirements.overview"), 303)
     return redirect(url_for("requirements.edit", level=level, name=name), 303)
 
@@ -48,9 +48,7 @@ def edit(level: str, name: str) -> Page:
     """Show one set's form with the ranking it gives now; read-only for those who may not edit."""
     service, who = portal().selection, person()
     _require_name(level, name)
-    if not services.may_read(who, level, name) and not services.may_read(
-        who, level, name, services.home_vos(service, who)
-    ):
+    if not services.may_read(service, who, level, name):
         abort(403)
     stored = service.requirement_set(level, name, acting=who.name)
     kept = take_draft(request.path) if services.may_edit(who, level, name) else None
@@ -153,6 +151,7 @@ def _edit_page(
         theirs=theirs,
         editable=services.may_edit(person(), level, name),
         inherited=_inherited(level, name),
+        strictness=STRICTNESS,
         **_ranking(level, name, form.read_sound_rows() if status == 422 else form.read() or ()),
     )
     return page, status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from wtforms import SelectField  # type: ignore[import-untyped]
+from wtforms import SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 MEASURES = (("write", "Write rate"), ("read", "Read rate"), ("free", "Free space"))
 
@@ -16,5 +16,5 @@ class StorageForm(FlaskForm):  # type: ignore[misc]
 
         csrf = False
 
-    show = SelectField("Show", choices=list(MEASURES), default="write")
-    system = SelectField("Storage system", default="", validate_choice=False)
+    show = SelectField("Show", choices=[SelectChoice(*one) for one in MEASURES], default="write")
+    system = StringField("Storage system")

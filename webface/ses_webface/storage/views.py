@@ -19,6 +19,5 @@ def overview() -> str:
     show = form.show.data if form.show.data in dict(MEASURES) else "write"
     shown = build_map(storage, show, form.system.data or "")
     form.show.data = show
-    form.system.choices = [("", "all"), *((name, name) for name in shown.systems)]
     template = "storage/elements.html" if request.headers.get("HX-Request") else "storage/overview.html"
     return render_template(template, form=form, map=shown, storage=storage, show=show, measures=MEASURES)

@@ -1,0 +1,175 @@
+"""A portal on an in-memory selection service, and people who use it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+from flask import Flask
+from flask.testing import FlaskClient
+from ses_webface.app import create_app
+from ses_webface.portal import Portal
+from ses_webface.selection_memory import InMemorySelectionService
+from ses_webface.selection_model import (
+    Element,
+    Placement,
+    Prediction,
+    Refusal,
+    Requirement,
+    Resolved,
+    Subject,
+)
+from ses_webface.settings import Settings
+from werkzeug.test import TestResponse
+
+PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
+
+
+@dataclass
+class Clock:
+    """Seconds since the epoch, moved by hand."""
+
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class CountingHasher(PasswordHasher):
+    """Cheap hashes, and how often one was checked."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self.checks = 0
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> bool:
+        self.checks += 1
+        return bool(super().verify(hash, password))
+
+
+def element(name: str, write: float | None, **changes: object) -> Element:
+    """One element of the union; rates in MB/s."""
+    values: dict[str, object] = {
+        "id": f"union/{name}", "label": name, "storage_system": "union", "backend": "mergerfs",
+        "server": "n1", "target": f"/branches/{name}", "tier": None, "state": "active",
+        "read_mb_s": write, "write_mb_s": write, "nominal_read_mb_s": 100.0, "nominal_write_mb_s": 100.0,
+        "capacity_bytes": 300e6, "free_bytes": 200e6, "observed": "ok", "age_seconds": 0.4,
+        "open_placements": 0, "reserved_bytes": 0.0,
+    }  # fmt: skip
+    return Element(**(values | changes))  # type: ignore[arg-type]
+
+
+def placement(number: int, user: str, **changes: object) -> Placement:
+    """One ended placement of ``user`` on union/b1 with an explanation."""
+    wanted = Requirement("current-write-rate", 50.0, "MB/s")
+    predicted = (Prediction("current-write-rate", 40.0, "MB/s", 50.0, 0.2),)
+    values: dict[str, object] = {
+        "id": f"{number:016x}", "state": "ended", "subject": Subject(user, "dd", "materials"),
+        "element": "union/b1", "storage_system": "union", "target": "/branches/b1",
+        "path": f"/union/{user}/{number}.bin", "distance": 0.2, "predicted": predicted,
+        "requirements": (Resolved(wanted, "vo", "materials"),), "candidates": (),
+        "refused": (Refusal("union/b3", "draining", "b3 is being emptied by its administrator."),),
+        "booked_at": 1_799_999_000.0 + number, "opened_at": 1_799_999_001.0 + number,
+        "ended_at": 1_799_999_003.0 + number, "end_reason": "closed", "bytes_written": 80e6,
+    }  # fmt: skip
+    return Placement(**(values | changes))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def hasher() -> CountingHasher:
+    return CountingHasher()
+
+
+@pytest.fixture
+def make_element() -> Callable[..., Element]:
+    return element
+
+
+@pytest.fixture
+def make_placement() -> Callable[..., Placement]:
+    return placement
+
+
+@pytest.fixture
+def site(clock: Clock) -> InMemorySelectionService:
+    """Three elements, b3 draining; alice's home VO is materials."""
+    elements = [element("b1", 40.0), element("b2", 90.0), element("b3", 95.0, state="draining")]
+    return InMemorySelectionService(
+        elements,
+        home_vo={"alice": "materials"},
+        placements=[placement(1, "alice"), placement(2, "bob")],
+        clock=clock,
+    )
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    state = tmp_path / "state"
+    return Settings(state, f"sqlite:///{tmp_path / 'portal.sqlite3'}", "http://127.0.0.1:9")
+
+
+@pytest.fixture
+def app(settings: Settings, site: InMemorySelectionService, clock: Clock, hasher: CountingHasher) -> Flask:
+    """A portal with the accounts alice, bob and root (administrator)."""
+    made = create_app(settings, selection=site, clock=clock, hasher=hasher)
+    portal: Portal = made.extensions["ses_webface"]
+    for name, password in PASSWORDS.items():
+        portal.accounts.add(name, password, is_admin=name == "root")
+    return made
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser: follows forms as they are on the page."""
+
+    client: FlaskClient
+
+    def get(self, path: str, **options: object) -> TestResponse:
+        return self.client.get(path, **options)  # type: ignore[arg-type]
+
+    def token(self, page: str = "/sign-in") -> str:
+        text = self.client.get(page).get_data(as_text=True)
+        found = re.search(r'name="csrf_token"[^>]*value="([^"]+)"', text)
+        assert found, f"{page} has no form with a CSRF token"
+        return found.group(1)
+
+    def post(
+        self, path: str, data: dict[str, str], page: str | None = None, **options: object
+    ) -> TestResponse:
+        fields = {"csrf_token": self.token(page or path), **data}
+        return self.client.post(path, data=fields, **options)  # type: ignore[arg-type]
+
+    def sign_in(self, name: str, password: str | None = None, **options: object) -> TestResponse:
+        data = {"name": name, "password": PASSWORDS[name] if password is None else password}
+        return self.post("/sign-in", data, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def visitor(app: Flask) -> Visitor:
+    return Visitor(app.test_client())
+
+
+@pytest.fixture
+def signed_in(app: Flask) -> Callable[[str], Visitor]:
+    """Give a visitor who is signed in under a name."""
+
+    def enter(name: str) -> Visitor:
+        one = Visitor(app.test_client())
+        assert one.sign_in(name).status_code == 303
+        return one
+
+    return enter
+
+
+@pytest.fixture
+def alice(signed_in: Callable[[str], Visitor]) -> Visitor:
+    return signed_in("alice")

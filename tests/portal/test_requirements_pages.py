@@ -1,0 +1,271 @@
+"""Requirement sets in the portal: whose they are, what is typed, what is saved."""
+
+from __future__ import annotations
+
+import pytest
+from ses_webface.errors import RefusedError
+from ses_webface.selection_model import Requirement
+
+WRITE = "current_write_rate"
+
+
+def _stored(site, level: str, name: str):
+    return site.requirement_set(level, name, acting="test")
+
+
+def _state(site, level: str, name: str, *requirements: Requirement, by: str = "root"):
+    revision = _stored(site, level, name).revision
+    return site.replace_requirements(level, name, requirements, revision=revision, acting=by)
+
+
+def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -> None:
+    answer = alice.post(
+        "/requirements/application/alice:dd",
+        {"revision": "0", f"{WRITE}-minimum": "1,5", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "hard",
+         f"{WRITE}-weight": "2"},
+    )  # fmt: skip
+    assert answer.status_code == 303
+    saved = _stored(site, "application", "alice:dd")
+    assert saved.requirements == (Requirement("current-write-rate", 1500.0, "MB/s", 2.0, "hard"),)
+    assert saved.modified_by == "alice"
+    shown = alice.get("/requirements?application=dd").get_data(as_text=True)
+    assert "1.5\u00a0GB/s" in shown
+    assert "application dd" in shown
+
+
+def test_emptying_every_field_removes_the_set(alice, site) -> None:
+    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
+    assert alice.post("/requirements/user/alice", {"revision": "1"}).status_code == 303
+    assert _stored(site, "user", "alice").requirements == ()
+
+
+def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
+    _state(site, "site", "default", Requirement("free-capacity", 1, "GB"))
+    _state(site, "vo", "materials", Requirement("current-read-rate", 30, "MB/s"))
+    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
+    shown = alice.get("/requirements").get_data(as_text=True)
+    for words in ("your default", "VO materials", ">site<"):
+        assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "says"),
+    [
+        ("minimum", "fast", "Write a number"),
+        ("minimum", "-3", "negative"),
+        ("minimum", "0", "Leave the field empty"),
+        ("weight", "x", "Write a number"),
+        ("weight", "5000", "at most 1000"),
+        ("unit", "parsec", "Choose one of"),
+        ("strictness", "maybe", "Choose what happens"),
+    ],
+)
+def test_a_wrong_field_is_named_kept_and_not_saved(alice, site, field: str, typed: str, says: str) -> None:
+    data = {
+        "revision": "0",
+        f"{WRITE}-minimum": "20",
+        "free_capacity-minimum": "7",
+        f"{WRITE}-{field}": typed,
+    }
+    data.setdefault(f"{WRITE}-unit", "MB/s")
+    data.setdefault(f"{WRITE}-strictness", "soft")
+    data |= {"free_capacity-unit": "GB", "free_capacity-strictness": "soft", "free_capacity-weight": "1"}
+    answer = alice.post("/requirements/user/alice", data)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 422
+    assert says in text
+    assert f'id="{WRITE}-{field}-error"' in text
+    assert 'aria-invalid="true"' in text
+    assert 'value="7"' in text, "what was right must stay, too"
+    assert _stored(site, "user", "alice").revision == 0
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("path", ["user/bob", "application/bob:dd", "application/alice2:dd", "vo/physics"])
+def test_other_peoples_sets_are_refused(alice, site, method: str, path: str) -> None:
+    url = f"/requirements/{path}"
+    answer = alice.get(url) if method == "get" else alice.post(url, {"revision": "0"}, page="/account")
+    assert answer.status_code == 403
+    assert not site.requirement_sets("bob", acting="test")
+
+
+@pytest.mark.parametrize("path", ["vo/materials", "site/default"])
+def test_what_is_given_can_be_read_and_not_changed(alice, site, path: str) -> None:
+    page = alice.get(f"/requirements/{path}")
+    assert page.status_code == 200
+    assert "Only administrators change this set" in page.get_data(as_text=True)
+    assert alice.post(f"/requirements/{path}", {"revision": "0"}, page="/account").status_code == 403
+    assert alice.post(f"/requirements/{path}/preview", {}, page="/account").status_code == 403
+
+
+def test_an_administrator_edits_vo_and_site_but_not_people(signed_in, site) -> None:
+    root = signed_in("root")
+    data = {"revision": "0", f"{WRITE}-minimum": "5", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    for path in ("vo/materials", "site/default"):
+        assert root.post(f"/requirements/{path}", data).status_code == 303
+    assert root.post("/requirements/user/alice", data, page="/account").status_code == 403
+    assert _stored(site, "vo", "materials").modified_by == "root"
+
+
+@pytest.mark.parametrize(
+    "path", ["team/x", "site/other", "application/alice", "application/alice:", "user/a:b"]
+)
+def test_sets_that_cannot_exist_are_not_found(alice, path: str) -> None:
+    assert alice.get(f"/requirements/{path}").status_code == 404
+
+
+def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
+    _state(site, "user", "alice", Requirement("current-read-rate", 33, "MB/s"), by="alice")
+    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    answer = alice.post("/requirements/user/alice", data)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 409
+    assert "33\u00a0MB/s" in text
+    assert "44\u00a0MB/s" in text
+    assert 'value="44"' in text
+    assert [one.minimum for one in _stored(site, "user", "alice").requirements] == [33]
+    assert 'name="revision" value="1"' in text, "saving again must be a decision about the version shown"
+    assert alice.post("/requirements/user/alice", data | {"revision": "1"}).status_code == 303
+    assert [one.minimum for one in _stored(site, "user", "alice").requirements] == [44]
+
+
+def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
+    token = alice.token("/requirements/user/alice")
+    site.down = "The selection service cannot be reached."
+    data = {f"{WRITE}-minimum": "44", f"{WRITE}-unit": "GiB/s", f"{WRITE}-strictness": "hard"}
+    data |= {f"{WRITE}-weight": "3", "revision": "0", "csrf_token": token}
+    answer = alice.client.post("/requirements/user/alice", data=data)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 503
+    assert "Not saved: The selection service cannot be reached." in text
+    for kept in ('value="44"', "<option selected>GiB/s", '<option value="hard" selected>', 'value="3"'):
+        assert kept in text
+    site.down = None
+    assert alice.client.post("/requirements/user/alice", data=data).status_code == 303
+
+
+def test_every_page_says_when_the_service_is_down(alice, site) -> None:
+    site.down = "The selection service did not answer within 4 s."
+    for page in ("/requirements", "/requirements/user/alice", "/storage", "/placements", "/placements/1"):
+        answer = alice.get(page)
+        assert answer.status_code == 503
+        assert site.down in answer.get_data(as_text=True)
+
+
+def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise RefusedError("The set is not acceptable.", (("requirements.0.minimum", "too much"),))
+
+    monkeypatch.setattr(site, "replace_requirements", refuse)
+    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    answer = alice.post("/requirements/user/alice", data)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 422
+    assert "The set is not acceptable.; too much" in text
+    assert 'value="44"' in text
+
+
+def test_requirements_of_unknown_kinds_survive_an_edit(alice, site, monkeypatch) -> None:
+    latency = Requirement("latency", 2, "ms")
+    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
+    site._sets["user", "alice"] = site._sets["user", "alice"].with_requirements((latency,))
+    sent = []
+    monkeypatch.setattr(
+        site,
+        "replace_requirements",
+        lambda level, name, requirements, **_: sent.append(requirements) or site._sets[level, name],
+    )
+    data = {"revision": "1", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    assert alice.post("/requirements/user/alice", data).status_code == 303
+    assert [one.kind for one in sent[0]] == ["current-write-rate", "latency"]
+
+
+def test_the_form_works_without_script(alice) -> None:
+    data = {"revision": "0", f"{WRITE}-minimum": "80", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "hard",
+            "action": "preview"}  # fmt: skip
+    answer = alice.post("/requirements/application/alice:dd", data)
+    text = answer.get_data(as_text=True)
+    assert answer.status_code == 200
+    assert "<b>union/b2</b> ranks first" in text
+    assert "below the hard minimum" in text
+    assert 'value="80"' in text
+
+
+def test_the_preview_replaces_the_set_being_edited(alice, site) -> None:
+    """A requirement taken out of the form no longer counts, though it is still stored."""
+    _state(site, "user", "alice", Requirement("current-write-rate", 80, "MB/s", 1, "hard"))
+    for level in ("user/alice", "application/alice:dd"):
+        text = alice.post(f"/requirements/{level}/preview", {"revision": "1"}, page="/account").get_data(
+            as_text=True
+        )
+        hard = "below the hard minimum" in text
+        assert hard == (level != "user/alice"), "only the default below an application still applies"
+
+
+def test_the_preview_leaves_out_what_cannot_be_read(alice) -> None:
+    data = {f"{WRITE}-minimum": "8x", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    text = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+    assert "Fields that cannot be read are left out" in text
+    assert "ranks first" in text
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)<x", '"><img src=x onerror=alert(1)>'])
+def test_names_are_text_and_never_markup(alice, site, name: str) -> None:
+    _state(
+        site, "application", f"alice:{name}", Requirement("current-write-rate", 1, "MB/s"), by="<b>eve</b>"
+    )
+    pages = [alice.get("/requirements"), alice.get(f"/requirements/application/alice:{name}")]
+    for page in pages:
+        text = page.get_data(as_text=True)
+        assert page.status_code == 200
+        assert name not in text
+        assert "<b>eve</b>" not in text
+        assert "&lt;b&gt;eve" in text
+
+
+def test_typed_markup_comes_back_as_text(alice) -> None:
+    bad = '"><script>alert(1)</script>'
+    answer = alice.post(
+        "/requirements/user/alice", {"revision": bad, f"{WRITE}-minimum": bad, f"{WRITE}-weight": bad}
+    )
+    assert answer.status_code == 422
+    assert "<script>alert" not in answer.get_data(as_text=True)
+
+
+def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
+    """The form is posted after sign-out; after signing in it is back, and not saved behind one's back."""
+    path = "/requirements/user/alice"
+    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "soft"}
+    posted = visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
+    assert posted.status_code == 303
+    assert "What you typed is kept" in visitor.get(posted.headers["Location"]).get_data(as_text=True)
+    assert (
+        visitor.post(
+            "/sign-in", {"name": "alice", "password": "correct horse battery", "next": path}
+        ).headers["Location"]
+        == path
+    )
+    text = visitor.get(path).get_data(as_text=True)
+    assert 'value="44"' in text
+    assert "<option selected>GB/s" in text
+    assert _stored(site, "user", "alice").revision == 0
+    assert 'value="44"' not in visitor.get(path).get_data(as_text=True), "it comes back once"
+
+
+def test_a_form_from_elsewhere_is_not_carried_over_the_sign_in(visitor) -> None:
+    path = "/requirements/user/alice"
+    visitor.client.post(path, data={f"{WRITE}-minimum": "44"}, headers={"Origin": "https://evil.example"})
+    visitor.sign_in("alice")
+    assert 'value="44"' not in visitor.get(path).get_data(as_text=True)
+
+
+def test_programs_seen_placing_files_are_offered(alice) -> None:
+    text = alice.get("/requirements").get_data(as_text=True)
+    assert "/requirements/application/alice:dd" in text
+
+
+def test_a_new_application_opens_its_form(alice) -> None:
+    assert (
+        alice.get("/requirements/open?name=tar").headers["Location"] == "/requirements/application/alice:tar"
+    )
+    assert alice.get("/requirements/open?name=a/b").headers["Location"] == "/requirements"
