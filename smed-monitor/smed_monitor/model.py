@@ -103,7 +103,6 @@ class Outcome:
     """
 
     target: str
-    at: Moment
     duration_seconds: float
     records: tuple[Record, ...] = ()
     error: str = ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,7 @@ class Windows:
     longest_gap: float
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(NamedTuple):
     """A time-weighted mean of a rate that is constant between samples."""
 
     total: float = 0.0
@@ -38,14 +38,10 @@ class Mean:
     def after(self, rate: float, seconds: float, window: float) -> Mean:
         """The mean once ``rate`` has held for ``seconds`` more."""
         kept = exp(-seconds / window)
-        return Mean(
-            total=self.total * kept + rate * (1 - kept),
-            weight=self.weight * kept + (1 - kept),
-        )
+        return Mean(self.total * kept + rate * (1 - kept), self.weight * kept + (1 - kept))
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """The history of one counter, folded."""
 
     last: float | None = None

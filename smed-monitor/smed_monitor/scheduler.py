@@ -63,9 +63,8 @@ class Scheduler:
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        start = time.monotonic()
-        step = self._interval / len(self._scrapers)
-        turns = [(start + index * step, index) for index in range(len(self._scrapers))]
+        first = first_turns(time.monotonic(), self._interval, len(self._scrapers))
+        turns = [(due, index) for index, due in enumerate(first)]
         while not self._stopping.wait(max(0.0, turns[0][0] - time.monotonic())):
             due, index = turns[0]
             self._take_turn(index)
@@ -95,6 +94,11 @@ class Scheduler:
         finally:
             with self._lock:
                 self._busy.discard(index)
+
+
+def first_turns(start: float, interval: float, count: int) -> list[float]:
+    """``count`` moments from ``start`` on, spread evenly over one interval."""
+    return [start + index * interval / count for index in range(count)]
 
 
 def next_turn(due: float, moment: float, interval: float) -> float:

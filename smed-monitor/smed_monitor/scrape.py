@@ -6,29 +6,28 @@ Used by one thread at a time.  Failures come back as an outcome; nothing is rais
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import structlog
 
 from smed_monitor.collectors.base import Collector
 from smed_monitor.errors import CollectorError, ElementMissingError
-from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record, now
+from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record
 from smed_monitor.rates import Rate, Windows, observe, restarted
 from smed_monitor.settings import ElementSettings, Settings, Target
 
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Loads(NamedTuple):
     """The counters of one element, folded, and the device they belong to."""
 
     device: str = ""
-    read: Rate = field(default_factory=Rate)
-    write: Rate = field(default_factory=Rate)
-    queue: Rate = field(default_factory=Rate)
+    read: Rate = Rate()
+    write: Rate = Rate()
+    queue: Rate = Rate()
 
     def after(self, reading: Reading, at: float, windows: Windows) -> Loads:
         """These loads once ``reading`` was taken at ``at`` (monotonic seconds)."""
@@ -54,13 +53,11 @@ class Scraper:
         elements: Sequence[ElementSettings],
         collector: Collector[Any],
         windows: Windows,
-        clock: Callable[[], Moment] = now,
     ) -> None:
         self.target = target
         self._elements = tuple(elements)
         self._collector = collector
         self._windows = windows
-        self._clock = clock
         self._source = collector.open(target)
         self._loads = {element.id: Loads() for element in elements}
         self._records = {
@@ -94,7 +91,6 @@ class Scraper:
             error, reason = f"the collector itself failed: {failure!r}", "internal"
         return Outcome(
             target=self.target.name,
-            at=self._clock(),
             duration_seconds=time.monotonic() - started,
             records=records,
             error=error,

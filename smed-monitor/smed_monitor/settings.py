@@ -20,7 +20,11 @@ from smed_monitor.errors import SettingsError
 
 def _exporter_url(url: str) -> str:
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port is not a number
+        usable = False
+    if not usable or any(character.isspace() for character in url):
         raise ValueError("must be an address like http://host:9100/metrics")
     if parts.username or parts.password:
         raise ValueError("must not hold a user name or password: the address is shown to everyone who asks")

@@ -23,7 +23,6 @@ class TargetHealth:
     skipped: int = 0
     seconds: float = 0.0
     last_seconds: float | None = None
-    last_good: Moment | None = None
     error: str = ""
     failures: dict[str, int] = field(default_factory=dict)
 
@@ -72,7 +71,6 @@ class Table:
             if outcome.reason:
                 health.failures[outcome.reason] = health.failures.get(outcome.reason, 0) + 1
             else:
-                health.last_good = outcome.at
                 self._records.update((record.element, record) for record in outcome.records)
             self._sequence += 1
             self._news.notify_all()

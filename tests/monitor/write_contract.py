@@ -11,7 +11,9 @@ from smed_monitor.monitor import Monitor
 from smed_monitor.settings import ElementSettings, Settings, Target
 
 CONTRACT = Path(__file__).parents[2] / "smed-monitor" / "openapi.yaml"
-HEAD = "# What smed-monitor answers over HTTP. Written by tests/monitor/write_contract.py; a test compares them.\n"
+HEAD = (
+    "# What smed-monitor answers over HTTP. Written by tests/monitor/write_contract.py, compared by a test.\n"
+)
 
 
 def served_contract() -> dict[str, Any]:

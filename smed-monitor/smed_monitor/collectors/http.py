@@ -70,15 +70,17 @@ class HttpSource:
         if seconds <= 0:
             raise DeadlineError(self._too_late())
         expired = threading.Event()
-        connection = self._connection or self._connect(seconds)
-        self._connection = connection
-        timer = threading.Timer(seconds, _cut, (connection, expired))
+        sockets: list[socket.socket] = []
+        timer = threading.Timer(seconds, _cut, (sockets, expired))
         timer.daemon = True
         timer.start()
-        whole = False
+        keep = False
         try:
+            connection = self._connected(seconds)
+            # Remembered here because http.client forgets the socket of a reply without a length.
+            sockets.append(connection.sock)
             reply = self._exchange(connection, expired)
-            whole = True
+            keep = connection.sock is not None
             return reply
         except (OSError, HTTPError, HTTPException, ValueError) as error:
             if expired.is_set() or _timed_out(error):
@@ -86,14 +88,19 @@ class HttpSource:
             raise UnreachableError(_cause(error)) from error
         finally:
             timer.cancel()
-            if not whole:
+            if not keep:
                 self.close()
 
-    def _connect(self, seconds: float) -> HTTPConnection:
-        kind = HTTPSConnection if self._secure else HTTPConnection
-        return kind(self._host, self._port, timeout=seconds)
+    def _connected(self, seconds: float) -> HTTPConnection:
+        if self._connection is None:
+            kind = HTTPSConnection if self._secure else HTTPConnection
+            self._connection = kind(self._host, self._port, timeout=seconds)
+            self._connection.connect()
+        return self._connection
 
     def _exchange(self, connection: HTTPConnection, expired: threading.Event) -> Reply:
+        if expired.is_set():
+            raise DeadlineError(self._too_late())
         connection.request("GET", self._path, headers=HEADERS, preload_content=False)
         response = connection.getresponse()
         at = now()
@@ -114,13 +121,12 @@ class HttpSource:
         return f"gave no whole answer within {self._timeout:g} s (timeout_seconds)"
 
 
-def _cut(connection: HTTPConnection, expired: threading.Event) -> None:
-    """Wake whoever waits on ``connection``; runs in the timer's thread."""
+def _cut(sockets: list[socket.socket], expired: threading.Event) -> None:
+    """Wake whoever waits on one of ``sockets``; runs in the timer's thread."""
     expired.set()
-    sock = connection.sock
-    if sock is not None:
+    for each in sockets:
         with contextlib.suppress(OSError):
-            sock.shutdown(socket.SHUT_RDWR)
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def _timed_out(error: Exception) -> bool:

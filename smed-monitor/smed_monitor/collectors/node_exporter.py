@@ -34,7 +34,7 @@ SPACE_SERIES = frozenset((AVAILABLE, SIZE, READ_ONLY, FAILED))
 WANTED = tuple(f"{name}{{" for name in sorted(DISK_SERIES | SPACE_SERIES | {MAPPER}))
 
 DEVICE_HINT = (
-    "Debian's node_exporter leaves out loop and ram devices: "
+    "Debian's node_exporter leaves out loop devices and partitions: "
     "start it with --collector.diskstats.device-exclude='^(ram|fd|sr)\\d+$'"
 )
 MOUNT_HINT = (

@@ -1,0 +1,158 @@
+"""Whatever a target does, asking it ends in time, within its size, with a reason."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from smed_monitor.collectors.http import HttpSource
+from smed_monitor.errors import DeadlineError, ReplyError, UnreachableError
+from smed_monitor.settings import Target
+
+# A read that is not cut off would last as long as the misbehaving exporter: an hour.
+HOUR = 3600
+
+
+def source(url: str, *, timeout_seconds: float = 10, max_reply_bytes: int = 2**20) -> HttpSource:
+    target = Target(
+        name="n1",
+        collector="node_exporter",
+        url=url,
+        timeout_seconds=timeout_seconds,
+        max_reply_bytes=max_reply_bytes,
+    )
+    return HttpSource(target)
+
+
+def test_the_whole_body_arrives_and_the_connection_is_kept(exporter: Any, answer_whole: Any) -> None:
+    exporter.answer = answer_whole(b"x" * 500_000)
+    asked = source(exporter.url)
+    first, second = asked.read(), asked.read()
+    assert len(first.body) == len(second.body) == 500_000
+    assert second.at.monotonic > first.at.monotonic
+    assert len(exporter.connections) == 1
+    asked.close()
+
+
+def test_a_chunked_body_is_put_together(exporter: Any) -> None:
+    exporter.answer = lambda c: c.sendall(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"
+    )
+    assert source(exporter.url).read().body == b"hello world"
+
+
+def test_a_kept_connection_that_the_target_closed_is_replaced_without_an_error(
+    exporter: Any, answer_whole: Any
+) -> None:
+    def answer_and_close(connection: socket.socket) -> None:
+        answer_whole(b"page")(connection)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    exporter.answer = answer_and_close
+    asked = source(exporter.url)
+    assert [asked.read().body for _ in range(3)] == [b"page"] * 3
+
+
+def drip(head: bytes, piece: bytes, pause: float) -> Callable[[socket.socket], None]:
+    """Send ``head``, then ``piece`` again and again, as an exporter gone mad would."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(head)
+        until = time.monotonic() + HOUR
+        while time.monotonic() < until:
+            connection.sendall(piece)
+            time.sleep(pause)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(drip(b"", b"", 0.01), id="silence"),
+        pytest.param(drip(b"HTTP/1.1 200 OK\r\n", b"X", 0.01), id="head-byte-by-byte"),
+        pytest.param(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x\n", 0.01), id="body-byte-by-byte"),
+        pytest.param(drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"", 0.01), id="body-too-short"),
+    ],
+)
+def test_a_target_that_does_not_come_to_an_end_is_cut_off(
+    exporter: Any, answer: Callable[[socket.socket], None]
+) -> None:
+    exporter.answer = answer
+    with pytest.raises(DeadlineError, match=r"within 0\.3 s \(timeout_seconds\)"):
+        source(exporter.url, timeout_seconds=0.3).read()
+
+
+def test_a_body_that_breaks_off_is_not_taken_for_a_page(exporter: Any) -> None:
+    def break_off(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+        connection.shutdown(socket.SHUT_RDWR)
+
+    exporter.answer = break_off
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        source(exporter.url).read()
+
+
+def test_an_endless_reply_is_cut_off_at_the_size_limit(exporter: Any) -> None:
+    exporter.answer = drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536, 0)
+    with pytest.raises(ReplyError, match=r"more than 1048576 bytes \(max_reply_bytes\)"):
+        source(exporter.url).read()
+
+
+def test_after_a_cut_the_next_question_starts_afresh(exporter: Any, answer_whole: Any) -> None:
+    exporter.answer = drip(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", b"", 0.01)
+    asked = source(exporter.url, timeout_seconds=0.3)
+    with pytest.raises(DeadlineError):
+        asked.read()
+    exporter.answer = answer_whole(b"page")
+    assert asked.read().body == b"page"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        ("500 Oops", ""),
+        ("404 Not Found", ""),
+        ("302 Found", "Location: http://127.0.0.1:1/\r\n"),
+        ("204 None", ""),
+    ],
+)
+def test_another_status_than_200_is_an_error_and_redirects_are_not_followed(
+    exporter: Any, answer_whole: Any, status: str, headers: str
+) -> None:
+    exporter.answer = answer_whole(b"", status, headers)
+    with pytest.raises(ReplyError, match=f"HTTP status {status.split()[0]} instead of 200"):
+        source(exporter.url).read()
+    assert exporter.requests == 1
+
+
+def test_something_that_is_not_http_is_unreachable(exporter: Any) -> None:
+    exporter.answer = lambda c: c.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        source(exporter.url).read()
+
+
+def test_a_refused_connection_says_so(exporter: Any) -> None:
+    exporter.close()
+    with pytest.raises(UnreachableError, match="cannot be reached: Connection refused"):
+        source(exporter.url).read()
+
+
+def test_an_unknown_host_says_so() -> None:
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        source("http://no-such-host.invalid:9100/metrics", timeout_seconds=30).read()
+
+
+def test_no_thread_is_left_behind(exporter: Any, answer_whole: Any, eventually: Any) -> None:
+    exporter.answer = answer_whole(b"page")
+    asked = source(exporter.url)
+    for _ in range(5):
+        asked.read()
+    eventually(
+        lambda: not [t for t in threading.enumerate() if isinstance(t, threading.Timer)],
+        "the timers of finished questions end",
+    )
