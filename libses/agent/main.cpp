@@ -96,6 +96,7 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
     return kCannotStart;
   }
   alarm(kStopSeconds);
+  spdlog::info("stopping");
   listener.reset(); // from here on programs make the plain call at once
   booker.stop();
   server.give_everything_back();

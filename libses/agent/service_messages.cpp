@@ -138,7 +138,7 @@ std::string booking_body(const BookingRequest &request) {
 
 std::string open_body(const std::string &path, uint64_t device, uint64_t inode, int pid) {
   return text_of({{"state", "open"},
-                  {"path", path},
+                  {"path", path.empty() ? json(nullptr) : json(path)},
                   {"device", device},
                   {"inode", std::to_string(inode)},
                   {"pid", pid}});

@@ -39,6 +39,7 @@ enum class EndReason { kClosed, kExited, kUnused, kFailed };
 [[nodiscard]] std::string format_id(uint64_t id);
 
 [[nodiscard]] std::string booking_body(const BookingRequest &request);
+// PATH may be empty: not known.
 [[nodiscard]] std::string open_body(const std::string &path, uint64_t device, uint64_t inode,
                                     int pid);
 [[nodiscard]] std::string end_body(EndReason reason, std::optional<uint64_t> bytes_written);

@@ -1,0 +1,263 @@
+"""Starting and stopping: options, the token file, the socket file, signals."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import program_side as side
+import pytest
+from running_agent import Agent, wait_until
+from service_double import Answer, Request, ServiceDouble
+
+NOBODY = 65534
+OPTIONS = {
+    "--help", "--version", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
+    "--answer-ms", "--log-level", "--foreground", "--background",
+}  # fmt: skip
+
+
+def refused(binary: Path, *options: str) -> tuple[int, str]:
+    """Run an agent that must not start; returns its status and what it says."""
+    done = subprocess.run([binary, *options], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode != 0
+    return done.returncode, done.stderr
+
+
+def test_help_lists_every_option_and_nothing_else(binary: Path) -> None:
+    done = subprocess.run([binary, "--help"], capture_output=True, text=True, timeout=20, check=True)
+    rows = [line for line in done.stdout.splitlines() if re.match(r"  -", line)]
+    listed = {name for row in rows for name in re.findall(r"--[a-z-]+", row.split()[0])}
+    assert listed == OPTIONS
+
+
+def test_version_is_the_projects(binary: Path) -> None:
+    done = subprocess.run([binary, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    cmake = (Path(__file__).resolve().parents[2] / "libses/CMakeLists.txt").read_text()
+    assert done.stdout.split()[0] == "ses-agent"
+    assert f"VERSION {done.stdout.split()[1]} " in cmake
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((), "--service-url is required"),
+        (("--service-url", "127.0.0.1:8630"), "must start with http:// or https://"),
+        (("--service-url", "http://"), "names no host"),
+        (("--service-url", "http://name:secret@host"), "names no host, or holds more"),
+        (("--service-url", "http://h", "--log-level", "loud"), "loud not in {debug,info,warning,error}"),
+        (("--service-url", "http://h", "--answer-ms", "0"), "not in range"),
+        (("--service-url", "http://h", "--frobnicate"), "--frobnicate"),
+    ],
+    ids=["no-url", "no-scheme", "no-host", "password", "level", "budget", "unknown"],
+)
+def test_wrong_use_is_explained(binary: Path, options: tuple[str, ...], reason: str) -> None:
+    status, said = refused(binary, *options)
+    assert status == 2
+    assert reason in said
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
+def test_token_file_that_others_can_read_is_refused(binary: Path, tmp_path: Path, mode: int) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret-1")
+    token.chmod(mode)
+    status, said = refused(binary, "--service-url", "http://127.0.0.1:1", "--token-file", str(token))
+    assert status == 2
+    assert f"token file {token} can be read by others than its owner; run: chmod 600 {token}" in said
+    assert "secret-1" not in said
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "No such file"), ("", "must hold one token"), ("two words", "must hold one token")],
+    ids=["missing", "empty", "two-words"],
+)
+def test_token_file_without_a_token_is_refused(
+    binary: Path, tmp_path: Path, content: str | None, reason: str
+) -> None:
+    token = tmp_path / "token"
+    if content is not None:
+        token.touch(0o600)
+        token.write_text(content)
+    assert reason in refused(binary, "--service-url", "http://h", "--token-file", str(token))[1]
+
+
+def test_token_file_that_is_no_file_is_refused(binary: Path, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo, 0o600)
+    said = refused(binary, "--service-url", "http://h", "--token-file", str(fifo))[1]
+    assert "is not a regular file" in said
+
+
+@pytest.mark.root
+def test_token_file_of_somebody_else_is_refused(binary: Path, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    os.chown(token, NOBODY, NOBODY)
+    said = refused(binary, "--service-url", "http://h", "--token-file", str(token))[1]
+    assert f"belongs to uid {NOBODY}" in said
+
+
+def test_everybody_may_ask(agent: Agent) -> None:
+    assert stat.S_IMODE(agent.socket.stat().st_mode) == 0o666
+
+
+def test_second_agent_on_the_same_socket_is_refused_and_the_first_goes_on(
+    agent: Agent, binary: Path, service: ServiceDouble, device: int
+) -> None:
+    status, said = refused(binary, "--service-url", service.url, "--socket", str(agent.socket))
+    assert status == 1
+    assert f"another process listens on {agent.socket}" in said
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+
+
+def test_socket_left_over_by_a_killed_agent_is_replaced(
+    binary: Path, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    killed = Agent(binary, tmp_path, service.url)
+    killed.wait_for("answers on")
+    killed.process.send_signal(signal.SIGKILL)
+    killed.process.wait()
+    assert killed.socket.exists()
+    killed.log.unlink()
+    agent = Agent(binary, tmp_path, service.url)
+    try:
+        agent.wait_for("service found")
+        with agent.ask(device) as conversation:
+            assert conversation.answer.status == side.PLACE
+    finally:
+        agent.stop()
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "link", "fifo"])
+def test_what_is_no_socket_is_never_replaced(binary: Path, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "agent.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stale:
+        stale.bind(str(tmp_path / "stale"))
+    if kind == "file":
+        path.touch()
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to(tmp_path / "stale")
+    else:
+        os.mkfifo(path)
+    status, said = refused(binary, "--service-url", "http://h", "--socket", str(path))
+    assert status == 1
+    assert f"{path} exists and is not a socket" in said
+    assert os.path.lexists(path)
+
+
+@pytest.mark.root
+def test_socket_of_somebody_else_is_never_replaced(binary: Path, tmp_path: Path) -> None:
+    path = tmp_path / "agent.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stale:
+        stale.bind(str(path))
+    os.chown(path, NOBODY, NOBODY)
+    said = refused(binary, "--service-url", "http://h", "--socket", str(path))[1]
+    assert f"{path} belongs to uid {NOBODY}; remove it or choose another --socket" in said
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing/agent.sock", "create it, owned by the agent's user"), ("x" * 120, "longer than 107 bytes")],
+    ids=["no-directory", "too-long"],
+)
+def test_socket_that_cannot_be_made_is_explained(
+    binary: Path, tmp_path: Path, name: str, reason: str
+) -> None:
+    assert reason in refused(binary, "--service-url", "http://h", "--socket", str(tmp_path / name))[1]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_hands_back_every_unused_ticket_and_removes_the_socket(
+    agent: Agent, service: ServiceDouble, device: int, stop: signal.Signals
+) -> None:
+    for _ in range(3):  # leaves tickets
+        agent.ask(device).close()
+    holding = agent.ask(device)  # and one dealt, not reported
+    agent.process.send_signal(stop)
+    assert agent.stop() == 0
+    assert service.placements
+    assert service.unended() == set()
+    assert {service.ended(placement)[0]["reason"] for placement in service.placements} == {"unused"}
+    assert not agent.socket.exists()
+    holding.close()
+
+
+def test_stopping_hands_back_what_is_booked_at_that_moment(
+    agent: Agent, service: ServiceDouble, device: int
+) -> None:
+    booking = []
+
+    def slow(request: Request) -> Answer | None:
+        if request.path == "/v1/placements":
+            booking.append(request)
+            agent.wait_for("stopping")
+        return None
+
+    service.instead = slow
+    connection = side.connect(agent.socket)
+    connection.send(side.ask_message(device, "app"))
+    wait_until(lambda: booking, "the booking is under way")
+    assert agent.stop() == 0
+    assert service.placements
+    assert service.unended() == set()
+    connection.close()
+
+
+def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: ServiceDouble, device: int) -> None:
+    for _ in range(3):
+        agent.ask(device).close()
+    service.kill()
+    assert agent.stop() == 0
+    assert agent.says("stopped;")
+
+
+def test_stopping_leaves_a_successors_socket_alone(
+    start: Callable[..., Agent], service: ServiceDouble
+) -> None:
+    agent = start(service.url)
+    agent.socket.unlink()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as successor:
+        successor.bind(str(agent.socket))
+        assert agent.stop() == 0
+        assert agent.socket.exists()
+
+
+def test_background_agent_detaches_once_programs_can_ask(
+    binary: Path, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "agent.sock"
+    options = ["--service-url", service.url, "--socket", str(path), "--background", "--answer-ms", "10000"]
+    subprocess.run([binary, *options], check=True, timeout=20)
+    processes = Path("/proc").glob("[0-9]*/cmdline")
+    [pid] = [int(cmdline.parent.name) for cmdline in processes if names(cmdline, path)]
+    try:
+
+        def placed() -> bool:
+            with side.Conversation(path, side.ask_message(device, "app")) as conversation:
+                return conversation.answer.status == side.PLACE
+
+        wait_until(placed, "the detached agent answers")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not path.exists(), "it is stopped")
+
+
+def names(cmdline: Path, argument: Path) -> bool:
+    """Whether the process of this /proc file was started with `argument`."""
+    try:
+        return str(argument).encode() in cmdline.read_bytes().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,318 @@
+"""What a program that lies, floods or plants traps can do to others: nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import program_side as side
+import pytest
+from program_side import HEADER, Wish
+from running_agent import Agent, wait_until
+from service_double import ServiceDouble
+
+NOBODY = 65534
+
+
+def header(message: bytes, **changed: int) -> bytes:
+    """`message` with fields of its header changed."""
+    names = ("magic", "version", "type", "size", "reserved")
+    fields = dict(zip(names, HEADER.unpack(message[: HEADER.size]), strict=True)) | changed
+    return HEADER.pack(*fields.values()) + message[HEADER.size :]
+
+
+def requirement_count(message: bytes, count: int) -> bytes:
+    at = HEADER.size + 28
+    return message[:at] + struct.pack("=I", count) + message[at + 4 :]
+
+
+def bad_messages(device: int) -> dict[str, bytes]:
+    good = side.ask_message(device, "app")
+    assert struct.unpack_from("=I", requirement_count(good, 7), HEADER.size + 28) == (7,)
+    return {
+        "one byte": b"x",
+        "half a message": good[: len(good) // 2],
+        "one byte too long": good + b"x",
+        "far too long": good * 50,
+        "wrong magic": header(good, magic=0x12345678),
+        "another version": header(good, version=2),
+        "an answer": header(good, type=side.ANSWER),
+        "a report instead of an ask": header(good, type=side.REPORT),
+        "a wrong size": header(good, size=len(good) - 1),
+        "too many requirements": requirement_count(good, 9),
+        "a name without an end": side.ask_message(device, "x" * 64),
+        "a pool without an end": side.ask_message(device, "app", pool="x" * 16),
+        "a negative size": side.ask_message(device, "app", expected_bytes=-2),
+        "an unknown kind": side.ask_message(device, "app", wishes=(Wish(6, 1.0),)),
+        "kind zero": side.ask_message(device, "app", wishes=(Wish(0, 1.0),)),
+        "a negative minimum": side.ask_message(device, "app", wishes=(Wish(1, -1.0),)),
+        "a minimum that is no number": side.ask_message(device, "app", wishes=(Wish(1, float("nan")),)),
+        "an endless minimum": side.ask_message(device, "app", wishes=(Wish(1, float("inf")),)),
+        "no weight": side.ask_message(device, "app", wishes=(Wish(1, 1.0, weight=0.0),)),
+    }
+
+
+@pytest.mark.parametrize("what", bad_messages(0))
+def test_message_that_is_not_exactly_one_is_dropped_with_its_connection(
+    agent: Agent, service: ServiceDouble, device: int, what: str
+) -> None:
+    connection = side.connect(agent.socket)
+    connection.send(bad_messages(device)[what])
+    assert dropped(connection)
+    assert service.bookings() == []
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+
+
+def dropped(connection: socket.socket) -> bool:
+    """Whether the agent closed the connection without an answer."""
+    with connection:
+        try:
+            return connection.recv(4096) == b""
+        except ConnectionResetError:
+            return True
+
+
+def test_second_question_on_one_connection_is_dropped(
+    agent: Agent, service: ServiceDouble, device: int
+) -> None:
+    message = side.ask_message(device, "app")
+    connection = side.connect(agent.socket)
+    connection.send(message)
+    placement = side.parse_answer(connection.recv(4096)).placement
+    connection.send(message)
+    assert dropped(connection)
+    wait_until(lambda: service.ended(placement), "its placement is ended")
+
+
+def test_report_about_somebody_elses_placement_changes_nothing(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    victim = agent.ask(device)
+    fd = victim.create(tmp_path / "file")
+    wait_until(lambda: service.opened(victim.answer.placement), "the service is told")
+    for outcome in (side.NOT_CREATED, side.CREATED):
+        with agent.ask(device, "thief") as thief:
+            thief.report(outcome, status=os.fstat(fd), fd=fd, placement=victim.answer.placement)
+            stolen_with = thief.answer.placement
+        wait_until(lambda stolen_with=stolen_with: service.ended(stolen_with), "the thief's own is ended")
+        assert service.ended(stolen_with)[0]["reason"] == "unused"
+    assert service.ended(victim.answer.placement) == []
+    assert len(service.opened(victim.answer.placement)) == 1
+    os.close(fd)
+
+
+def test_claim_to_have_created_what_the_process_has_not_open_is_not_believed(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    private = tmp_path / "private"
+    private.write_text("x" * 1000)
+    with agent.ask(device) as conversation:
+        conversation.report(side.CREATED, status=private.stat(), fd=0)
+        placement = conversation.answer.placement
+    wait_until(lambda: service.ended(placement), "the placement is ended")
+    assert service.ended(placement)[0]["bytes_written"] is None
+    assert [body["path"] for body in service.opened(placement)] in ([], [None])
+
+
+def test_two_hundred_silent_connections_keep_nobody_waiting(agent: Agent, device: int) -> None:
+    silent = [side.connect(agent.socket) for _ in range(200)]
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+    for connection in silent:
+        assert dropped(connection), "a silent connection is closed by the agent"
+
+
+def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: int) -> None:
+    flood = []
+    while not agent.says("too many connections"):
+        assert len(flood) < 3000, "nothing limits the connections"
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
+        try:
+            connection.connect(str(agent.socket))
+        except BlockingIOError:
+            connection.close()
+            time.sleep(0.001)
+        else:
+            flood.append(connection)
+    for connection in flood:
+        connection.close()
+
+    def placed() -> bool:
+        try:
+            with agent.ask(device) as conversation:
+                return conversation.answer.status == side.PLACE
+        except (OSError, AssertionError):
+            return False
+
+    wait_until(placed, "programs are served again")
+
+
+def test_one_user_asking_for_everything_is_cut_off(agent: Agent, service: ServiceDouble, device: int) -> None:
+    """Every question under another name is booked for itself; there is an end to that."""
+    statuses = []
+    for number in range(300):
+        with agent.ask(device, f"app{number}") as conversation:
+            statuses.append(conversation.answer.status)
+    assert statuses[0] == side.PLACE
+    assert side.UNAVAILABLE in statuses
+    assert len(service.bookings()) <= 300
+
+
+@pytest.fixture
+def trap(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
+    """The only branch, and a directory outside of it that must stay as it is."""
+    del service.targets["union/b2"]
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    yield branches["union/b1"]
+    assert list(outside.iterdir()) == [], "the agent wrote outside the branch"
+    status = outside.stat()
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o755)
+
+
+def refused(agent: Agent, device: int) -> bool:
+    with agent.ask(device) as conversation:
+        return conversation.answer.status == side.UNAVAILABLE
+
+
+def test_link_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").symlink_to(trap.parent / "outside")
+    assert refused(agent, device)
+    assert agent.says("/b1/.ses: is not a directory of the agent's")
+
+
+def test_link_in_place_of_a_users_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").mkdir(mode=0o711)
+    (trap / ".ses" / str(os.getuid())).symlink_to(trap.parent / "outside")
+    assert refused(agent, device)
+
+
+def test_file_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").write_text("mine")
+    assert refused(agent, device)
+    assert (trap / ".ses").read_text() == "mine"
+
+
+@pytest.mark.root
+def test_staging_directory_of_somebody_else_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").mkdir(mode=0o777)
+    os.chown(trap / ".ses", NOBODY, NOBODY)
+    assert refused(agent, device)
+    assert agent.says(f"belongs to uid {NOBODY} instead of 0; remove it")
+    assert (trap / ".ses").stat().st_uid == NOBODY
+
+
+@pytest.mark.root
+def test_users_staging_directory_of_another_user_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").mkdir(mode=0o711)
+    (trap / ".ses" / "0").mkdir(mode=0o700)
+    os.chown(trap / ".ses" / "0", NOBODY, NOBODY)
+    assert refused(agent, device)
+
+
+@pytest.mark.root
+def test_mount_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").mkdir(mode=0o711)
+    subprocess.run(["mount", "-t", "tmpfs", "none", trap / ".ses"], check=True)
+    try:
+        assert refused(agent, device)
+    finally:
+        subprocess.run(["umount", trap / ".ses"], check=True)
+
+
+def test_wrong_modes_of_staging_directories_are_put_right(agent: Agent, device: int, trap: Path) -> None:
+    (trap / ".ses").mkdir()
+    (trap / ".ses" / str(os.getuid())).mkdir()
+    (trap / ".ses").chmod(0o2777)
+    (trap / ".ses" / str(os.getuid())).chmod(0o2777)
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+    assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o711
+    assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o700
+
+
+def test_group_and_access_list_of_the_branch_are_not_inherited(agent: Agent, device: int, trap: Path) -> None:
+    """Files created in the staging directory would carry them to where the plain call has none."""
+    default_acl = struct.pack(
+        "<I HHI HHI HHI HHI HHI",
+        *(2, 1, 7, 0xFFFFFFFF, 2, 7, NOBODY, 4, 7, 0xFFFFFFFF, 0x10, 7, 0xFFFFFFFF, 0x20, 0, 0xFFFFFFFF),
+    )
+    try:
+        os.setxattr(trap, "system.posix_acl_default", default_acl)
+    except OSError as error:
+        pytest.skip(f"no access lists on this file system: {error}")
+    trap.chmod(0o2775)
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+        stage = conversation.answer.stage
+    for path in (stage.parent, stage):
+        assert "system.posix_acl_default" not in os.listxattr(path)
+        assert not path.stat().st_mode & stat.S_ISGID
+        assert not path.stat().st_mode & 0o022
+
+
+def test_leftovers_are_removed_and_nothing_else(
+    start: Callable[..., Agent],
+    service: ServiceDouble,
+    device: int,
+    trap: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    stage = trap / ".ses" / str(os.getuid())
+    stage.mkdir(parents=True)
+    (trap / ".ses").chmod(0o711)
+    (trap / ".ses" / "not-a-uid").mkdir()
+    kept = [
+        stage / "link",
+        stage / "directory" / "file",
+        trap / ".ses" / "not-a-uid" / "file",
+        trap / "precious",
+    ]
+    kept[0].symlink_to(trap / "precious")
+    kept[1].parent.mkdir()
+    kept[1].touch()
+    kept[2].touch()
+    (stage / "left-over").touch()
+    monkeypatch.setenv("LD_PRELOAD", str(later_by(120, tmp_path)))
+    agent = start(service.url)
+    agent.wait_for("service found")
+    agent.ask(device).close()
+    agent.wait_for("removed 1 files left over")
+    assert not (stage / "left-over").exists()
+    assert all(os.path.lexists(path) for path in kept)
+
+
+def test_create_under_way_is_not_taken_for_a_leftover(agent: Agent, device: int, trap: Path) -> None:
+    stage = trap / ".ses" / str(os.getuid())
+    stage.mkdir(parents=True)
+    (trap / ".ses").chmod(0o711)
+    (stage / "under-way").touch()
+    agent.ask(device).close()
+    assert agent.stop() == 0  # the sweep that the question began is over
+    assert (stage / "under-way").exists()
+
+
+def later_by(seconds: int, directory: Path) -> Path:
+    """A library that lets a program live in the future: nobody can make a file's last change older."""
+    source = directory / "later.c"
+    source.write_text(
+        "#include <time.h>\n"
+        "time_t time(time_t *out) {\n"
+        "  struct timespec now;\n"
+        "  clock_gettime(CLOCK_REALTIME, &now);\n"
+        f"  now.tv_sec += {seconds};\n"
+        "  if (out) *out = now.tv_sec;\n"
+        "  return now.tv_sec;\n"
+        "}\n"
+    )
+    library = directory / "later.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
+    return library
