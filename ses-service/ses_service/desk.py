@@ -10,9 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from ses_service.columns import ElementTable, ObservationTable, element_table, observation_table
+from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
 from ses_service.ledger import Ledger
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
@@ -210,7 +208,7 @@ class Desk:
         with self._lock:
             now = self._now()
             view = self._view()
-            offers = Offers(view, np.arange(len(view.table)), now, self.policies)
+            offers = Offers.of_all(view, now, self.policies)
             columns = zip(
                 offers.value(Kind.CURRENT_READ_RATE).tolist(),
                 offers.value(Kind.CURRENT_WRITE_RATE).tolist(),
@@ -240,7 +238,7 @@ class Desk:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
         return View(self._table, self._observations, self._ledger.counts)
 
-    def _reference(self, observations: ObservationTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _reference(self, observations: ObservationTable) -> Floats:
         """Return the moments the rates describe: the middle of their window."""
         return observations.sampled_at - self.policies.rate_window / 2
 

@@ -21,14 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ses_service.columns import Bools, Codes, Floats
 from ses_service.model import Kind, Requirement
 from ses_service.policies import Policies
 from ses_service.prediction import predicted_share, unseen_share
 from ses_service.question import View
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 READ_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE})
 WRITE_KINDS = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
@@ -40,13 +44,14 @@ class Offers:
     """What the elements of some rows of a view offer at ``now``.
 
     Columns are as long as ``rows`` and computed when first asked for; they stay as they were when
-    the ledger changes afterwards.
+    the ledger changes afterwards.  ``whole`` says that ``rows`` are all rows in their order.
     """
 
     view: View
     rows: Codes
     now: float
     policies: Policies
+    whole: bool = False
     fresh: Bools = field(init=False)
     others_unseen: float = field(init=False)
     _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
@@ -54,7 +59,26 @@ class Offers:
     def __post_init__(self) -> None:
         fresh = self.now - self.view.observations.sampled_at <= self.policies.max_data_age
         self.others_unseen = self.policies.unseen_streams if fresh.any() else 0.0
-        self.fresh = fresh[self.rows]
+        self.fresh = self.take(fresh)
+
+    @classmethod
+    def of_all(cls, view: View, now: float, policies: Policies) -> Offers:
+        """Return the offers of every element."""
+        return cls(view, np.arange(len(view.table)), now, policies, whole=True)
+
+    def again(self) -> Offers:
+        """Return the offers of the same rows, to be computed from the ledger as it is now."""
+        return Offers(self.view, self.rows, self.now, self.policies)
+
+    def narrowed(self, places: Codes | Bools) -> Offers:
+        """Return the offers at some places of these rows, with what is computed already."""
+        part = Offers(self.view, self.rows[places], self.now, self.policies)
+        part._values.update((kind, column[places]) for kind, column in self._values.items())
+        return part
+
+    def take(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """Return the part of a column of the view that belongs to these rows."""
+        return column if self.whole else column[self.rows]
 
     def value(self, kind: Kind) -> Floats:
         """Return the predicted value of a kind, bytes or bytes per second; ``nan`` is unknown."""
@@ -82,20 +106,19 @@ class Offers:
 
     def ages(self) -> Floats:
         """Return the age of each observation in seconds; ``nan`` where there is none."""
-        return np.maximum(0.0, self.now - self.view.observations.sampled_at[self.rows])
+        return np.maximum(0.0, self.now - self.take(self.view.observations.sampled_at))
 
     def _free(self) -> Floats:
-        observed = self.view.observations.free[self.rows]
-        known = np.where(np.isnan(observed), self.view.table.capacity[self.rows], observed)
-        return np.maximum(0.0, known - self.view.counts.reserved[self.rows])
+        observed = self.take(self.view.observations.free)
+        known = np.where(np.isnan(observed), self.take(self.view.table.capacity), observed)
+        return np.maximum(0.0, known - self.take(self.view.counts.reserved))
 
     def _share(self, kind: Kind) -> Floats:
-        capability = capability_of(self.view, kind)[self.rows]
-        rate = _observed_rates(self.view)[kind][self.rows]
-        current = kind in CURRENT_KINDS
-        depth = self.view.observations.queue_depth[self.rows] if current else np.full(len(rate), np.nan)
-        counts = self.view.counts
-        open_now, since, ended = counts.open_now[self.rows], counts.since[self.rows], counts.ended[self.rows]
+        take, counts = self.take, self.view.counts
+        capability = take(capability_of(self.view, kind))
+        rate = take(_observed_rates(self.view)[kind])
+        depth = take(self.view.observations.queue_depth) if kind in CURRENT_KINDS else None
+        open_now, since, ended = take(counts.open_now), take(counts.since), take(counts.ended)
         share = predicted_share(
             capability, rate, depth, open_now - since + ended, since, ended, self.policies
         )

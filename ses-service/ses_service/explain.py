@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ses_service.columns import Codes, Floats
+from ses_service.columns import Floats
 from ses_service.evaluation import Offers
 from ses_service.filters import REASONS, bytes_needed
 from ses_service.model import Kind, Requirement, Strictness
@@ -25,19 +25,18 @@ def known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def candidates(question: Question, offers: Offers, order: Codes) -> tuple[Candidate, ...]:
-    """Return the candidates at the places ``order`` of ``offers``, with ranks from 1."""
+def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:
+    """Return the candidates of rows in their order, with ranks from 1."""
     wanted = question.wanted
-    columns = [_listed(offers.value(one.kind)[order]) for one in wanted]
-    shortfalls = [offers.shortfall(one)[order].tolist() for one in wanted]
-    distance = offers.distance(wanted)[order].tolist()
-    read = _listed(offers.value(Kind.CURRENT_READ_RATE)[order])
-    write = _listed(offers.value(Kind.CURRENT_WRITE_RATE)[order])
-    free = _listed(offers.value(Kind.FREE_CAPACITY)[order])
-    ages = _listed(offers.ages()[order])
-    fresh = offers.fresh[order].tolist()
-    rows = offers.rows[order]
-    carried = offers.view.counts.open_now[rows].tolist()
+    columns = [_listed(offers.value(one.kind)) for one in wanted]
+    shortfalls = [offers.shortfall(one).tolist() for one in wanted]
+    distance = offers.distance(wanted).tolist()
+    read = _listed(offers.value(Kind.CURRENT_READ_RATE))
+    write = _listed(offers.value(Kind.CURRENT_WRITE_RATE))
+    free = _listed(offers.value(Kind.FREE_CAPACITY))
+    ages = _listed(offers.ages())
+    fresh = offers.fresh.tolist()
+    carried = offers.take(offers.view.counts.open_now).tolist()
     elements = offers.view.table.elements
     return tuple(
         Candidate(
@@ -54,7 +53,7 @@ def candidates(question: Question, offers: Offers, order: Codes) -> tuple[Candid
             age=ages[place],
             basis=Basis.MONITOR if fresh[place] else Basis.LEDGER if carried[place] else Basis.STATIC,
         )
-        for place, row in enumerate(rows.tolist())
+        for place, row in enumerate(offers.rows.tolist())
     )
 
 

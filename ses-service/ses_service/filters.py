@@ -50,10 +50,10 @@ def refusals(question: Question, offers: Offers) -> Codes:
     if question.exclude:
         excluded = [table.index[name] for name in question.exclude if name in table.index]
         refuse(np.isin(rows, excluded), Reason.EXCLUDED)
-    state = table.state[rows]
+    state = offers.take(table.state)
     for bad, reason in _STATE_REASONS.items():
         refuse(state == STATES.index(bad), reason)
-    refuse(offers.view.observations.read_only[rows], Reason.READ_ONLY)
+    refuse(offers.take(offers.view.observations.read_only), Reason.READ_ONLY)
     refuse(offers.value(Kind.FREE_CAPACITY) < bytes_needed(question, offers.policies), Reason.NO_SPACE)
     for requirement in question.wanted:
         if requirement.strictness is Strictness.HARD:
@@ -67,4 +67,4 @@ def refusals(question: Question, offers: Offers) -> Codes:
 def _in_systems(offers: Offers, names: frozenset[str]) -> Bools:
     table = offers.view.table
     wanted = [code for code, name in enumerate(table.system_names) if name in names]
-    return np.isin(table.system[offers.rows], wanted)
+    return np.isin(offers.take(table.system), wanted)

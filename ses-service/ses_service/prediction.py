@@ -25,15 +25,15 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 def active_streams(
     utilisation: Floats,
-    queue_depth: Floats,
+    queue_depth: Floats | None,
     open_at_sample: Floats,
     ended_since: Floats,
     policies: Policies,
 ) -> Floats:
     """Return how many of the streams seen by the sample are still active.
 
-    With ``u`` utilisation, ``q`` queue depth (``nan`` when not visible), ``L`` ledger placements
-    open at the sample and ``K`` those of them that ended since::
+    With ``u`` utilisation, ``q`` queue depth (``nan``, or no column, when not visible), ``L`` ledger
+    placements open at the sample and ``K`` those of them that ended since::
 
         b   = max(0, q - L)                              if the depth is visible
             = 1.5 if u > .97 else u                      else, when L == 0
@@ -41,12 +41,11 @@ def active_streams(
         act = min(L + b, 1.5 u)                          if u < .97
             = max(1, L + b) - K                          else
     """
-    unseen = np.where(
-        open_at_sample == 0,
-        np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation),
-        policies.busy_prior,
-    )
-    others = np.where(np.isnan(queue_depth), unseen, np.maximum(0.0, queue_depth - open_at_sample))
+    others = np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation)
+    others[open_at_sample != 0] = policies.busy_prior
+    if queue_depth is not None:
+        visible = ~np.isnan(queue_depth)
+        others[visible] = np.maximum(0.0, queue_depth[visible] - open_at_sample[visible])
     claimed = open_at_sample + others
     return np.where(
         utilisation < policies.saturation,
@@ -58,7 +57,7 @@ def active_streams(
 def predicted_share(
     capability: Floats,
     rate: Floats,
-    queue_depth: Floats,
+    queue_depth: Floats | None,
     open_at_sample: Floats,
     placed_since: Floats,
     ended_since: Floats,

@@ -154,10 +154,18 @@ def _validation(error: HTTPError) -> Problem:
     return InvalidProblem(f"The request cannot be right: {detail}.", errors=located)
 
 
+_DETAILS = {
+    400: "The request or its body cannot be read; a body must be valid JSON.",
+    404: "Nothing is served at this path; /openapi.json lists what is.",
+    413: "The body is larger than this service accepts.",
+}
+
+
 def _http_exception(error: HTTPException) -> Response:
     kept = ("allow", "retry-after")
     headers = {name: value for name, value in error.get_headers() if name.lower() in kept}
-    return respond(_from_status(error.code or 500, error.description or error.name, headers))
+    status = error.code or 500
+    return respond(_from_status(status, _DETAILS.get(status, error.description or error.name), headers))
 
 
 def _unexpected(error: Exception) -> Response:
@@ -194,4 +202,5 @@ def install(app: APIFlask) -> None:
     app.register_error_handler(HTTPException, _http_exception)
     for kind, _ in _FROM_INSIDE:
         app.register_error_handler(kind, _from_inside)
+    app.register_error_handler(RecursionError, lambda _: respond(_from_status(400, _DETAILS[400], {})))
     app.register_error_handler(Exception, _unexpected)

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ses_service.columns import Codes, Floats, stable_hash
+from ses_service.columns import Bools, Codes, Floats, stable_hash
 from ses_service.evaluation import READ_KINDS, WRITE_KINDS, Offers, capability_of
 from ses_service.explain import candidates, refusal
 from ses_service.filters import ACCEPTED, REASONS, refusals
@@ -40,10 +40,10 @@ from ses_service.ranking import Key, first_rows, mixed
 
 def decide(question: Question, view: View, now: float, policies: Policies) -> Decision:
     """Rank every element of the view for the question; book nothing."""
-    offers = Offers(view, np.arange(len(view.table)), now, policies)
+    offers = Offers.of_all(view, now, policies)
     codes = refusals(question, offers)
     ranked = _ranked(question, _part(offers, codes == ACCEPTED), question.limit)
-    return _decision(question, offers, codes, candidates(question, ranked, np.arange(len(ranked.rows))))
+    return _decision(question, offers, codes, candidates(question, ranked))
 
 
 def deal(
@@ -64,11 +64,12 @@ def deal(
     first ``count + k`` rows contain the first ``k`` after every booking.
     """
     shown = policies.explained_candidates
-    offers = Offers(view, np.arange(len(view.table)), now, policies)
+    offers = Offers.of_all(view, now, policies)
     codes = refusals(question, offers)
-    ranked = _ranked(question, _part(offers, codes == ACCEPTED), max(question.limit, count + shown))
-    listed = len(ranked.rows) if question.limit == 0 else min(question.limit, len(ranked.rows))
-    decision = _decision(question, offers, codes, candidates(question, ranked, np.arange(listed)))
+    needed = max(question.limit, count + shown) if question.limit else 0
+    ranked = _ranked(question, _part(offers, codes == ACCEPTED), needed)
+    listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None])
+    decision = _decision(question, offers, codes, candidates(question, listed))
     for first in _each(question, ranked, count, shown):
         book(first[0], first, decision.refused)
     return decision
@@ -77,24 +78,21 @@ def deal(
 def _each(question: Question, shortlist: Offers, count: int, shown: int) -> Iterator[tuple[Candidate, ...]]:
     """Yield the first ranks of the shortlist ``count`` times, seeing the ledger as it then is."""
     for _ in range(count):
-        offers = Offers(shortlist.view, shortlist.rows, shortlist.now, shortlist.policies)
+        offers = shortlist.again()
         accepted = _part(offers, refusals(question, offers) == ACCEPTED)
         if not len(accepted.rows):
             return
         ranked = _ranked(question, accepted, shown)
-        yield candidates(question, ranked, np.arange(len(ranked.rows)))
+        yield candidates(question, ranked)
 
 
-def _part(offers: Offers, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Offers:
-    if which.all():
-        return offers
-    return Offers(offers.view, offers.rows[which], offers.now, offers.policies)
+def _part(offers: Offers, which: Bools) -> Offers:
+    return offers if which.all() else offers.narrowed(which)
 
 
 def _ranked(question: Question, offers: Offers, count: int) -> Offers:
     """Return the offers of the first ``count`` rows, in order (0: of all)."""
-    order = first_rows(_keys(question, offers), count) if len(offers.rows) else offers.rows
-    return Offers(offers.view, offers.rows[order], offers.now, offers.policies)
+    return offers.narrowed(first_rows(_keys(question, offers), count)) if len(offers.rows) else offers
 
 
 def _keys(question: Question, offers: Offers) -> list[Key]:
@@ -107,8 +105,8 @@ def _keys(question: Question, offers: Offers) -> list[Key]:
         keys.append(scarce & (steps == 0))
     share, capability = _ordering_share(question, offers)
     keys.append(np.where(np.isnan(share), np.inf, -share))
-    keys.append(view.counts.placed[rows] / np.where(np.isnan(capability), 1.0, capability))
-    keys.append(mixed(view.table.hashes[rows], _salt(question)))
+    keys.append(offers.take(view.counts.placed) / np.where(np.isnan(capability), 1.0, capability))
+    keys.append(mixed(offers.take(view.table.hashes), _salt(question)))
     return keys
 
 
@@ -118,7 +116,7 @@ def _ordering_share(question: Question, offers: Offers) -> tuple[Floats, Floats]
     writing = [one for one in question.wanted if one.kind in WRITE_KINDS]
     asked = reading + writing
     kind = (writing or reading)[0].kind if asked else Kind.CURRENT_WRITE_RATE
-    capability = capability_of(offers.view, kind)[offers.rows]
+    capability = offers.take(capability_of(offers.view, kind))
     if not asked:
         return offers.value(kind), capability
     scales = [one.minimum if reading and writing and one.minimum > 0 else 1.0 for one in asked]

@@ -23,10 +23,10 @@ from ses_service.schemas.requests import LEVELS, EffectiveQuery, RequirementSetI
 
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 
-_ETAG = re.compile(r'^(?:W/)?"(\d{1,18})"$')
-_PERSON = re.compile(r"^(?!-)[\w.@+\\-]{1,128}\$?$")
-_APPLICATION = re.compile(r"^(?! )[^\x00-\x1f\x7f/]{1,256}(?<! )$")
-_VO = re.compile(r"^(?!-)[\w.@+:=-]{1,128}$")
+_ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
+_PERSON = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
+_APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]{1,256}(?<! )")
+_VO = re.compile(r"(?!-)[\w.@+:=-]{1,128}")
 
 
 @blueprint.get("/v1/requirements")
@@ -117,12 +117,12 @@ def _check_name(level: Level, name: str) -> None:
     match level:
         case Level.APPLICATION:
             person, colon, application = name.partition(":")
-            fits = bool(colon and _PERSON.match(person) and _APPLICATION.match(application))
+            fits = bool(colon and _PERSON.fullmatch(person) and _APPLICATION.fullmatch(application))
             form = "USER:APPLICATION"
         case Level.USER:
-            fits, form = bool(_PERSON.match(name)), "a user's name"
+            fits, form = bool(_PERSON.fullmatch(name)), "a user's name"
         case Level.VO:
-            fits, form = bool(_VO.match(name)), "the name of a virtual organisation"
+            fits, form = bool(_VO.fullmatch(name)), "the name of a virtual organisation"
         case _:
             fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
     if not fits:
@@ -151,7 +151,7 @@ def _expected_revision(level: Level, name: str) -> int | None:
         if found is None or found.revision == 0:
             raise RevisionProblem(f"{level}/{name} was never set.")
         return found.revision
-    match = _ETAG.match(header.strip())
+    match = _ETAG.fullmatch(header.strip())
     if match is None:
         raise RevisionProblem(f"If-Match {header!r} is not a revision such as '\"3\"'.")
     return int(match[1])
