@@ -72,6 +72,13 @@ def answer(
     )  # fmt: skip
 
 
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """The process and user at the other end."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(raw)
+    return pid, uid
+
+
 class AgentDouble:
     """Listens until closed; one thread per conversation."""
 
@@ -131,17 +138,18 @@ class AgentDouble:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
+            if _peer(connection)[0] == os.getpid():  # settle() below: all before it have been accepted
+                connection.close()
+                continue
+            thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
+            thread.start()
             with self._lock:
                 self.connections += 1
-            thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
+                self._threads.append(thread)
 
     def _converse(self, connection: socket.socket) -> None:
         with connection:
-            pid, uid, _ = _CREDENTIALS.unpack(
-                connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-            )
+            pid, uid = _peer(connection)
             raw = connection.recv(4096)
             if len(raw) != _ASK.size:
                 return
@@ -178,7 +186,14 @@ class AgentDouble:
                     self.unused += 1
 
     def settle(self) -> None:
-        """Wait until every conversation so far is over (the program has ended)."""
+        """Wait until every conversation that programs have begun is over (they have ended)."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mark:
+            mark.settimeout(30)
+            mark.connect(str(self.path))
+            mark.recv(1)
+        self._join()
+
+    def _join(self) -> None:
         for thread in self._threads:
             thread.join(30)
             assert not thread.is_alive(), "a conversation did not end"
@@ -188,4 +203,4 @@ class AgentDouble:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._accepting.join(30)
-        self.settle()
+        self._join()

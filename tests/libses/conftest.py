@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from agent_double import AgentDouble
+from mergerfs_union import Union
 
 ROOT = Path(__file__).parents[2]
-NOBODY = 65534
 
 
 @pytest.fixture(scope="session")
@@ -45,52 +44,6 @@ def probes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     return path
-
-
-@dataclass
-class Union:
-    """A mergerfs mount over plain directories, and the double that places files on it."""
-
-    path: Path
-    branches: list[Path]
-    agent: AgentDouble
-    wrapper: Path
-    socket: Path
-
-    def environment(self, *, library: bool = True, **extra: str) -> dict[str, str]:
-        """The environment of a program; with a budget that only a hang can use up."""
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        given = {**kept, "SES_AGENT_SOCKET": str(self.socket), "SES_SYNC_MS": "20000", **extra}
-        if library:
-            given["LD_PRELOAD"] = str(self.wrapper)
-        return given
-
-    def run(
-        self,
-        *command: str | Path,
-        library: bool = True,
-        check: bool = True,
-        cwd: Path | None = None,
-        **extra: str,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program, in the union unless told otherwise, and wait for its conversations to end."""
-        done = subprocess.run(
-            [str(part) for part in command],
-            env=self.environment(library=library, **extra),
-            cwd=cwd or self.path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        self.agent.settle()
-        assert not check or done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
-        return done
-
-    def copies(self, path: Path) -> list[int]:
-        """The branches (counted from 0) on which a file of the union lies."""
-        inside = path.relative_to(self.path)
-        return [i for i, branch in enumerate(self.branches) if os.path.lexists(branch / inside)]
 
 
 @pytest.fixture

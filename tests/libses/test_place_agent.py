@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, AgentDouble, Ask, answer
-from conftest import NOBODY, Union
+from mergerfs_union import NOBODY, Union
 
 FIRST_PAUSE = 0.2  # seconds; see libses/src/breaker.h
 WRITE = str(os.O_CREAT | os.O_WRONLY)

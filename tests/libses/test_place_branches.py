@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import NOBODY, Union
+from mergerfs_union import NOBODY, Union
 
 EEXIST, ENOSPC, EACCES, EXDEV = 17, 28, 13, 18
 WRITE = str(os.O_CREAT | os.O_WRONLY)

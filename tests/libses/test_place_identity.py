@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import NOBODY, Union
+from mergerfs_union import NOBODY, Union
 
 PLACED_FLAGS = {
     "write": os.O_WRONLY,

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Union
+from mergerfs_union import Union
 
 WRAPPED = re.findall(
     r"\S+",

@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import Union
+from mergerfs_union import Union
 
 VARIANTS = ["", "-fortified"]
 
