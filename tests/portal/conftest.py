@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import shutil
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 from ses_webface.app import create_app
 from ses_webface.portal import Portal
 from ses_webface.selection_memory import InMemorySelectionService
@@ -24,6 +27,7 @@ from ses_webface.selection_model import (
     Subject,
 )
 from ses_webface.settings import Settings
+from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
@@ -173,3 +177,69 @@ def signed_in(app: Flask) -> Callable[[str], Visitor]:
 @pytest.fixture
 def alice(signed_in: Callable[[str], Visitor]) -> Visitor:
     return signed_in("alice")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium, without a screen."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Debian's chromium is not installed")
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    switches += ["--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=switches)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Window:
+    """A browser window; ``complaints`` are errors on its console and in its scripts."""
+
+    page: Page
+    complaints: list[str]
+
+    def sign_in(self, url: str, name: str, password: str) -> None:
+        self.page.goto(f"{url}/sign-in")
+        self.page.get_by_label("User name").fill(name)
+        self.page.get_by_label("Password").fill(password)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("heading", level=1, name="Requirements").wait_for()
+
+
+@pytest.fixture
+def open_window(chromium: Browser) -> Iterator[Callable[..., Window]]:
+    """Open windows with options of Playwright's contexts; a complaint of the page fails the test."""
+    opened: list[tuple[BrowserContext, Window]] = []
+
+    def open_one(**options: object) -> Window:
+        context = chromium.new_context(**options)  # type: ignore[arg-type]
+        context.set_default_timeout(30_000)
+        window = Window(context.new_page(), [])
+
+        def note(message: ConsoleMessage) -> None:
+            if message.type in ("error", "warning"):
+                window.complaints.append(message.text)
+
+        window.page.on("console", note)
+        window.page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        opened.append((context, window))
+        return window
+
+    yield open_one
+    for context, window in opened:
+        context.close()
+        assert window.complaints == []
+
+
+@pytest.fixture
+def served(app: Flask) -> Iterator[str]:
+    """The portal behind a real port; gives its address."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join(10)
+    server.server_close()

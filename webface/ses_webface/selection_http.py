@@ -180,6 +180,8 @@ class HttpSelectionService:
                 if method == "PUT":
                     raise
                 return self._once(method, path, headers, payload, end)
+        except urllib3.exceptions.NewConnectionError as error:  # a TimeoutError to urllib3
+            raise ServiceUnavailableError("The selection service cannot be reached.") from error
         except urllib3.exceptions.TimeoutError as error:
             raise ServiceUnavailableError(
                 f"The selection service did not answer within {self._deadline:g} s."

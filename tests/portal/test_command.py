@@ -1,0 +1,139 @@
+"""The ses-webface command as a person at a terminal uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses_webface.cli import main
+
+COMMAND = [sys.executable, "-c", "from ses_webface.cli import main; main()"]
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Run a command on a state directory of its own; gives (status, output)."""
+
+    def invoke(*arguments: str, stdin: str = "") -> tuple[int, str]:
+        result = CliRunner().invoke(main, [*arguments, "--state-dir", str(tmp_path / "state")], input=stdin)
+        return result.exit_code, result.output
+
+    return invoke
+
+
+def test_accounts_are_added_listed_changed_and_removed(run) -> None:
+    assert (
+        run("account", "add", "alice", "--vo", "materials", "--password-stdin", stdin="correct horse\n")[0]
+        == 0
+    )
+    assert run("account", "add", "root", "--admin", stdin="staple battery\nstaple battery\n")[0] == 0
+    assert json.loads(run("account", "list", "--json")[1]) == [
+        {"name": "alice", "vo": "materials", "admin": False},
+        {"name": "root", "vo": None, "admin": True},
+    ]
+    assert "administrator" in run("account", "list")[1]
+    assert run("account", "password", "alice", "--password-stdin", stdin="another secret\n")[0] == 0
+    assert run("account", "remove", "alice")[0] == 0
+    assert "alice" not in run("account", "list")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "says"),
+    [
+        (("account", "add", "a:b", "--password-stdin"), "a long secret\n", "cannot be an account's name"),
+        (("account", "add", "bob", "--password-stdin"), "short\n", "at least 10 characters"),
+        (("account", "add", "somebody", "--password-stdin"), "somebody12\n", "must not be the name"),
+        (
+            ("account", "password", "nobody", "--password-stdin"),
+            "a long secret\n",
+            "There is no account nobody",
+        ),
+        (("account", "remove", "nobody"), "", "There is no account nobody"),
+        (("account", "list", "--database-url", "mysql://x/y"), "", "use sqlite or postgresql"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_a_status(
+    run, arguments: tuple[str, ...], stdin: str, says: str
+) -> None:
+    status, output = run(*arguments, stdin=stdin)
+    assert status == 1
+    assert says in output
+    assert "Traceback" not in output
+
+
+def test_adding_an_account_twice_is_refused(run) -> None:
+    run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
+    status, output = run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
+    assert (status, "exists already" in output) == (1, True)
+
+
+def test_upgrade_says_what_it_did(run) -> None:
+    assert run("database", "upgrade") == (0, "empty -> 0001\n")
+    assert run("database", "upgrade") == (0, "0001: nothing to do\n")
+
+
+def test_a_password_is_never_an_argument() -> None:
+    for command in ("add", "password"):
+        output = CliRunner().invoke(main, ["account", command, "--help"]).output
+        assert "--password-stdin" in output
+        assert "--password " not in output
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_the_portal_serves_and_stops(tmp_path: Path) -> None:
+    port, state, home = _free_port(), tmp_path / "state", tmp_path / "home"
+    home.mkdir()
+    token = tmp_path / "token"
+    token.write_text("abc\n")
+    token.chmod(0o600)
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*COMMAND, "serve", "--listen", f"127.0.0.1:{port}", "--service-url", "http://127.0.0.1:9",
+             "--service-token-file", str(token), "--state-dir", str(state)],
+            env={**os.environ, "HOME": str(home)}, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
+                    ready = json.load(answer)
+                break
+            except OSError:
+                assert process.poll() is None, (tmp_path / "log").read_text()
+                assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+                time.sleep(0.05)
+        assert ready["ready"] is True
+        assert [check["ok"] for check in ready["checks"]] == [True, False]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(30)
+    assert status == 0
+    assert list(home.iterdir()) == [], "nothing is written outside the state directory"
+    assert (state / "secret-key").stat().st_mode & 0o777 == 0o600
+    assert state.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_token_others_can_read_stops_the_start(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("abc\n")
+    token.chmod(0o644)
+    result = CliRunner().invoke(
+        main, ["serve", "--service-token-file", str(token), "--state-dir", str(tmp_path / "state")]
+    )
+    assert result.exit_code == 1
+    assert "chmod 600" in result.output

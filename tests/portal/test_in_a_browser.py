@@ -1,0 +1,182 @@
+"""Pages in headless Chromium: by keyboard, without script, small, and while things fail."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+from ses_webface.selection_model import Requirement
+
+PASSWORD = "correct horse battery"
+PAGES = (
+    "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/placements",
+    "/placements/0000000000000001", "/account", "/nothing",
+)  # fmt: skip
+UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
+  .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
+  .map(one => one.outerHTML)"""
+
+FOCUSED = """() => {
+  const one = document.activeElement, look = getComputedStyle(one);
+  return [one.id, one.textContent.trim().replace(/\\s+/g, " "), look.outlineStyle, look.outlineWidth];
+}"""
+
+
+@pytest.fixture
+def full_site(site):
+    """Every kind of thing that can be on a page."""
+    site.replace_requirements(
+        "user",
+        "alice",
+        (Requirement("current-write-rate", 50, "MB/s", 2, "hard"),),
+        revision=0,
+        acting="alice",
+    )
+    site.replace_requirements(
+        "site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0, acting="root"
+    )
+    return site
+
+
+def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open_window) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    titles = set()
+    for path in PAGES:
+        page.goto(served + path)
+        titles.add(page.title())
+        assert page.locator("h1").count() == 1, path
+        assert page.locator("html").get_attribute("lang") == "en"
+        assert page.evaluate(UNNAMED) == [], path
+        ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map(one => one.id)")
+        assert len(ids) == len(set(ids)), path
+        described = page.evaluate(
+            "() => [...document.querySelectorAll('[aria-describedby], [aria-labelledby]')].flatMap("
+            "one => [one.getAttribute('aria-describedby'), one.getAttribute('aria-labelledby')])"
+        )
+        wanted = {one for words in described if words for one in words.split()}
+        assert wanted <= set(ids), path
+    assert len(titles) == len(PAGES), "every page needs a title of its own"
+    window.complaints[:] = [one for one in window.complaints if "404" not in one]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 390, 1360])
+def test_nothing_is_cut_off(full_site, served, open_window, width: int, scheme: str) -> None:
+    window = open_window(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    window.sign_in(served, "alice", PASSWORD)
+    for path in PAGES[:-1]:
+        window.page.goto(served + path)
+        beyond = window.page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+        assert beyond <= 0, path
+
+
+def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
+    window = open_window()
+    page = window.page
+    page.goto(f"{served}/sign-in")
+    page.keyboard.type("alice")
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Requirements").wait_for()
+
+    def tab_to(matches: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            focused = page.evaluate(FOCUSED)
+            assert focused[2] != "none", f"focus cannot be seen on {focused}"
+            assert focused[3] == "3px", f"focus cannot be seen on {focused}"
+            if matches in focused[:2]:
+                return
+        raise AssertionError(f"{matches} cannot be reached by Tab")
+
+    tab_to("Skip to the content")
+    page.keyboard.press("Enter")
+    tab_to("Edit Your default")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=1, name="Your default").wait_for()
+    tab_to("current_read_rate-minimum")
+    page.keyboard.type("80")
+    expect(page.locator("#ranking .summary")).to_contain_text("union/b2 ranks first and meets everything")
+    expect(page.locator("#ranking")).to_contain_text("of 80")
+    tab_to("current_read_rate-strictness")
+    page.keyboard.type("refuse")
+    tab_to("Save")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("Saved. Files created from now on follow it.")
+    saved = full_site.requirement_set("user", "alice", acting="test").requirements
+    assert Requirement("current-read-rate", 80.0, "MB/s", 1.0, "hard") in saved
+
+
+def test_everything_works_without_script(full_site, served, open_window) -> None:
+    window = open_window(java_script_enabled=False)
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.get_by_label("Another application").fill("tar")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("At least").nth(0).fill("95")
+    page.get_by_role("button", name="Show the ranking").click()
+    expect(page.locator("#ranking .summary")).to_contain_text("union/b2 ranks first and falls")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    page.goto(f"{served}/storage")
+    page.get_by_role("link", name="Free space").click()
+    expect(page.locator(".tile .number").first).to_have_text("200\u00a0MB")
+
+
+def test_the_ranking_follows_typing_once_it_rests(full_site, served, open_window) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.goto(f"{served}/requirements/application/alice:dd")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    page.get_by_label("At least").nth(0).press_sequentially("12345", delay=1)
+    expect(page.locator("#ranking")).to_contain_text("of 12\u202f345\u00a0MB/s")
+    assert 1 <= len(asked) < 5, "not one question per key"
+    assert all(url.endswith("/preview") for url in asked)
+    assert full_site.requirement_set("application", "alice:dd", acting="test").revision == 0
+    page.on("dialog", lambda dialog: dialog.accept())
+
+
+def test_a_failing_service_keeps_what_is_typed_and_recovers(full_site, served, open_window) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.goto(f"{served}/requirements/user/alice")
+    field = page.get_by_label("At least").nth(0)
+    full_site.down = "The selection service cannot be reached."
+    field.fill("33")
+    expect(page.locator("#ranking")).to_contain_text(
+        "No ranking at the moment. The selection service cannot be reached."
+    )
+    expect(field).to_have_value("33")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Not saved:")).to_be_visible()
+    field = page.get_by_label("At least").nth(0)
+    expect(field).to_have_value("33")
+    full_site.down = None
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert full_site.requirement_set("user", "alice", acting="test").requirements[0].minimum == 33
+    window.complaints[:] = [one for one in window.complaints if "503" not in one]
+
+
+def test_the_map_keeps_itself_fresh_until_told_not_to(full_site, served, open_window, make_element) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.clock.install()
+    page.goto(f"{served}/storage")
+    expect(page.locator(".tile .number").first).to_have_text("40\u00a0MB/s")
+    full_site.elements[0] = make_element("b1", 12.0)
+    page.clock.run_for(5_500)
+    expect(page.locator(".tile .number").first).to_have_text("12\u00a0MB/s")
+    page.get_by_label("Update every 5 s").uncheck()
+    full_site.elements[0] = make_element("b1", 77.0)
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(20_000)
+    assert asked == []
+    expect(page.locator(".tile .number").first).to_have_text("12\u00a0MB/s")

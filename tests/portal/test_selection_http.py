@@ -1,0 +1,276 @@
+"""The HTTP form of the selection service against a server that behaves well, badly, or not at all."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from ses_webface.errors import (
+    NotFoundError,
+    RefusedError,
+    RevisionConflictError,
+    ServiceUnavailableError,
+    TokenRefusedError,
+)
+from ses_webface.selection_client import PlacementFilter
+from ses_webface.selection_http import HttpSelectionService
+from ses_webface.selection_model import Requirement, Subject
+
+SET = {
+    "level": "user",
+    "name": "alice",
+    "requirements": [],
+    "revision": 3,
+    "modified_at": None,
+    "modified_by": None,
+}
+WANTED = (Requirement("current-write-rate", 20.0, "MB/s"),)
+
+
+class Server:
+    """Answers what a test tells it to, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.answer: Callable[[BaseHTTPRequestHandler], None] = self.say(200, SET)
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                server.asked.append((self.command, self.path, dict(self.headers), body))
+                server.answer(self)
+
+            do_GET = do_POST = do_PUT = _serve
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+
+    @staticmethod
+    def say(status: int, body: object, raw: bytes | None = None) -> Callable[[BaseHTTPRequestHandler], None]:
+        payload = json.dumps(body).encode() if raw is None else raw
+
+        def answer(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(status)
+            handler.send_header("Content-Length", str(len(payload)))
+            handler.end_headers()
+            handler.wfile.write(payload)
+
+        return answer
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.http.shutdown()
+    made.http.server_close()
+
+
+def _client(server: Server, deadline: float = 5.0) -> HttpSelectionService:
+    return HttpSelectionService(server.url, "secret-token", deadline_seconds=deadline)
+
+
+def test_a_save_names_the_person_the_token_and_the_revision(server: Server) -> None:
+    saved = _client(server).replace_requirements(
+        "application", "alice:a b%", WANTED, revision=2, acting="alice"
+    )
+    method, path, headers, body = server.asked[0]
+    assert (method, path) == ("PUT", "/v1/requirements/application/alice%3Aa%20b%25")
+    assert headers["Authorization"] == "Bearer secret-token"
+    assert headers["X-Acting-User"] == "alice"
+    assert headers["If-Match"] == '"2"'
+    assert json.loads(body) == {
+        "requirements": [
+            {
+                "kind": "current-write-rate",
+                "minimum": 20.0,
+                "unit": "MB/s",
+                "weight": 1.0,
+                "strictness": "soft",
+            }
+        ]
+    }
+    assert saved.revision == 3
+
+
+def test_without_a_token_none_is_sent(server: Server) -> None:
+    HttpSelectionService(server.url, None).requirement_set("user", "alice", acting="alice")
+    assert "Authorization" not in server.asked[0][2]
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (412, RevisionConflictError),
+        (404, NotFoundError),
+        (422, RefusedError),
+        (401, TokenRefusedError),
+        (403, TokenRefusedError),
+        (503, ServiceUnavailableError),
+        (500, ServiceUnavailableError),
+    ],
+)
+def test_problems_keep_their_meaning_and_words(server: Server, status: int, error: type[Exception]) -> None:
+    server.answer = server.say(status, {"title": "No", "detail": "because of the moon"})
+    with pytest.raises(error, match="because of the moon"):
+        _client(server).requirement_set("user", "alice", acting="alice")
+
+
+def test_field_errors_of_the_service_are_kept(server: Server) -> None:
+    problem = {"detail": "no", "errors": [{"location": "requirements.0.unit", "message": "unknown unit"}]}
+    server.answer = server.say(422, problem)
+    with pytest.raises(RefusedError) as caught:
+        _client(server).replace_requirements("user", "alice", WANTED, revision=0, acting="alice")
+    assert caught.value.problems == (("requirements.0.unit", "unknown unit"),)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"level": "user"}',
+        b"\xff\xfe",
+        b'{"level":1,"name":2,"requirements":7}',
+    ],
+)
+def test_rubbish_is_called_unreadable(server: Server, raw: bytes) -> None:
+    server.answer = server.say(200, None, raw)
+    with pytest.raises(ServiceUnavailableError, match="cannot read"):
+        _client(server).requirement_set("user", "alice", acting="alice")
+
+
+def test_rubbish_with_an_error_status_is_still_an_error(server: Server) -> None:
+    server.answer = server.say(502, None, b"<html>proxy")
+    with pytest.raises(ServiceUnavailableError, match="HTTP status 502"):
+        _client(server).requirement_set("user", "alice", acting="alice")
+
+
+def test_nobody_listening_is_told_plainly() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        service = HttpSelectionService(f"http://127.0.0.1:{taken.getsockname()[1]}", None)
+        with pytest.raises(ServiceUnavailableError, match="cannot be reached"):
+            service.check()
+
+
+def _hang(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
+    release.wait(30)
+
+
+def _trickle(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "100000")
+    handler.end_headers()
+    while not release.wait(0.05):
+        try:
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+        except OSError:
+            return
+
+
+@pytest.mark.parametrize("behaviour", [_hang, _trickle])
+def test_a_service_that_never_finishes_is_given_up(
+    server: Server, behaviour: Callable[[BaseHTTPRequestHandler, threading.Event], None]
+) -> None:
+    release = threading.Event()
+    server.answer = lambda handler: behaviour(handler, release)
+    began = time.monotonic()
+    try:
+        with pytest.raises(ServiceUnavailableError, match=r"within 0\.3 s"):
+            _client(server, 0.3).requirement_set("user", "alice", acting="alice")
+        assert time.monotonic() - began < 10, "the wait must have an end of its own"
+    finally:
+        release.set()
+
+
+def test_a_kept_connection_that_went_away_is_asked_again(server: Server) -> None:
+    client = _client(server)
+    client.requirement_set("user", "alice", acting="alice")
+    good, calls = server.answer, []
+
+    def drop_once(handler: BaseHTTPRequestHandler) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            handler.close_connection = True
+            return
+        good(handler)
+
+    server.answer = drop_once
+    assert client.requirement_set("user", "alice", acting="alice").revision == 3
+
+
+def test_a_write_is_never_sent_twice(server: Server) -> None:
+    def drop(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+
+    server.answer = drop
+    with pytest.raises(ServiceUnavailableError):
+        _client(server).replace_requirements("user", "alice", WANTED, revision=0, acting="alice")
+    assert len(server.asked) == 1
+
+
+def test_redirects_are_not_followed(server: Server) -> None:
+    def away(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", "http://192.0.2.1/")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    server.answer = away
+    with pytest.raises(ServiceUnavailableError):
+        _client(server).requirement_set("user", "alice", acting="alice")
+    assert len(server.asked) == 1
+
+
+def test_questions_go_where_the_contract_says(server: Server) -> None:
+    client = _client(server)
+    calls: list[tuple[Callable[[], object], str, str]] = [
+        (lambda: client.requirement_sets("alice", acting="a"), "GET", "/v1/requirements?user=alice"),
+        (
+            lambda: client.effective(Subject("alice", "d d"), acting="a"),
+            "GET",
+            "/v1/requirements/effective?user=alice&application=d+d",
+        ),
+        (lambda: client.select(Subject("alice"), WANTED, acting="a"), "POST", "/v1/selections"),
+        (lambda: client.storage(acting="a"), "GET", "/v1/elements"),
+        (
+            lambda: client.placements(PlacementFilter(user="alice", path="/u/a&b"), acting="a"),
+            "GET",
+            "/v1/placements?user=alice&path=%2Fu%2Fa%26b&limit=50",
+        ),
+        (lambda: client.placement("../x", acting="a"), "GET", "/v1/placements/..%2Fx"),
+        (client.check, "GET", "/healthz"),
+    ]
+    server.answer = server.say(404, {})
+    for call, method, path in calls:
+        with pytest.raises(NotFoundError):
+            call()
+        assert server.asked[-1][:2] == (method, path)
+
+
+def test_calls_are_observed(server: Server) -> None:
+    seen: list[tuple[str, str, float]] = []
+    client = HttpSelectionService(server.url, None, observe=lambda *call: seen.append(call))
+    client.requirement_set("user", "alice", acting="alice")
+    server.answer = server.say(200, None, b"rubbish")
+    with pytest.raises(ServiceUnavailableError):
+        client.requirement_set("user", "alice", acting="alice")
+    assert [(method, outcome) for method, outcome, _ in seen] == [("GET", "200"), ("GET", "unreadable")]
