@@ -1,0 +1,43 @@
+"""The ``ses`` command: one group, one file per command in :mod:`ses.commands`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ses.commands.demo import demo
+from ses.commands.doctor import doctor
+from ses.commands.elements import elements
+from ses.commands.explain import explain
+from ses.commands.rank import rank
+from ses.commands.requirements import requirements
+from ses.commands.status import status
+from ses.errors import SesError
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SesError as error:
+            told = click.ClickException(str(error))
+            told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
+            raise told from error
+
+
+@click.group(
+    cls=_Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        "Exit codes: 0 done; 1 something is not right, or the service failed; 2 not understood; "
+        "3 the service is not reachable; 4 not allowed; 5 not found."
+    ),
+)
+@click.version_option(package_name="qstorman-ses", message="%(version)s")
+def main() -> None:
+    """Look at storage elements, rank them, see why files are where they are, mend the chain."""
+
+
+for _command in (status, elements, rank, explain, requirements, doctor, demo):
+    main.add_command(_command)

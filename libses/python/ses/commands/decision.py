@@ -1,0 +1,73 @@
+"""The parts of a decision as tables; ``rank`` and ``explain`` both show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from ses.answers import Candidate, Prediction, Refusal, Requirement
+from ses.output import line, number, seconds, table
+from ses.quantities import written
+
+
+def show_requirements(out: Console, requirements: Sequence[Requirement], title: str) -> None:
+    """Print requirements with the level each came from."""
+    if not requirements:
+        line(out, f"{title}: none. The fastest free element is chosen.")
+        return
+    line(out, f"{title}:")
+    for one in requirements:
+        line(out, f"  {written(one)}  ({origin(one)})")
+
+
+def origin(one: Requirement) -> str:
+    """Return the level a requirement came from, with its name."""
+    if one.level in (None, "explicit"):
+        return one.level or "?"
+    return f"{one.level} {one.level_name}"
+
+
+def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
+    """Print the ranking, best first."""
+    headers = (">rank", "element", ">distance", ">would read", ">would write", ">free GB", "falls short",
+               ">data age", "judged by")  # fmt: skip
+    table(
+        out,
+        headers,
+        [
+            [
+                str(one.rank),
+                one.element,
+                f"{one.distance:.3f}",
+                number(one.read),
+                number(one.write),
+                number(one.free_gb, 2),
+                shortfalls(one.predicted) or "nothing",
+                seconds(one.age_seconds),
+                one.basis,
+            ]
+            for one in candidates
+        ],
+    )
+
+
+def show_refused(out: Console, refused: Sequence[Refusal]) -> None:
+    """Print the refused elements with their reasons; nothing when there are none."""
+    if refused:
+        table(
+            out,
+            ("refused", "reason", "detail"),
+            [[one.element, one.reason, one.detail] for one in refused],
+        )
+
+
+def shortfalls(predicted: Sequence[Prediction]) -> str:
+    """Return in words which minimums are missed, and by what; empty when none is."""
+    missed = []
+    for one in predicted:
+        if one.shortfall:
+            digits = 2 if one.kind == "free-capacity" else 1
+            value = "unknown" if one.value is None else f"{one.value:.{digits}f} {one.unit}"
+            missed.append(f"{one.kind} {value}, needs {number(one.minimum, digits)}")
+    return "; ".join(missed)

@@ -1,0 +1,53 @@
+"""``ses elements``: every place a file can go, and what it would give a stream that starts now."""
+
+from __future__ import annotations
+
+import click
+
+from ses.answers import Element, Inventory, parse
+from ses.commands.options import service_command
+from ses.errors import NotFoundError
+from ses.output import console, number, print_json, seconds, table
+from ses.service import ServiceClient
+
+
+@click.command()
+@click.option("--system", help="Only the elements of this storage system.")
+@service_command
+def elements(client: ServiceClient, as_json: bool, system: str | None) -> None:
+    """List the storage elements with their load and what a newcomer would get (MB/s, GB)."""
+    data = client.elements()
+    inventory = parse("elements", Inventory.of, data)
+    shown = [one for one in inventory.elements if system in (None, one.storage_system)]
+    if not shown:
+        known = ", ".join(sorted({one.storage_system for one in inventory.elements})) or "none"
+        raise NotFoundError(
+            f"There are no elements{f' of {system!r}' if system else ''}. Storage systems described by "
+            f"the site: {known}."
+        )
+    if as_json:
+        names = {one.id for one in shown}
+        print_json({**data, "elements": [one for one in data["elements"] if one["id"] in names]})
+        return
+    headers = ("element", "state", ">would read", ">would write", ">reads now", ">writes now", ">free GB",
+               ">open", ">data age")  # fmt: skip
+    table(console(), headers, [_row(one) for one in shown])
+
+
+def _row(one: Element) -> list[str]:
+    seen = one.observation
+    return [
+        one.id,
+        one.state,
+        f"{number(one.read)} of {number(one.nominal_read, 0)}",
+        f"{number(one.write)} of {number(one.nominal_write, 0)}",
+        _scaled(None if seen is None else seen.read_rate, 1e6, 1),
+        _scaled(None if seen is None else seen.write_rate, 1e6, 1),
+        _scaled(None if seen is None else seen.free_bytes, 1e9, 2),
+        str(one.open_placements),
+        "none" if seen is None or seen.state == "missing" else seconds(seen.age_seconds),
+    ]
+
+
+def _scaled(value: float | None, unit: float, digits: int) -> str:
+    return number(None if value is None else value / unit, digits)

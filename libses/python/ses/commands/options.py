@@ -1,0 +1,57 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ses.service import ServiceClient
+from ses.settings import DEFAULT_URL, service_address
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+_url_option = click.option(
+    "--url", help=f"The selection service. [SES_SERVICE_URL, else {DEFAULT_URL}]", metavar="URL"
+)
+_token_option = click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File (mode 0600) with your token. [SES_TOKEN_FILE, else ~/.config/ses/token]",
+)
+
+
+def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--url``, ``--token-file`` and ``--json``; it receives ``client, as_json``."""
+
+    @functools.wraps(command)
+    def with_client(*, url: str | None, token_file: Path | None, **rest: Any) -> Any:
+        return command(client=ServiceClient(service_address(url, token_file)), **rest)
+
+    return _url_option(_token_option(json_option(with_client)))
+
+
+def subject_options(command: Command) -> Command:
+    """Give a command ``--user``, ``--application`` and ``--vo``."""
+    for option in (
+        click.option("--vo", help="Virtual organisation. [the user's home VO]"),
+        click.option("--application", help="Short name of the program, like dd."),
+        click.option("--user", default=current_user, show_default="you", help="User name on the nodes."),
+    ):
+        command = option(command)
+    return command
+
+
+def current_user() -> str:
+    """Return the name of whoever runs the command, as the agent would name them."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"

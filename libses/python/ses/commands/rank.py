@@ -1,0 +1,107 @@
+"""``ses rank``: what would be chosen for a subject and its needs.  Books nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ses.answers import Requirement, Selection, parse
+from ses.commands.decision import show_candidates, show_refused, show_requirements
+from ses.commands.options import service_command, subject_options
+from ses.errors import EXIT_NOT_FOUND
+from ses.output import console, line, print_json
+from ses.quantities import make_requirement, quantity
+from ses.quantities import requirement as parse_requirement
+from ses.service import ServiceClient
+
+_BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
+          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
+
+
+@click.command()
+@click.argument("requirement", nargs=-1)
+@subject_options
+@click.option("--write", "current_write_rate", metavar="RATE", help="Current write rate, like 20MB/s.")
+@click.option("--read", "current_read_rate", metavar="RATE", help="Current read rate.")
+@click.option("--average-write", "average_write_rate", metavar="RATE", help="Average write rate.")
+@click.option("--average-read", "average_read_rate", metavar="RATE", help="Average read rate.")
+@click.option("--free", "free_capacity", metavar="SIZE", help="Free capacity, like 2GB.")
+@click.option("--hard", is_flag=True, help="Refuse elements that miss one of these options.")
+@click.option("--system", help="Only this storage system.")
+@click.option("--exclude", multiple=True, metavar="ELEMENT", help="Not this element; may be repeated.")
+@click.option("--size", metavar="SIZE", help="Size the file will have, like 500MB.")
+@click.option("--limit", type=click.IntRange(0, 10_000), default=10, show_default=True, help="Ranks; 0: all.")
+@service_command
+def rank(
+    client: ServiceClient,
+    as_json: bool,
+    requirement: tuple[str, ...],
+    user: str,
+    application: str | None,
+    vo: str | None,
+    hard: bool,
+    system: str | None,
+    exclude: tuple[str, ...],
+    size: str | None,
+    limit: int,
+    **kinds: str | None,
+) -> None:
+    """Show what would be chosen now for a user's application with these needs.
+
+    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N], like 'current-write-rate>=20MB/s'.  What is not
+    given comes from the application's, the user's, the VO's or the site's requirements.  Nothing is
+    booked.  Exits with 5 when no element is left.
+    """
+    explicit = [parse_requirement(one) for one in requirement]
+    strictness = "hard" if hard else "soft"
+    for name, amount in kinds.items():
+        if amount is not None:
+            explicit.append(make_requirement(name.replace("_", "-"), amount, strictness=strictness))
+    data = client.select(_question(explicit, user, application, vo, system, exclude, size, limit))
+    selection = parse("the ranking", Selection.of, data)
+    if as_json:
+        print_json(data)
+    else:
+        _show(selection, f"{user}{f':{application}' if application else ''}")
+    if not selection.candidates:
+        raise SystemExit(EXIT_NOT_FOUND)
+
+
+def _question(
+    explicit: list[Requirement],
+    user: str,
+    application: str | None,
+    vo: str | None,
+    system: str | None,
+    exclude: tuple[str, ...],
+    size: str | None,
+    limit: int,
+) -> dict[str, Any]:
+    return {
+        "subject": {"user": user, "application": application, "vo": vo},
+        "storage_system": system,
+        "requirements": [one.as_json() for one in explicit],
+        "expected_bytes": None if size is None else _bytes(size),
+        "exclude": list(exclude),
+        "limit": limit,
+    }
+
+
+def _bytes(size: str) -> int:
+    value, unit = quantity(size)
+    if unit not in _BYTES:
+        raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}", param_hint="--size")
+    return round(value * _BYTES[unit])
+
+
+def _show(selection: Selection, who: str) -> None:
+    out = console()
+    show_requirements(out, selection.requirements, f"Requirements of {who}")
+    if selection.candidates:
+        show_candidates(out, selection.candidates)
+    else:
+        line(out, "No element is left.", "red")
+    show_refused(out, selection.refused)
+    for note in selection.notes:
+        line(out, f"Note: {note}", "yellow")

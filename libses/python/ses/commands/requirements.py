@@ -1,0 +1,141 @@
+"""``ses requirements``: look at requirement sets and replace them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+from rich.console import Console
+
+from ses.answers import Requirement, RequirementSet, parse
+from ses.commands.decision import origin
+from ses.commands.options import service_command, subject_options
+from ses.errors import UsageError
+from ses.output import console, line, print_json, table
+from ses.quantities import KINDS, make_requirement, written
+from ses.quantities import requirement as parse_requirement
+from ses.service import JSON, ServiceClient
+
+LEVELS = ("application", "user", "vo", "site")
+
+
+@click.group()
+def requirements() -> None:
+    """What users, applications, VOs and the site need from storage.
+
+    Levels and names: application USER:PROGRAM, user USER, vo VO, site default.  Kind by kind, the
+    first of these that says something holds.
+    """
+
+
+@requirements.command()
+@click.argument("level", required=False, type=click.Choice(LEVELS))
+@click.argument("name", required=False)
+@click.option("--user", help="All sets that can apply to this user.")
+@service_command
+def get(client: ServiceClient, as_json: bool, level: str | None, name: str | None, user: str | None) -> None:
+    """Show one set (LEVEL NAME), those that can apply to a user, or all."""
+    if level is not None:
+        if name is None or user is not None:
+            raise UsageError("Give LEVEL and NAME, like: ses requirements get user alice (or only --user).")
+        one = client.requirements(level, name)
+        data: JSON = {"sets": [one]}
+    else:
+        data = one = client.requirement_sets(user)
+    sets = parse("requirements", lambda answer: [RequirementSet.of(item) for item in answer["sets"]], data)
+    if as_json:
+        print_json(one)
+    else:
+        _show_sets(console(), sets)
+
+
+@requirements.command()
+@subject_options
+@service_command
+def effective(
+    client: ServiceClient, as_json: bool, user: str, application: str | None, vo: str | None
+) -> None:
+    """Show what holds for a user's application, and which level each requirement came from."""
+    data = client.effective_requirements(user, application, vo)
+    resolved = parse(
+        "requirements", lambda answer: [Requirement.of(one) for one in answer["requirements"]], data
+    )
+    if as_json:
+        print_json(data)
+        return
+    out = console()
+    if not resolved:
+        line(out, "No requirement applies.")
+        return
+    table(out, ("requirement", "from"), [[written(one), origin(one)] for one in resolved])
+
+
+@requirements.command(name="set")
+@click.argument("level", type=click.Choice(LEVELS))
+@click.argument("name")
+@click.argument("requirement", nargs=-1)
+@click.option("--kind", type=click.Choice(KINDS), help="Instead of REQUIREMENT: its kind,")
+@click.option("--minimum", metavar="QUANTITY", help="its minimum, like 20MB/s or 2GB,")
+@click.option("--weight", type=float, default=1.0, show_default=True, help="its weight, and")
+@click.option("--hard", is_flag=True, help="whether elements that miss it are refused.")
+@click.option("--clear", is_flag=True, help="Remove all requirements of this set.")
+@service_command
+def set_command(
+    client: ServiceClient,
+    as_json: bool,
+    level: str,
+    name: str,
+    requirement: tuple[str, ...],
+    kind: str | None,
+    minimum: str | None,
+    weight: float,
+    hard: bool,
+    clear: bool,
+) -> None:
+    """Replace all requirements of a set; shows what it was and what it is.
+
+    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N]: ses requirements set user alice
+    'current-write-rate>=20MB/s'.
+    """
+    wanted = [parse_requirement(one) for one in requirement]
+    if (kind is None) != (minimum is None):
+        raise UsageError("--kind and --minimum go together, like: --kind free-capacity --minimum 2GB.")
+    if kind is not None and minimum is not None:
+        wanted.append(make_requirement(kind, minimum, weight, "hard" if hard else "soft"))
+    if clear == bool(wanted):
+        raise UsageError("Give at least one requirement, or --clear to remove all of this set (not both).")
+    old_json = client.requirements(level, name)
+    old = parse("requirements", RequirementSet.of, old_json)
+    stored = client.set_requirements(level, name, [one.as_json() for one in wanted], old.revision)
+    new = parse("requirements", RequirementSet.of, stored)
+    if as_json:
+        print_json({"old": old_json, "new": stored})
+    else:
+        _show_change(console(), old, new)
+
+
+def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
+    rows = []
+    for one in sets:
+        changed = ""
+        if one.modified_at is not None:
+            when = datetime.fromtimestamp(one.modified_at).astimezone().isoformat(" ", "seconds")
+            changed = f"{when} by {one.modified_by or '?'}"
+        texts = [written(item) for item in one.requirements] or ["nothing"]
+        rows.append([one.level, one.name, "\n".join(texts), str(one.revision), changed])
+    if not rows:
+        line(out, "No requirements are set.")
+        return
+    table(out, ("level", "name", "requirement", ">revision", "changed"), rows)
+
+
+def _show_change(out: Console, old: RequirementSet, new: RequirementSet) -> None:
+    before = {one.kind: written(one) for one in old.requirements}
+    after = {one.kind: written(one) for one in new.requirements}
+    line(out, f"{new.level} {new.name}, revision {old.revision} -> {new.revision}")
+    for kind in sorted(before | after):
+        was, now = before.get(kind, "not set"), after.get(kind, "removed")
+        line(out, f"  {now}  (as before)" if was == now else f"  {was}  ->  {now}")
+    if not before and not after:
+        line(out, "  nothing was set, and nothing is")

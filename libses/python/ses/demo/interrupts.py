@@ -1,0 +1,68 @@
+"""Being asked to stop, without being torn out of the middle of a step.
+
+A signal only leaves a note; ``check()``, called between steps and while waiting, turns the note
+into StoppedError.  So no step is ever half done when the undoing starts, and a second Ctrl-C
+cannot break the undoing.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from ses.demo.faults import DemoError, StoppedError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PAUSE_SECONDS = 0.05
+
+
+class Interrupts:
+    """Catches the signals that ask a program to stop while it is entered.  Main thread only."""
+
+    def __init__(self) -> None:
+        self._received: int | None = None
+        self._undoing = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self._received = number
+
+    def hold(self) -> None:
+        """From now on ``check()`` raises nothing: the undoing has started."""
+        self._undoing = True
+
+    def check(self) -> None:
+        """Raise StoppedError if a signal came."""
+        if self._received is not None and not self._undoing:
+            raise StoppedError(self._received)
+
+    def pause(self, seconds: float = _PAUSE_SECONDS) -> None:
+        """Sleep, and raise StoppedError soon after a signal."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(left, _PAUSE_SECONDS))
+        self.check()
+
+    def until(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
+        """Wait until a condition holds; raises DemoError with ``what`` after ``seconds``."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() >= end:
+                raise DemoError(f"{what} (waited {seconds:g} s).")
+            self.pause()
+        self.check()

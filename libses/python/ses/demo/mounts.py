@@ -1,0 +1,46 @@
+"""What is mounted where, and unmounting for certain."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from ses.demo.faults import DemoError
+from ses.demo.tools import tool
+
+_MOUNTS = Path("/proc/self/mounts")
+_PATIENCE_SECONDS = 5.0
+
+
+def mount_type(directory: Path) -> str | None:
+    """Return the file system type mounted on a directory (the topmost one), ``None`` if none is."""
+    found = None
+    wanted = str(directory)
+    for entry in _MOUNTS.read_text("utf-8", "surrogateescape").splitlines():
+        fields = entry.split(" ")
+        if _unescaped(fields[1]) == wanted:
+            found = fields[2]
+    return found
+
+
+def unmount(directory: Path) -> None:
+    """Unmount a directory if something is mounted there.
+
+    A busy mount is tried for some seconds, then detached lazily: the kernel frees it when the last
+    user goes.  Raises DemoError only when even that fails.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while mount_type(directory) is not None:
+        try:
+            tool("umount", str(directory))
+        except DemoError:
+            if time.monotonic() >= deadline:
+                tool("umount", "--lazy", str(directory))
+                return
+            time.sleep(0.1)
+
+
+def _unescaped(text: str) -> str:
+    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, character)
+    return text

@@ -1,0 +1,142 @@
+"""The storage of the demonstration: eight branches of different speeds under one mergerfs union.
+
+Where loop devices or limits are not permitted there are plain directories, or no limits, and
+``Storage.notes`` says so.  Without FUSE there is no union and so no demonstration: DemoError.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.branches import MEGABYTE, PLANS, Branch, BranchPlan, fill, loop_branch, slow_down
+from ses.demo.faults import DemoError
+from ses.demo.mounts import mount_type, unmount
+from ses.demo.throttle import find_throttle
+from ses.demo.tools import tool
+
+CREATE_POLICY = "pfrd"  # mergerfs's present default: a random branch, weighted by free space
+_SHARED_MEMORY = Path("/dev/shm")
+_ROOM_MB = 1500  # for the images in memory; they are sparse
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What stands.  ``throttled``: branches have the speeds the site describes."""
+
+    union: Path
+    branches: tuple[Branch, ...]
+    throttled: bool
+    notes: tuple[str, ...]
+
+    def branch(self, name: str) -> Branch:
+        """Return the branch of a short name."""
+        return next(one for one in self.branches if one.name == name)
+
+    def branch_of(self, directory: str) -> str:
+        """Return the short name of the branch in a directory, or the directory itself."""
+        wanted = os.path.realpath(directory)
+        return next(
+            (one.name for one in self.branches if os.path.realpath(one.directory) == wanted), directory
+        )
+
+
+def set_up(work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...] = PLANS) -> Storage:
+    """Build the storage under ``work``; what it takes to undo it goes onto ``undo``.
+
+    ``progress`` is told each step before it is made; it may raise to stop here.
+    """
+    notes: list[str] = []
+    branches = _branches(work, undo, progress, plans, notes)
+    throttled = _slow_down(work, branches, undo, progress, notes)
+    for branch in branches:
+        if branch.device is not None:
+            fill(branch)
+    progress("mounting the union")
+    union = work / "union"
+    _mount_union(union, branches, undo)
+    return Storage(union, branches, throttled, tuple(notes))
+
+
+def _branches(
+    work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...], notes: list[str]
+) -> tuple[Branch, ...]:
+    images = _image_directory(work, undo)
+    made: list[Branch] = []
+    with ExitStack() as attempt:
+        for plan in plans:
+            progress(f"making branch {plan.name}: loop device and ext4")
+            try:
+                made.append(loop_branch(plan, work / plan.name, images / f"{plan.name}.img", attempt))
+            except (DemoError, OSError) as error:
+                reason = str(error).rstrip(".")
+                break
+        else:
+            notes.append(f"branches: ext4 on loop devices, image files in {images}")
+            undo.push(attempt.pop_all())
+            return tuple(made)
+    notes.append(f"branches: plain directories on one device, so their speeds do not differ ({reason})")
+    for plan in plans:
+        (work / plan.name).mkdir(exist_ok=True)
+    return tuple(Branch(plan, work / plan.name) for plan in plans)
+
+
+def _image_directory(work: Path, undo: ExitStack) -> Path:
+    """Memory when there is room: other users of the disk then cannot disturb the speeds."""
+    directory = work / "images"
+    if _SHARED_MEMORY.is_dir() and shutil.disk_usage(_SHARED_MEMORY).free > _ROOM_MB * MEGABYTE:
+        directory = _SHARED_MEMORY / work.name
+    undo.callback(_remove_directory, directory)
+    directory.mkdir(mode=0o700)
+    return directory
+
+
+def _slow_down(
+    work: Path, branches: tuple[Branch, ...], undo: ExitStack, progress: Progress, notes: list[str]
+) -> bool:
+    if any(branch.device is None for branch in branches):
+        return False
+    progress("limiting the branches' speeds")
+    with ExitStack() as attempt:
+        try:
+            throttle = find_throttle(work.name)
+            attempt.callback(throttle.close)
+            for branch in branches:
+                slow_down(branch, throttle, attempt)
+        except DemoError as error:
+            notes.append(f"speeds: not limited, so all branches are as fast as memory ({error})")
+            return False
+        notes.append(f"speeds: limited by the kernel ({throttle.description})")
+        undo.push(attempt.pop_all())
+    return True
+
+
+def _mount_union(union: Path, branches: tuple[Branch, ...], undo: ExitStack) -> None:
+    if not Path("/dev/fuse").exists():
+        raise DemoError(
+            "There is no /dev/fuse here, so no mergerfs union can be mounted. In a container, give it "
+            "that device and the right to mount (--device /dev/fuse --cap-add SYS_ADMIN)."
+        )
+    union.mkdir()
+    undo.callback(unmount, union)
+    tool(
+        "mergerfs",
+        "-o",
+        # minfreespace: 4 GB by default, more than these branches have
+        f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo",
+        ":".join(str(branch.directory) for branch in branches),
+        str(union),
+    )
+    if mount_type(union) != "fuse.mergerfs":
+        raise DemoError(f"mergerfs ended without a word, but nothing is mounted on {union}.")
+
+
+def _remove_directory(directory: Path) -> None:
+    if directory.exists():
+        directory.rmdir()

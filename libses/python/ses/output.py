@@ -1,0 +1,92 @@
+"""How things are printed: tables for people, JSON for programs.
+
+On a terminal: colour and lines.  Elsewhere plain ASCII, between 80 and 200 columns wide
+(``COLUMNS``, else 120), so that the output can be piped, logged and compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import IO, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+NARROWEST, USUAL, WIDEST = 80, 120, 200
+
+
+def console(stream: IO[str] | None = None) -> Console:
+    """Return a console on a stream (standard output).  Texts are never read as markup."""
+    stream = stream or sys.stdout
+    terminal = stream.isatty()
+    return Console(
+        file=stream,
+        width=None if terminal else _width(),
+        force_terminal=terminal,
+        no_color=not terminal,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        safe_box=True,
+    )
+
+
+def _width() -> int:
+    try:
+        wanted = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        wanted = USUAL
+    return max(NARROWEST, min(WIDEST, wanted))
+
+
+def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table.  A header that starts with ``>`` is right-aligned."""
+    grid = Table(
+        title=title or None,
+        title_justify="left",
+        box=box.SIMPLE_HEAD if _lines(out) else box.ASCII,
+        show_edge=False,
+        pad_edge=False,
+    )
+    for header in headers:
+        grid.add_column(
+            header.lstrip(">"), justify="right" if header.startswith(">") else "left", overflow="fold"
+        )
+    for row in rows:
+        grid.add_row(*(plain(out, cell) for cell in row))
+    out.print(grid)
+
+
+def line(out: Console, text: str = "", style: str | None = None) -> None:
+    """Print one line; long ones are wrapped."""
+    out.print(plain(out, text), style=style)
+
+
+def print_json(data: Any) -> None:
+    """Print JSON on standard output, indented, with a newline at the end."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def plain(out: Console, text: str) -> str:
+    """Return the text without characters that the stream cannot show (ASCII off a terminal)."""
+    if _lines(out):
+        return text
+    return text.encode("ascii", "replace").decode("ascii")
+
+
+def _lines(out: Console) -> bool:
+    return out.is_terminal and (out.encoding or "").lower().startswith("utf")
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a number for a table cell; ``-`` when it is not known."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration for a table cell."""
+    return "-" if value is None else f"{value:.1f} s"

@@ -1,0 +1,208 @@
+"""The service's HTTP interface, as its contract ``ses-service/openapi.yaml`` says.
+
+Every call has a time-out and is made once: a person is waiting and can repeat it.  Faults are
+SesError with one sentence that names cause and next step.  Does not cache, and knows nothing of
+how things are shown.  Not safe for several threads.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import urllib3
+
+from ses.errors import (
+    EXIT_NOT_FOUND,
+    EXIT_USAGE,
+    BadAnswerError,
+    NotAllowedError,
+    NotFoundError,
+    SesError,
+    UnreachableError,
+)
+from ses.settings import ServiceAddress, read_token
+
+JSON = dict[str, Any]
+
+
+class RefusedError(SesError):
+    """The service said no; ``slug`` is the last part of the problem's type."""
+
+    def __init__(self, message: str, slug: str, status: int) -> None:
+        super().__init__(message)
+        self.slug = slug
+        self.status = status
+        if status == 422 or status == 400:
+            self.exit_code = EXIT_USAGE
+        elif status == 404 or slug == "no-element":
+            self.exit_code = EXIT_NOT_FOUND
+
+
+class ServiceClient:
+    """One service.  Answers are decoded JSON; :mod:`ses.answers` turns them into objects."""
+
+    def __init__(self, address: ServiceAddress, timeout_seconds: float = 10.0) -> None:
+        self.url = address.url
+        self.token_file = address.token_file
+        self._pool = urllib3.PoolManager(
+            timeout=urllib3.Timeout(connect=min(3.0, timeout_seconds), read=timeout_seconds), retries=False
+        )
+        self._headers: dict[str, str] | None = None
+
+    def elements(self) -> JSON:
+        """Return all elements with what a stream that starts now would get from each."""
+        return self._json("GET", "/v1/elements")
+
+    def storage_systems(self) -> JSON:
+        """Return the mounted storage systems the site describes."""
+        return self._json("GET", "/v1/storage-systems")
+
+    def readiness(self) -> tuple[bool, list[Any]]:
+        """Return whether the service says it is ready, and its own checks."""
+        data = self._json("GET", "/readyz", accept=(200, 503), authorised=False)
+        return bool(data.get("ready")), list(data.get("checks") or [])
+
+    def select(self, question: JSON) -> JSON:
+        """Return the ranking for a question; books nothing."""
+        return self._json("POST", "/v1/selections", body=question)
+
+    def placements(self, **filters: str | int) -> JSON:
+        """Return placement records, newest first, without their explanations."""
+        return self._json("GET", "/v1/placements", fields={k: str(v) for k, v in filters.items()})
+
+    def placement(self, placement_id: str) -> JSON:
+        """Return one placement record with its explanation."""
+        return self._json("GET", f"/v1/placements/{quote(placement_id, safe='')}")
+
+    def requirement_sets(self, user: str | None = None) -> JSON:
+        """Return the requirement sets that can apply to a user, or all of them."""
+        return self._json("GET", "/v1/requirements", fields={"user": user} if user else None)
+
+    def effective_requirements(self, user: str, application: str | None, vo: str | None) -> JSON:
+        """Return what holds for a subject, each requirement with the level it came from."""
+        fields = {"user": user, "application": application, "vo": vo}
+        return self._json(
+            "GET", "/v1/requirements/effective", fields={k: v for k, v in fields.items() if v is not None}
+        )
+
+    def requirements(self, level: str, name: str) -> JSON:
+        """Return one requirement set; one that was never set is empty with revision 0."""
+        return self._json("GET", _requirement_path(level, name))
+
+    def set_requirements(self, level: str, name: str, requirements: list[JSON], revision: int) -> JSON:
+        """Replace one requirement set if it still has the revision given."""
+        return self._json(
+            "PUT",
+            _requirement_path(level, name),
+            body={"requirements": requirements},
+            headers={"If-Match": f'"{revision}"'},
+        )
+
+    def _json(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: JSON | None = None,
+        fields: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        accept: tuple[int, ...] = (200, 201),
+        authorised: bool = True,
+    ) -> JSON:
+        sent = {"Accept": "application/json", **(headers or {})}
+        if authorised:
+            sent |= self._authorisation()
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        try:
+            response = self._pool.request(
+                method,
+                self.url + path,
+                fields=fields,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=sent,
+                redirect=False,
+            )
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
+            raise UnreachableError(
+                f"Nothing answers at {self.url} ({_cause(error)}). Start ses-service, or name "
+                f"another with --url or SES_SERVICE_URL."
+            ) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise UnreachableError(
+                f"The selection service at {self.url} gave no answer in time ({_cause(error)}). Look "
+                f"at its log, or name another with --url."
+            ) from error
+        if response.status not in accept:
+            raise _refusal(response.status, response.data, self.url + path, self.token_file is not None)
+        return _decoded(response.data, self.url)
+
+    def _authorisation(self) -> dict[str, str]:
+        if self._headers is None:
+            token = None if self.token_file is None else read_token(self.token_file)
+            self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return self._headers
+
+
+def _requirement_path(level: str, name: str) -> str:
+    return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
+
+
+def _decoded(data: bytes, url: str) -> JSON:
+    try:
+        decoded = json.loads(data)
+    except ValueError:
+        decoded = None
+    if not isinstance(decoded, dict):
+        raise BadAnswerError(
+            f"What answers at {url} is not a selection service: its answer is not a JSON object. "
+            "Name the right address with --url or SES_SERVICE_URL."
+        )
+    return decoded
+
+
+def _cause(error: Exception) -> str:
+    text = str(error)
+    for known in ("Connection refused", "Name or service not known", "No route to host", "reset by peer"):
+        if known in text:
+            return known.lower()
+    return type(error).__name__
+
+
+def _refusal(status: int, data: bytes, url: str, had_token: bool) -> SesError:
+    try:
+        problem = json.loads(data)
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        problem = {}
+    slug = str(problem.get("type") or "").rpartition(":")[2]
+    detail = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".")
+    if status == 401:
+        step = (
+            "The service does not know this token: ask its administrator for another"
+            if had_token
+            else "Name your token with --token-file or SES_TOKEN_FILE, or put it in ~/.config/ses/token"
+        )
+        return NotAllowedError(f"{detail}. {step}.")
+    if status == 403:
+        return NotAllowedError(f"{detail}. Use a token that may do this.")
+    if status == 404 and not slug:
+        return NotFoundError(f"{url} does not exist. Is this address a selection service of this version?")
+    if status == 412:
+        return RefusedError(
+            "Somebody else changed these requirements at the same moment. Look at them and try again.",
+            slug,
+            status,
+        )
+    faults = [
+        f"{one.get('location')}: {one.get('message')}"
+        for one in problem.get("errors") or ()
+        if isinstance(one, dict)
+    ]
+    message = "; ".join([detail, *faults]) + "."
+    if status >= 500 and not slug:
+        return BadAnswerError(f"The selection service failed: {message} Its log says more.")
+    return RefusedError(message, slug, status)

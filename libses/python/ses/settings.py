@@ -1,0 +1,67 @@
+"""Where the service is and which token to show it: option, then environment, then default."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.errors import NotAllowedError, UsageError
+
+DEFAULT_URL = "http://127.0.0.1:8630"
+DEFAULT_SOCKET = Path("/run/ses/agent.sock")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """The service's base URL without a trailing slash, and the token file (``None``: no token)."""
+
+    url: str = DEFAULT_URL
+    token_file: Path | None = None
+
+
+def service_address(url: str | None, token_file: Path | None) -> ServiceAddress:
+    """Fill in what the command line left open.
+
+    The token file is ``SES_TOKEN_FILE`` or, if it exists, ``~/.config/ses/token``.  Nothing is
+    read here.  Raises UsageError for an address that is not HTTP.
+    """
+    chosen = (url or os.environ.get("SES_SERVICE_URL") or DEFAULT_URL).rstrip("/")
+    if not chosen.startswith(("http://", "https://")):
+        raise UsageError(f"The service address {chosen!r} must start with http:// or https://.")
+    if token_file is None:
+        token_file = _configured_token_file()
+    return ServiceAddress(chosen, token_file)
+
+
+def _configured_token_file() -> Path | None:
+    named = os.environ.get("SES_TOKEN_FILE")
+    if named:
+        return Path(named)
+    usual = Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses" / "token"
+    return usual if usual.exists() else None
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file.
+
+    Raises NotAllowedError when the file cannot be read, is readable by others, or holds anything
+    but one word of printable ASCII.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            content = file.read(4096)
+    except OSError as error:
+        raise NotAllowedError(
+            f"The token file {path} cannot be read: {error.strerror}. Name another with --token-file."
+        ) from error
+    if mode & 0o077:
+        raise NotAllowedError(
+            f"The token file {path} is open to others (mode {mode:04o}). Close it: chmod 600 {path}"
+        )
+    token = content.decode("ascii", "replace").strip()
+    if not token or any(not 33 <= ord(character) <= 126 for character in token):
+        raise NotAllowedError(f"The token file {path} must hold one token and nothing else.")
+    return token
