@@ -13,7 +13,8 @@ namespace ses::agent {
 namespace {
 
 constexpr int kPollMilliseconds = 500;
-constexpr int kOrphanMilliseconds = 10000;
+constexpr int kLookMilliseconds = 10000;
+constexpr std::chrono::minutes kAnnounceEvery{15};
 constexpr size_t kMostArrived = 65536;
 
 // What epoll's data says: one of these, or a pid.
@@ -72,11 +73,12 @@ int Watcher::time_to_look() const {
   if (!polled_.empty()) {
     return kPollMilliseconds;
   }
-  return orphans_.empty() ? -1 : kOrphanMilliseconds;
+  return files_.empty() ? -1 : kLookMilliseconds;
 }
 
 void Watcher::work() {
   auto looked_at = Clock::now();
+  auto announced_at = looked_at;
   while (!stopping_) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
@@ -93,12 +95,17 @@ void Watcher::work() {
       looked_at = Clock::now();
       look_around();
     }
-    if (announce_.exchange(false)) {
-      for (const auto &[id, watched] : files_) {
-        const PlacedFile &file = watched.file;
-        reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
-      }
+    if (announce_.exchange(false) || Clock::now() - announced_at >= kAnnounceEvery) {
+      announced_at = Clock::now();
+      announce_all();
     }
+  }
+}
+
+void Watcher::announce_all() {
+  for (const auto &[id, watched] : files_) {
+    const PlacedFile &file = watched.file;
+    reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
   }
 }
 

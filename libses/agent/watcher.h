@@ -7,6 +7,9 @@
 // watched on in the hands of its children.  Where inotify has no room left, the process's
 // descriptors are looked at twice a second instead.
 //
+// The service ends an open placement nobody speaks of for an hour, so each is reported again well
+// within that.
+//
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
 #ifndef SES_AGENT_WATCHER_H
@@ -70,6 +73,7 @@ private:
   void look_around();
   void end(Files::iterator it, EndReason reason);
   [[nodiscard]] bool follow_process(pid_t pid);
+  void announce_all();
   [[nodiscard]] int time_to_look() const;
 
   Reporter &reporter_;

@@ -8,6 +8,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from patience import PATIENCE
+
 MAGIC, VERSION = 0x51534553, 1
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
@@ -19,9 +21,6 @@ HEADER = struct.Struct("=IHHII")
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
 _ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 320s 320s")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
-
-#: Only a hang uses this up.
-PATIENCE = 20.0
 
 
 def _text(raw: bytes) -> str:

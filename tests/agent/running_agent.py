@@ -1,24 +1,13 @@
-"""A real ses-agent under test, and waiting for what it does in the background."""
+"""A real ses-agent under test."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from program_side import PATIENCE, Conversation, ask_message
-
-
-def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until `check()` is true; fail saying `what` was waited for."""
-    end = time.monotonic() + seconds
-    while not check():
-        if time.monotonic() > end:
-            pytest.fail(f"waited {seconds} s in vain until {what}")
-        time.sleep(0.01)
+from patience import PATIENCE, wait_until
+from program_side import Conversation, ask_message
 
 
 class Agent:

@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from patience import wait_until
+
 
 @dataclass(frozen=True)
 class Request:
@@ -104,6 +106,9 @@ class ServiceDouble:
 
     def ended(self, placement: str) -> list[dict[str, Any]]:
         return [request.body for request in self.seen("POST", f"/v1/placements/{placement}/end")]
+
+    def wait_for_end(self, placement: str) -> None:
+        wait_until(lambda: self.ended(placement), f"the end of placement {placement} is told")
 
     def unended(self) -> set[str]:
         return {placement for placement in dict(self.placements) if not self.ended(placement)}

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from patience import PATIENCE, wait_until
 from program_side import Wish
-from running_agent import Agent, wait_until
+from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, as_usual, problem
 
 NOBODY = 65534
@@ -295,7 +296,7 @@ def as_nobody(agent: Agent, device: int, application: str = "app") -> dict[str, 
     )
     done = subprocess.run(
         [sys.executable, "-c", script, Path(__file__).parent, agent.socket, str(device), application],
-        capture_output=True, text=True, timeout=side.PATIENCE, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return {name: str(value) for name, value in json.loads(done.stdout).items()}

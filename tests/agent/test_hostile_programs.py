@@ -13,8 +13,9 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from patience import wait_until
 from program_side import HEADER, Wish
-from running_agent import Agent, wait_until
+from running_agent import Agent
 from service_double import ServiceDouble
 
 NOBODY = 65534
@@ -101,7 +102,7 @@ def test_report_about_somebody_elses_placement_changes_nothing(
         with agent.ask(device, "thief") as thief:
             thief.report(outcome, status=os.fstat(fd), fd=fd, placement=victim.answer.placement)
             stolen_with = thief.answer.placement
-        wait_until(lambda stolen_with=stolen_with: service.ended(stolen_with), "the thief's own is ended")
+        service.wait_for_end(stolen_with)
         assert service.ended(stolen_with)[0]["reason"] == "unused"
     assert service.ended(victim.answer.placement) == []
     assert len(service.opened(victim.answer.placement)) == 1
@@ -130,7 +131,7 @@ def test_two_hundred_silent_connections_keep_nobody_waiting(agent: Agent, device
 
 
 def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: int) -> None:
-    flood = []
+    flood: list[socket.socket] = []
     while not agent.says("too many connections"):
         assert len(flood) < 3000, "nothing limits the connections"
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
@@ -270,16 +271,12 @@ def test_leftovers_are_removed_and_nothing_else(
     stage.mkdir(parents=True)
     (trap / ".ses").chmod(0o711)
     (trap / ".ses" / "not-a-uid").mkdir()
-    kept = [
-        stage / "link",
-        stage / "directory" / "file",
-        trap / ".ses" / "not-a-uid" / "file",
-        trap / "precious",
-    ]
-    kept[0].symlink_to(trap / "precious")
-    kept[1].parent.mkdir()
-    kept[1].touch()
-    kept[2].touch()
+    (stage / "directory").mkdir()
+    kept = [stage / "directory" / "file", trap / ".ses" / "not-a-uid" / "file", trap / "precious"]
+    for path in kept:
+        path.touch()
+    kept.append(stage / "link")
+    kept[-1].symlink_to(trap / "precious")
     (stage / "left-over").touch()
     monkeypatch.setenv("LD_PRELOAD", str(later_by(120, tmp_path)))
     agent = start(service.url)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import program_side as side
 import pytest
-from running_agent import Agent, wait_until
+from patience import PATIENCE, wait_until
+from running_agent import Agent
 from service_double import ServiceDouble
 
 HERE = Path(__file__).parent
@@ -61,7 +62,7 @@ def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> N
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
     with agent.ask(device, "later") as conversation:
         later = conversation.answer.placement
-    wait_until(lambda: service.ended(later), "a later placement is ended")
+    service.wait_for_end(later)
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_close_ends_the_placement_with_the_size(
     wait_until(lambda: service.opened(placement), "the service is told")
     os.write(fd, b"x" * 12345)
     os.close(fd)
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 12345}]
 
 
@@ -116,7 +117,7 @@ def test_size_is_known_when_the_file_was_renamed_meanwhile(
     os.write(fd, b"x" * 99)
     (directory / "file.part").rename(directory / "file")
     os.close(fd)
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 99}]
 
 
@@ -132,7 +133,7 @@ def test_duplicate_keeps_the_placement_open(
     nothing_more_happens(agent, service, device)
     assert service.ended(placement) == []
     os.close(duplicate)
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
 
 
 def test_opening_it_again_keeps_the_placement_open(
@@ -148,7 +149,7 @@ def test_opening_it_again_keeps_the_placement_open(
     assert service.ended(placement) == []
     os.write(again, b"12345")
     os.close(again)
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
@@ -170,7 +171,7 @@ def test_redirection_is_followed_to_its_other_descriptor(
     assert service.opened(placement)[0]["path"] == str(path)
     os.write(moved, b"abc")
     os.close(moved)
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 3}]
 
 
@@ -182,7 +183,7 @@ def test_file_closed_before_the_agent_looks_is_ended(
         path.touch()
         conversation.report(side.CREATED, status=path.stat(), fd=-1)
         placement = conversation.answer.placement
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement)[0]["reason"] == "closed"
 
 
@@ -203,7 +204,7 @@ def test_child_keeps_the_placement_open_after_its_parent_closed_it(
         nothing_more_happens(agent, service, device)
         assert service.ended(placement) == []
         go_on(process)
-        wait_until(lambda: service.ended(placement), "the end is told")
+        service.wait_for_end(placement)
         assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
 
 
@@ -219,11 +220,11 @@ def test_child_keeps_the_placement_open_after_its_parent_exited(
         placement = placement_of(process)
         wait_until(lambda: service.opened(placement), "the service is told")
         go_on(process)
-        process.wait(side.PATIENCE)
+        process.wait(PATIENCE)
         nothing_more_happens(agent, service, device)
         assert service.ended(placement) == []
         go_on(process)
-        wait_until(lambda: service.ended(placement), "the end is told")
+        service.wait_for_end(placement)
         assert service.ended(placement) == [{"reason": "closed", "bytes_written": 6}]
 
 
@@ -237,7 +238,7 @@ def test_killed_process_ends_all_its_placements(
         assert process.stdout.readline() == "written\n"
         wait_until(lambda: service.opened(placement), "the service is told")
         process.send_signal(signal.SIGKILL)
-        wait_until(lambda: service.ended(placement), "the end is told")
+        service.wait_for_end(placement)
     assert service.ended(placement) == [{"reason": "exited", "bytes_written": 4}]
 
 
@@ -255,7 +256,7 @@ def test_hundred_files_of_one_process_are_told_apart(
     for number, (placement, fd) in enumerate(open_now.items()):
         if placement not in kept:
             os.close(fd)
-            wait_until(lambda placement=placement: service.ended(placement), "the end is told")
+            service.wait_for_end(placement)
             assert service.ended(placement) == [{"reason": "closed", "bytes_written": number}]
     assert not [placement for placement in kept if service.ended(placement)]
     for placement in kept:
@@ -269,7 +270,7 @@ def test_report_about_another_device_does_not_count(
     with agent.ask(device) as conversation, Path("/proc/self/comm").open() as elsewhere:
         conversation.report(side.CREATED, status=os.fstat(elsewhere.fileno()), fd=elsewhere.fileno())
         placement = conversation.answer.placement
-    wait_until(lambda: service.ended(placement), "the end is told")
+    service.wait_for_end(placement)
     assert service.ended(placement)[0]["reason"] == "failed"
     assert service.opened(placement) == []
 
@@ -329,7 +330,7 @@ def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
         wait_until(lambda: service.opened(answer.placement), "the service is told")
         assert service.opened(answer.placement)[0]["path"] == str(union / "file")
         os.close(fd)
-        wait_until(lambda: service.ended(answer.placement), "the end is told")
+        service.wait_for_end(answer.placement)
         assert service.ended(answer.placement) == [{"reason": "closed", "bytes_written": 4321}]
         assert (branches[answer.element] / "file").stat().st_size == 4321
     finally:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import program_side as side
 import pytest
-from running_agent import Agent, wait_until
+from patience import wait_until
+from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, as_usual, problem
 
 #: Much longer than any answer may take and much shorter than the faults last.
