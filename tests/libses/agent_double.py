@@ -34,6 +34,8 @@ class Ask:
     application: str
     pool: str
     requirements: tuple[tuple[int, bool, float, float], ...]
+    stripe_size: int
+    stripe_count: int
 
 
 @dataclass(frozen=True)
@@ -153,14 +155,15 @@ class AgentDouble:
             raw = connection.recv(4096)
             if len(raw) != _ASK.size:
                 return
-            magic, version, kind, size, _, major, minor, expected, _, _, count, name, pool, *rest = (
-                _ASK.unpack(raw)
-            )
+            magic, version, kind, size, _, *question = _ASK.unpack(raw)
+            major, minor, expected, stripe_size, stripes, count, name, pool, *rest = question
             assert (magic, version, kind, size) == (MAGIC, VERSION, ASK, _ASK.size)
             requirements = tuple(
                 (rest[i * 4], bool(rest[i * 4 + 1]), rest[i * 4 + 2], rest[i * 4 + 3]) for i in range(count)
             )
-            ask = Ask(pid, uid, os.makedev(major, minor), expected, _text(name), _text(pool), requirements)
+            device = os.makedev(major, minor)
+            names = (_text(name), _text(pool))
+            ask = Ask(pid, uid, device, expected, *names, requirements, stripe_size, stripes)
             with self._lock:
                 self.asks.append(ask)
                 number = len(self.asks)

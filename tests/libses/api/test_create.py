@@ -69,16 +69,20 @@ def test_the_agent_is_asked_exactly_what_the_policy_says(union: Union, store: St
         "pool=fast",
         "application=solver",
         "expected-size=4096",
+        "stripe-count=4",
+        "stripe-size=1048576",
     )
     ask = asked(union)
     assert ask.requirements == ((1, False, 3.0, 2.5), (4, False, 20.5, 1.0), (5, True, 0.3, 0.5))
     assert (ask.pool, ask.application, ask.expected_bytes) == ("fast", "solver", 4096)
+    assert (ask.stripe_count, ask.stripe_size) == (4, 1 << 20)
 
 
 def test_an_empty_policy_asks_for_nothing_of_its_own(union: Union, store: Store) -> None:
     assert verdict(store("file", SES_APPLICATION="from-environment")) == (1, OK)
     ask = asked(union)
     assert (ask.requirements, ask.pool, ask.expected_bytes) == ((), "", -1)
+    assert (ask.stripe_count, ask.stripe_size) == (0, 0)
     assert ask.application == "from-environment"
 
 
