@@ -29,9 +29,9 @@ def stable_hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _positive(values: Iterable[float | None]) -> Floats:
+def _at_least_one(values: Iterable[float | None]) -> Floats:
     column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    column[~(column > 0)] = np.nan
+    column[~((column >= 1.0) & np.isfinite(column))] = np.nan
     return column
 
 
@@ -43,7 +43,7 @@ def _not_negative(values: Iterable[float | None]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ElementTable:
-    """Static facts.  A nominal rate or capacity that is not positive counts as unknown."""
+    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown."""
 
     environment: Environment
     elements: tuple[Element, ...]
@@ -74,9 +74,9 @@ def element_table(environment: Environment) -> ElementTable:
         system_names=names,
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
         state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
-        read_capability=_positive(element.nominal_read_rate for element in elements),
-        write_capability=_positive(element.nominal_write_rate for element in elements),
-        capacity=_positive(element.capacity_bytes for element in elements),
+        read_capability=_at_least_one(element.nominal_read_rate for element in elements),
+        write_capability=_at_least_one(element.nominal_write_rate for element in elements),
+        capacity=_at_least_one(element.capacity_bytes for element in elements),
         hashes=np.array([stable_hash(element.id) for element in elements], dtype=np.uint64),
         tiers=tuple(element.tier for element in elements),
     )

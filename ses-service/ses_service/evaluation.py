@@ -8,7 +8,8 @@ Predicted values per kind of requirement:
 * free capacity: what the monitor last saw, however old, or else the element's whole capacity, less
   what the ledger reserved.
 
-An observation older than ``Policies.max_data_age`` counts as absent: static facts and ledger decide.
+An observation older than ``Policies.max_data_age``, or without any rate, counts as absent: static
+facts and ledger decide.
 
 The distance is this project's own (the QStorMan paper names the idea, section 4.1, but publishes no
 formula).  With ``p`` the predicted and ``r`` the required value and ``w`` the weight::
@@ -45,6 +46,7 @@ class Offers:
 
     Columns are as long as ``rows`` and computed when first asked for; they stay as they were when
     the ledger changes afterwards.  ``whole`` says that ``rows`` are all rows in their order.
+    ``fresh`` tells which elements have an observation that counts.
     """
 
     view: View
@@ -57,7 +59,9 @@ class Offers:
     _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        fresh = self.now - self.view.observations.sampled_at <= self.policies.max_data_age
+        seen = self.view.observations
+        rated = ~(np.isnan(seen.current_read) & np.isnan(seen.current_write))
+        fresh = (self.now - seen.sampled_at <= self.policies.max_data_age) & rated
         self.others_unseen = self.policies.unseen_streams if fresh.any() else 0.0
         self.fresh = self.take(fresh)
 

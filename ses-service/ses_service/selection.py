@@ -159,7 +159,7 @@ def _notes(
     if unseen:
         limit = offers.policies.max_data_age
         yield (
-            f"{unseen} of {int(np.count_nonzero(accepted))} candidates have no observation of the last "
+            f"{unseen} of {int(np.count_nonzero(accepted))} candidates have no rates of the last "
             f"{limit:g} s: judged by static facts and the ledger."
         )
     if ranked and REASONS.index(Reason.DEGRADED) not in codes and ranked[0].element.state == "degraded":

@@ -1,0 +1,306 @@
+"""A small site, built the way a test needs it, and a knowledge base in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from ses_service.columns import element_table, observation_table
+from ses_service.ledger import Ledger
+from ses_service.model import (
+    Element,
+    Environment,
+    Kind,
+    Level,
+    Observation,
+    Requirement,
+    RequirementSet,
+    ResolvedRequirement,
+    StorageSystem,
+    Strictness,
+    Subject,
+)
+from ses_service.placement import Candidate, Placement
+from ses_service.policies import Policies
+from ses_service.question import Decision, Question, View
+from ses_service.selection import deal, decide
+
+MB, GB = 1e6, 1e9
+NOW = 1_000_000.0
+
+
+class Site:
+    """Elements, what was seen of them, and a ledger; rates are MB/s, capacities GB."""
+
+    MB, GB, NOW = MB, GB, NOW
+
+    def __init__(
+        self,
+        *elements: Element,
+        policies: Policies | None = None,
+        node_access: dict[str, frozenset[str]] | None = None,
+    ) -> None:
+        self.policies = policies or Policies()
+        names = dict.fromkeys(element.storage_system for element in elements)
+        self.environment = Environment(
+            systems={
+                name: StorageSystem(name, f"urn:{name}", name, "mergerfs", f"/mnt/{name}") for name in names
+            },
+            elements=elements,
+            node_access=node_access or {},
+        )
+        self.observed: dict[str, Observation] = {}
+        self.ledger = Ledger(self.policies)
+        self._ids = itertools.count(1)
+        self._bind()
+
+    @staticmethod
+    def element(name: str, *, read: float | None = 100, write: float | None = 100, **facts: Any) -> Element:
+        system, _, short = name.rpartition("/")
+        return replace(
+            Element(
+                id=f"{system or 'union'}/{short}",
+                iri=f"urn:{name}",
+                label=short,
+                storage_system=system or "union",
+                target=f"/mnt/{short}",
+                server="n1",
+                capacity_bytes=1000 * GB,
+                nominal_read_rate=None if read is None else read * MB,
+                nominal_write_rate=None if write is None else write * MB,
+            ),
+            **facts,
+        )
+
+    @classmethod
+    def equal(cls, count: int, **facts: Any) -> Site:
+        return cls(*(cls.element(f"b{number}", **facts) for number in range(count)))
+
+    def see(
+        self,
+        name: str,
+        *,
+        read: float | None = 0,
+        write: float | None = 0,
+        average_read: float | None = None,
+        average_write: float | None = None,
+        free: float | None = 500,
+        age: float = 0.5,
+        **facts: Any,
+    ) -> Site:
+        def bytes_of(value: float | None, unit: float) -> float | None:
+            return None if value is None else value * unit
+
+        element = name if "/" in name else f"union/{name}"
+        self.observed[element] = replace(
+            Observation(
+                element=element,
+                sampled_at=NOW - age,
+                current_read_rate=bytes_of(read, MB),
+                current_write_rate=bytes_of(write, MB),
+                average_read_rate=bytes_of(average_read, MB),
+                average_write_rate=bytes_of(average_write, MB),
+                free_bytes=bytes_of(free, GB),
+            ),
+            **facts,
+        )
+        self._bind()
+        return self
+
+    def see_all(self, **seen: Any) -> Site:
+        for element in self.environment.elements:
+            self.see(element.id, **seen)
+        return self
+
+    def carry(self, name: str, count: int = 1, *, at: float = NOW - 60, size: float | None = None) -> Site:
+        """Book placements on an element at a time (by default long before its sample)."""
+        found = next(one for one in self.environment.elements if one.id in (name, f"union/{name}"))
+        for _ in range(count):
+            self.ledger.book(self.placement(found, at=at, size=size))
+        self._bind()
+        return self
+
+    def placement(self, element: Element, *, at: float = NOW, size: float | None = None) -> Placement:
+        return Placement(
+            placement_id=f"{next(self._ids):016x}",
+            subject=Subject("alice"),
+            element=element,
+            backend="mergerfs",
+            distance=0.0,
+            booked_at=at,
+            lease_until=at + 1000,
+            expected_bytes=size,
+        )
+
+    @property
+    def view(self) -> View:
+        table = element_table(self.environment)
+        return View(table, observation_table(table, self.observed.values()), self.ledger.counts)
+
+    def decide(self, *wanted: Requirement, now: float = NOW, **asked: Any) -> Decision:
+        return decide(self.question(*wanted, **asked), self.view, now, self.policies)
+
+    def place(self, count: int, *wanted: Requirement, now: float = NOW, **asked: Any) -> list[str]:
+        """Book placements in order; return the elements."""
+        chosen: list[str] = []
+
+        def book(first: Candidate, *_: object) -> None:
+            self.ledger.book(self.placement(first.element, at=now, size=asked.get("expected_bytes")))
+            chosen.append(first.element.id.partition("/")[2])
+
+        deal(self.question(*wanted, **asked), self.view, now, self.policies, count, book)
+        return chosen
+
+    @staticmethod
+    def question(*wanted: Requirement, **asked: Any) -> Question:
+        resolved = tuple(ResolvedRequirement(one, Level.USER, "alice") for one in wanted)
+        return Question(**{"subject": Subject("alice"), "requirements": resolved, "limit": 0, **asked})
+
+    @staticmethod
+    def read(rate: float, *, hard: bool = False, average: bool = False, weight: float = 1.0) -> Requirement:
+        kind = Kind.AVERAGE_READ_RATE if average else Kind.CURRENT_READ_RATE
+        return Requirement(kind, rate * MB, weight, Strictness.HARD if hard else Strictness.SOFT)
+
+    @staticmethod
+    def write(rate: float, *, hard: bool = False, average: bool = False, weight: float = 1.0) -> Requirement:
+        kind = Kind.AVERAGE_WRITE_RATE if average else Kind.CURRENT_WRITE_RATE
+        return Requirement(kind, rate * MB, weight, Strictness.HARD if hard else Strictness.SOFT)
+
+    @staticmethod
+    def free(capacity: float, *, hard: bool = False, weight: float = 1.0) -> Requirement:
+        strictness = Strictness.HARD if hard else Strictness.SOFT
+        return Requirement(Kind.FREE_CAPACITY, capacity * GB, weight, strictness)
+
+    @staticmethod
+    def order(decision: Decision) -> list[str]:
+        return [one.element.id.partition("/")[2] for one in decision.candidates]
+
+    @staticmethod
+    def reasons(decision: Decision) -> dict[str, str]:
+        return {one.element.partition("/")[2]: one.reason.value for one in decision.refused}
+
+    def _bind(self) -> None:
+        view = self.view
+        reference = view.observations.sampled_at - self.policies.rate_window / 2
+        self.ledger.bind(view.table, reference, NOW)
+
+
+@pytest.fixture(scope="session")
+def site() -> type[Site]:
+    return Site
+
+
+@dataclass
+class MemoryKnowledge:
+    """A knowledge base in memory with the behaviour of the real one; ``broken`` makes it fail."""
+
+    site: Environment
+    sets: dict[tuple[Level, str], RequirementSet] = field(default_factory=dict)
+    changes: int = 0
+    broken: Exception | None = None
+    readings: int = 0
+
+    def revision(self) -> str:
+        self._try()
+        return str(self.changes)
+
+    def environment(self) -> Environment:
+        self._try()
+        self.readings += 1
+        return replace(self.site, revision=str(self.changes))
+
+    def requirement_sets(self) -> tuple[RequirementSet, ...]:
+        self._try()
+        return tuple(self.sets.values())
+
+    def replace_requirements(
+        self,
+        level: Level,
+        name: str,
+        requirements: Sequence[Requirement],
+        *,
+        author: str,
+        now: float,
+        expected_revision: int | None = None,
+    ) -> RequirementSet:
+        from ses_service.knowledge import RevisionConflictError
+
+        self._try()
+        known = self.sets.get((level, name), RequirementSet(level, name))
+        if expected_revision is not None and expected_revision != known.revision:
+            raise RevisionConflictError(f"{level}/{name} has revision {known.revision}")
+        self.changes += 1
+        changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author)
+        self.sets[level, name] = changed
+        return changed
+
+    def put(self, level: Level, name: str, *requirements: Requirement) -> None:
+        self.replace_requirements(level, name, requirements, author="test", now=NOW)
+
+    def _try(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = NOW
+
+    def __call__(self) -> float:
+        return self.time
+
+
+class Service:
+    """An application over a knowledge base in memory, asked through Flask's test client."""
+
+    def __init__(self, environment: Environment, clock: Clock, **config: Any) -> None:
+        from ses_service.app import create_app
+        from ses_service.runtime import ServiceConfig, runtime
+
+        self.knowledge = MemoryKnowledge(environment)
+        self.clock = clock
+        given = {"knowledge": self.knowledge, "knowledge_url": "memory:", "trust_loopback": True, **config}
+        self.app = create_app(ServiceConfig(clock=clock, **given))
+        self.runtime = runtime(self.app)
+        self.client = self.app.test_client()
+
+    def refresh(self) -> Service:
+        self.runtime.keeper.refresh()
+        return self
+
+    def see(self, observations: Iterable[Observation]) -> Service:
+        self.runtime.desk.take_observations(observations)
+        return self
+
+    def get(self, path: str, **options: Any) -> Any:
+        return self.client.get(path, **options)
+
+    def post(self, path: str, body: Any, **options: Any) -> Any:
+        return self.client.post(path, json=body, **options)
+
+    def put(self, path: str, body: Any, **options: Any) -> Any:
+        return self.client.put(path, json=body, **options)
+
+    def patch(self, path: str, body: Any, **options: Any) -> Any:
+        return self.client.patch(path, json=body, **options)
+
+
+@pytest.fixture
+def service(site: type[Site], clock: Clock) -> Service:
+    """Three equal elements b0, b1, b2 of union, read and trusted."""
+    return Service(site.equal(3).environment, clock).refresh()
+
+
+@pytest.fixture(scope="session")
+def make_service() -> type[Service]:
+    return Service

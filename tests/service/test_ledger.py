@@ -1,0 +1,252 @@
+"""The ledger: states, leases, and counts that always equal a recount."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from ses_service.columns import element_table
+from ses_service.ledger import Ledger, LedgerError, PlacementEndedError, UnknownPlacementError
+from ses_service.model import Element, Environment, Subject
+from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.policies import Policies
+
+NAMES = ("u/a", "u/b", "u/c")
+Book = Callable[..., str]
+
+
+def element(name: str) -> Element:
+    return Element(name, name, name, "u", "/" + name, "n1")
+
+
+def placement(number: int, name: str, at: float, lease: float = 30, size: float | None = None) -> Placement:
+    return Placement(
+        f"{number:016x}",
+        Subject("alice"),
+        element(name),
+        "mergerfs",
+        0.0,
+        at,
+        at + lease,
+        expected_bytes=size,
+    )
+
+
+def bound(names: tuple[str, ...] = NAMES, reference: float = 50, **limits: Any) -> Ledger:
+    ledger = Ledger(Policies(**limits))
+    table = element_table(Environment(elements=tuple(map(element, names))))
+    ledger.bind(table, np.full(len(names), float(reference)), 100.0)
+    return ledger
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    return bound()
+
+
+def test_a_placement_is_booked_opened_and_ended(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100))
+    assert ledger.get("0000000000000001").state is PlacementState.BOOKED
+    opened = ledger.open("0000000000000001", 101, path="/f", device=5, inode="7", pid=9)
+    assert (opened.state, opened.opened_at, opened.path) == (PlacementState.OPEN, 101, "/f")
+    ended = ledger.end("0000000000000001", EndReason.CLOSED, 105, 1000)
+    assert (ended.state, ended.ended_at, ended.end_reason) == (PlacementState.ENDED, 105, EndReason.CLOSED)
+    assert ended.bytes_written == 1000
+    assert len(ledger) == 0
+    assert ledger.ended_total == {EndReason.CLOSED: 1}
+
+
+def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100))
+    first = ledger.end("0000000000000001", EndReason.EXITED, 105)
+    second = ledger.end("0000000000000001", EndReason.CLOSED, 110, 77)
+    assert (second.ended_at, second.end_reason, second.bytes_written) == (105, EndReason.EXITED, 77)
+    assert ledger.end("0000000000000001", EndReason.CLOSED, 120, 99) == second
+    assert first.bytes_written is None
+    assert ledger.ended_total.total() == 1
+
+
+def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100))
+    ledger.open("0000000000000001", 101, path="/f")
+    again = ledger.open("0000000000000001", 500)
+    assert (again.opened_at, again.path, again.lease_until) == (101, "/f", 500 + 3600)
+
+
+def test_an_unknown_placement_is_an_error(ledger: Ledger) -> None:
+    for act in (
+        lambda: ledger.get("f" * 16),
+        lambda: ledger.open("f" * 16, 1),
+        lambda: ledger.end("f" * 16, EndReason.CLOSED, 1),
+    ):
+        with pytest.raises(UnknownPlacementError, match="ffff"):
+            act()
+
+
+def test_an_id_is_booked_once(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100))
+    with pytest.raises(LedgerError, match="exists already"):
+        ledger.book(placement(1, "u/b", 100))
+
+
+def test_an_ended_placement_cannot_be_opened(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100))
+    ledger.end("0000000000000001", EndReason.UNUSED, 101)
+    with pytest.raises(PlacementEndedError, match="unused"):
+        ledger.open("0000000000000001", 102)
+
+
+def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100, lease=30))
+    assert ledger.expire(129.9) == 0
+    assert ledger.expire(130) == 1
+    assert ledger.get("0000000000000001").end_reason is EndReason.EXPIRED
+    assert ledger.counts.open_now.tolist() == [0, 0, 0]
+
+
+def test_an_open_placement_outlives_the_lease_it_was_booked_with(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 100, lease=30))
+    ledger.open("0000000000000001", 110)
+    assert ledger.expire(200) == 0
+    assert ledger.expire(110 + 3600) == 1
+
+
+def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 40, lease=30))
+    ledger.open("0000000000000001", 41)
+    ledger.expire(41 + 3600)
+    taken = ledger.open("0000000000000001", 4000)
+    assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
+    assert ledger.counts.open_now.tolist() == [1, 0, 0]
+    assert ledger.counts.ended.tolist() == [0, 0, 0]
+
+
+def test_counts_are_told_apart_by_the_reference_time(ledger: Ledger) -> None:
+    for number, at in enumerate((10, 20, 60, 70), 1):
+        ledger.book(placement(number, "u/a", at, lease=1000))
+    ledger.end("0000000000000001", EndReason.CLOSED, 80)
+    ledger.end("0000000000000003", EndReason.CLOSED, 81)
+    counts = ledger.counts
+    assert counts.open_now[0] == 2
+    assert counts.since[0] == 1
+    assert counts.ended[0] == 1
+    assert counts.open_at_sample[0] == 2
+
+
+def test_a_later_sample_moves_placements_from_since_to_open_at_sample(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 60, lease=1000))
+    assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (1, 0)
+    ledger.observe(np.array([65.0, 65.0, 65.0]), 66)
+    assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (0, 1)
+
+
+def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 60, size=500.0))
+    ledger.book(placement(2, "u/a", 60))
+    assert ledger.counts.reserved.tolist() == [500, 0, 0]
+    ledger.end("0000000000000001", EndReason.CLOSED, 70, 480)
+    assert ledger.counts.reserved.tolist() == [0, 0, 0]
+
+
+def test_bytes_placed_are_assumed_first_and_corrected_at_the_end() -> None:
+    ledger = bound(assumed_bytes=64.0)
+    ledger.book(placement(1, "u/a", 60))
+    ledger.book(placement(2, "u/b", 60, size=1000.0))
+    ledger.book(placement(3, "u/c", 60))
+    assert ledger.counts.placed.tolist() == [64, 1000, 64]
+    ledger.end("0000000000000001", EndReason.CLOSED, 70, 5)
+    ledger.end("0000000000000002", EndReason.CLOSED, 70)
+    ledger.end("0000000000000003", EndReason.UNUSED, 70)
+    assert ledger.counts.placed.tolist() == [5, 1000, 0]
+
+
+def test_records_of_ended_placements_are_bounded() -> None:
+    ledger = bound(max_records=3)
+    for number in range(1, 6):
+        ledger.book(placement(number, "u/a", 60))
+        ledger.end(f"{number:016x}", EndReason.CLOSED, 70)
+    assert sorted(one.placement_id[-1] for one in ledger.records()) == ["3", "4", "5"]
+    with pytest.raises(UnknownPlacementError):
+        ledger.get("0000000000000001")
+
+
+def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Ledger) -> None:
+    ledger.book(placement(1, "u/a", 60, lease=1000, size=9.0))
+    ledger.book(placement(2, "u/c", 60, lease=1000))
+    table = element_table(Environment(elements=(element("u/c"), element("u/d"))))
+    ledger.bind(table, np.full(2, 50.0), 61)
+    assert ledger.counts.open_now.tolist() == [1, 0]
+    assert ledger.counts.since.tolist() == [1, 0]
+    ledger.end("0000000000000001", EndReason.CLOSED, 70)
+    table = element_table(Environment(elements=tuple(map(element, NAMES))))
+    ledger.bind(table, np.full(3, 50.0), 71)
+    assert ledger.counts.open_now.tolist() == [0, 0, 1]
+    assert ledger.counts.reserved.tolist() == [0, 0, 0]
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Any course of events leaves counts that a recount from the records gives, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 100.0
+        self.reference = np.full(3, 90.0)
+        self.ledger = bound(reference=90)
+        self.ids: list[str] = []
+
+    @rule(wait=st.floats(0.01, 5))
+    def wait(self, wait: float) -> None:
+        self.now += wait
+        self.ledger.expire(self.now)
+
+    @rule(name=st.sampled_from(NAMES), lease=st.floats(0.5, 20), size=st.none() | st.integers(0, 10**9))
+    def book(self, name: str, lease: float, size: int | None) -> None:
+        number = len(self.ids) + 1
+        made = placement(number, name, self.now, lease, None if size is None else float(size))
+        self.ledger.book(made)
+        self.ids.append(made.placement_id)
+
+    @precondition(lambda self: self.ids)
+    @rule(data=st.data())
+    def open(self, data: Any) -> None:
+        try:
+            self.ledger.open(data.draw(st.sampled_from(self.ids)), self.now)
+        except PlacementEndedError:
+            return
+
+    @precondition(lambda self: self.ids)
+    @rule(data=st.data(), reason=st.sampled_from(list(EndReason)), size=st.none() | st.integers(0, 10**9))
+    def end(self, data: Any, reason: EndReason, size: int | None) -> None:
+        self.ledger.end(data.draw(st.sampled_from(self.ids)), reason, self.now, size)
+
+    @rule(row=st.integers(0, 2), age=st.floats(0, 3))
+    def observe(self, row: int, age: float) -> None:
+        self.reference = self.reference.copy()
+        self.reference[row] = max(self.reference[row], self.now - age)
+        self.ledger.observe(self.reference, self.now)
+
+    @invariant()
+    def counts_equal_a_recount(self) -> None:
+        for row, name in enumerate(NAMES):
+            mine = [one for one in self.ledger.records() if one.element.id == name]
+            active = [one for one in mine if one.state is not PlacementState.ENDED]
+            reference = float(self.reference[row])
+            since = [one for one in active if one.booked_at > reference]
+            assert self.ledger.counts.open_now[row] == len(active)
+            assert self.ledger.counts.since[row] == len(since)
+            assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
+            lately = [
+                one for one in mine if one.ended_at is not None and one.booked_at <= reference < one.ended_at
+            ]
+            if self.now - reference < 20:
+                assert self.ledger.counts.ended[row] == len(lately)
+            assert self.ledger.counts.open_at_sample[row] >= 0
+
+
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)

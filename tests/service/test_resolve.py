@@ -1,0 +1,99 @@
+"""Requirements: per kind the most particular level wins, and says so."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from ses_service.model import Kind, Level, Requirement, RequirementSet, Subject
+from ses_service.resolve import index_sets, resolve, sets_for_user, with_home_vo
+
+ALICE = Subject("alice", application="dd", vo="materials")
+NAMES = {
+    Level.APPLICATION: "alice:dd",
+    Level.USER: "alice",
+    Level.VO: "materials",
+    Level.SITE: "default",
+}
+
+
+def rate(minimum: float, kind: Kind = Kind.CURRENT_WRITE_RATE) -> Requirement:
+    return Requirement(kind, minimum)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [chosen for size in range(1, 6) for chosen in itertools.combinations(list(Level), size)],
+)
+def test_the_most_particular_level_that_states_a_kind_wins(stated: tuple[Level, ...]) -> None:
+    sets = index_sets(
+        RequirementSet(level, NAMES[level], (rate(float(place)),))
+        for place, level in enumerate(Level)
+        if level in stated and level is not Level.EXPLICIT
+    )
+    explicit = [rate(0.0)] if Level.EXPLICIT in stated else []
+    (found,) = resolve(ALICE, explicit, sets)
+    assert found.level is stated[0]
+    assert found.level_name == NAMES.get(stated[0], "request")
+    assert found.requirement.minimum == list(Level).index(stated[0])
+
+
+def test_kinds_are_resolved_one_by_one() -> None:
+    sets = index_sets(
+        [
+            RequirementSet(Level.USER, "alice", (rate(1), rate(2, Kind.FREE_CAPACITY))),
+            RequirementSet(
+                Level.SITE, "default", (rate(3, Kind.FREE_CAPACITY), rate(4, Kind.AVERAGE_READ_RATE))
+            ),
+        ]
+    )
+    found = resolve(ALICE, [rate(9)], sets)
+    assert [(one.requirement.kind, one.requirement.minimum, one.level) for one in found] == [
+        (Kind.AVERAGE_READ_RATE, 4, Level.SITE),
+        (Kind.CURRENT_WRITE_RATE, 9, Level.EXPLICIT),
+        (Kind.FREE_CAPACITY, 2, Level.USER),
+    ]
+
+
+def test_sets_of_others_do_not_apply() -> None:
+    sets = index_sets(
+        [
+            RequirementSet(Level.USER, "bob", (rate(1),)),
+            RequirementSet(Level.APPLICATION, "alice:cp", (rate(2),)),
+            RequirementSet(Level.APPLICATION, "bob:dd", (rate(3),)),
+            RequirementSet(Level.VO, "physics", (rate(4),)),
+        ]
+    )
+    assert resolve(ALICE, [], sets) == ()
+    assert resolve(Subject("alice"), [], sets) == ()
+
+
+def test_the_home_vo_applies_unless_one_is_named() -> None:
+    homes = {"alice": "materials"}
+    assert with_home_vo(Subject("alice"), homes).vo == "materials"
+    assert with_home_vo(Subject("alice", vo="physics"), homes).vo == "physics"
+    assert with_home_vo(Subject("bob"), homes).vo is None
+
+
+def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
+    sets = index_sets(
+        RequirementSet(level, name, (rate(1),))
+        for level, name in [
+            (Level.SITE, "default"),
+            (Level.VO, "materials"),
+            (Level.VO, "physics"),
+            (Level.USER, "alice"),
+            (Level.USER, "alice2"),
+            (Level.APPLICATION, "alice:dd"),
+            (Level.APPLICATION, "alice:cp"),
+            (Level.APPLICATION, "alice2:cp"),
+        ]
+    )
+    found = [(one.level, one.name) for one in sets_for_user("alice", "materials", sets)]
+    assert found == [
+        (Level.APPLICATION, "alice:cp"),
+        (Level.APPLICATION, "alice:dd"),
+        (Level.USER, "alice"),
+        (Level.VO, "materials"),
+        (Level.SITE, "default"),
+    ]

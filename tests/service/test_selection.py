@@ -1,0 +1,326 @@
+"""decide(): every filter with its reason, distance, order, and what is said about the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ses_service.model import ElementState, Environment, Subject
+from ses_service.placement import Basis
+from ses_service.policies import Policies
+
+Site = Any
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (ElementState.INACTIVE, "inactive"),
+        (ElementState.READ_ONLY, "read-only"),
+        (ElementState.DRAINING, "draining"),
+        (ElementState.DEGRADED, "degraded"),
+    ],
+)
+def test_an_element_in_a_bad_state_is_refused_with_that_reason(
+    site: Site, state: ElementState, reason: str
+) -> None:
+    decision = site(site.element("good"), site.element("bad", state=state)).decide()
+    assert site.order(decision) == ["good"]
+    assert site.reasons(decision) == {"bad": reason}
+    assert decision.refused[0].detail.endswith(".")
+
+
+def test_degraded_elements_serve_when_nothing_else_is_left(site: Site) -> None:
+    degraded = site.element("old", state=ElementState.DEGRADED)
+    decision = site(degraded, site.element("off", state=ElementState.INACTIVE)).decide()
+    assert site.order(decision) == ["old"]
+    assert "Only degraded elements are left." in decision.notes
+
+
+def test_degraded_elements_serve_when_good_ones_miss_a_hard_requirement(site: Site) -> None:
+    elements = site.element("old", state=ElementState.DEGRADED), site.element("slow", write=10)
+    decision = site(*elements).decide(site.write(50, hard=True))
+    assert site.order(decision) == ["old"]
+    assert site.reasons(decision) == {"slow": "hard-requirement"}
+
+
+def test_an_element_seen_read_only_is_refused(site: Site) -> None:
+    decision = site.equal(2).see_all().see("b1", read_only=True).decide()
+    assert site.reasons(decision) == {"b1": "read-only"}
+    assert "monitor" in decision.refused[0].detail
+
+
+def test_only_the_storage_system_asked_for_is_considered(site: Site) -> None:
+    decision = site(site.element("a/x"), site.element("b/y")).decide(storage_system="b")
+    assert site.order(decision) == ["y"]
+    assert site.reasons(decision) == {"x": "wrong-system"}
+    assert "a" in decision.refused[0].detail
+
+
+def test_a_node_reaches_only_what_it_mounts(site: Site) -> None:
+    both = site(
+        site.element("a/x"), site.element("b/y"), node_access={"n1": frozenset({"a"}), "n2": frozenset()}
+    )
+    assert site.reasons(both.decide(subject=Subject("alice", node="n1"))) == {"y": "unreachable"}
+    assert site.order(both.decide(subject=Subject("alice", node="n2"))) == []
+    assert len(both.decide(subject=Subject("alice", node="unlisted")).candidates) == 2
+
+
+def test_excluded_elements_are_refused_and_unknown_ones_noted(site: Site) -> None:
+    decision = site.equal(2).decide(exclude=frozenset({"union/b0", "union/gone"}))
+    assert site.reasons(decision) == {"b0": "excluded"}
+    assert any("union/gone" in note for note in decision.notes)
+
+
+def test_an_element_without_room_for_the_file_is_refused(site: Site) -> None:
+    decision = site.equal(2).see("b0", free=1).see("b1", free=3).decide(expected_bytes=2 * site.GB)
+    assert site.reasons(decision) == {"b0": "no-space"}
+    assert decision.refused[0].detail == "1 GB are free; 2 GB are needed."
+
+
+def test_reservations_of_the_ledger_take_room(site: Site) -> None:
+    full = site.equal(2).see("b0", free=3).see("b1", free=3).carry("b0", size=2 * site.GB)
+    decision = full.decide(expected_bytes=2 * site.GB)
+    assert site.reasons(decision) == {"b0": "no-space"}
+    assert "after 2 GB held for open placements" in decision.refused[0].detail
+    assert decision.candidates[0].free == 3 * site.GB
+
+
+def test_a_full_element_is_refused_although_nobody_announced_a_size(site: Site) -> None:
+    assert site.reasons(site.equal(2).see_all().see("b0", free=0).decide()) == {"b0": "no-space"}
+
+
+def test_a_hard_requirement_refuses_and_a_soft_one_only_ranks_behind(site: Site) -> None:
+    two = site(site.element("fast", write=100), site.element("slow", write=10)).see_all()
+    hard = two.decide(site.write(50, hard=True))
+    assert site.reasons(hard) == {"slow": "hard-requirement"}
+    assert hard.refused[0].detail == (
+        "Its predicted current-write-rate is 10 MB/s; the hard minimum is 50 MB/s."
+    )
+    assert site.order(two.decide(site.write(50))) == ["fast", "slow"]
+
+
+def test_a_hard_requirement_refuses_what_is_not_known_to_meet_it(site: Site) -> None:
+    decision = site(site.element("mystery", write=None)).see_all().decide(site.write(1, hard=True))
+    assert site.reasons(decision) == {"mystery": "hard-requirement"}
+    assert "unknown" in decision.refused[0].detail
+
+
+def test_nothing_left_says_why_for_each(site: Site) -> None:
+    decision = site.equal(3).decide(exclude=frozenset({"union/b0", "union/b1", "union/b2"}))
+    assert decision.candidates == ()
+    assert set(site.reasons(decision)) == {"b0", "b1", "b2"}
+
+
+def test_no_elements_at_all_is_an_empty_answer(site: Site) -> None:
+    assert site().decide(site.write(5)).candidates == ()
+
+
+def test_distance_is_the_weighted_root_mean_square_of_shortfalls(site: Site) -> None:
+    one = site(site.element("x", read=50, write=100)).see("x", free=1)
+    decision = one.decide(site.read(100), site.write(50), site.free(4, weight=3))
+    expected = ((1 * 0.5**2 + 1 * 0 + 3 * 0.75**2) / 5) ** 0.5
+    assert decision.candidates[0].distance == pytest.approx(expected)
+    shortfalls = [prediction.shortfall for prediction in decision.candidates[0].predicted]
+    assert shortfalls == pytest.approx([0.5, 0, 0.75])
+
+
+def test_without_a_requirement_distance_is_zero_and_the_write_share_decides(site: Site) -> None:
+    two = site(site.element("reader", read=200, write=50), site.element("writer", read=50, write=100))
+    decision = two.see_all().decide()
+    assert [one.distance for one in decision.candidates] == [0, 0]
+    assert site.order(decision) == ["writer", "reader"]
+
+
+def test_free_capacity_alone_leaves_the_order_to_the_write_share(site: Site) -> None:
+    two = site(site.element("reader", read=200, write=50), site.element("writer", read=50, write=100))
+    assert site.order(two.see_all().decide(site.free(1))) == ["writer", "reader"]
+
+
+def test_one_direction_asked_for_orders_by_that_direction(site: Site) -> None:
+    two = site(site.element("reader", read=200, write=50), site.element("writer", read=50, write=100))
+    two.see_all()
+    assert site.order(two.decide(site.read(10))) == ["reader", "writer"]
+    assert site.order(two.decide(site.write(10))) == ["writer", "reader"]
+
+
+def test_both_directions_order_by_the_one_shorter_in_proportion(site: Site) -> None:
+    lopsided = site.element("lopsided", read=1000, write=30)
+    balanced = site.element("balanced", read=100, write=60)
+    decision = site(lopsided, balanced).see_all().decide(site.read(20), site.write(20))
+    assert [one.distance for one in decision.candidates] == [0, 0]
+    assert site.order(decision) == ["balanced", "lopsided"]
+
+
+def test_meeting_the_need_comes_before_a_larger_share(site: Site) -> None:
+    roomy = site.element("roomy", write=100)
+    fast = site.element("fast", write=500)
+    two = site(roomy, fast).see("roomy", free=100).see("fast", free=2)
+    assert site.order(two.decide(site.write(50), site.free(50))) == ["roomy", "fast"]
+
+
+def test_distances_within_one_step_count_as_equal(site: Site) -> None:
+    two = site(site.element("wide", write=200), site.element("narrow", write=100))
+    two.see("wide", free=99.5).see("narrow", free=500)
+    decision = two.decide(site.free(100))
+    assert site.order(decision) == ["wide", "narrow"]
+    assert decision.candidates[0].distance > decision.candidates[1].distance
+    two.see("wide", free=98)
+    assert site.order(two.decide(site.free(100))) == ["narrow", "wide"]
+
+
+def test_a_busy_element_is_never_preferred_for_its_observed_throughput(site: Site) -> None:
+    both = site.equal(2).see("b0", write=95, average_write=95).see("b1", write=1, average_write=1)
+    assert site.order(both.decide()) == ["b1", "b0"]
+    assert site.order(both.decide(site.write(20))) == ["b1", "b0"]
+    assert site.order(both.decide(site.write(20, average=True))) == ["b1", "b0"]
+
+
+def test_average_kinds_use_the_long_window(site: Site) -> None:
+    both = site.equal(2)
+    both.see("b0", write=0, average_write=90).see("b1", write=90, average_write=0)
+    assert site.order(both.decide(site.write(80, average=True))) == ["b1", "b0"]
+    assert site.order(both.decide(site.write(80))) == ["b0", "b1"]
+
+
+def test_an_unknown_average_is_taken_to_equal_the_current_rate(site: Site) -> None:
+    both = site.equal(2).see("b0", write=90).see("b1", write=10)
+    assert site.order(both.decide(site.write(80, average=True))) == ["b1", "b0"]
+
+
+def test_queue_depth_bears_on_current_kinds_only(site: Site) -> None:
+    one = site.equal(1).see("b0", write=100, average_write=100, queue_depth=9.0)
+    decision = one.decide(site.write(1), site.write(1, average=True))
+    current, average = (prediction.value for prediction in decision.candidates[0].predicted)
+    assert current == pytest.approx(10 * site.MB)
+    assert average == pytest.approx(40 * site.MB)
+
+
+def test_an_unknown_nominal_rate_ranks_behind_and_says_unknown(site: Site) -> None:
+    two = site(site.element("mystery", write=None), site.element("slow", write=1)).see_all()
+    for decision in (two.decide(), two.decide(site.write(500))):
+        assert site.order(decision) == ["slow", "mystery"]
+    assert decision.candidates[1].predicted[0].value is None
+    assert decision.candidates[1].predicted[0].shortfall == 1
+
+
+def test_a_nominal_rate_of_zero_counts_as_unknown(site: Site) -> None:
+    decision = site(site.element("zero", write=0), site.element("slow", write=1)).see_all().decide()
+    assert site.order(decision) == ["slow", "zero"]
+    assert decision.candidates[1].available_write is None
+
+
+def test_old_data_leave_static_facts_and_the_ledger(site: Site) -> None:
+    old = site.equal(3).see_all(age=11, write=90).carry("b0", 3).carry("b1")
+    decision = old.decide()
+    assert site.order(decision) == ["b2", "b1", "b0"]
+    assert [one.available_write / site.MB for one in decision.candidates] == [100, 50, 25]
+    assert [one.basis for one in decision.candidates] == [Basis.STATIC, Basis.LEDGER, Basis.LEDGER]
+    assert [one.age for one in decision.candidates] == [11, 11, 11]
+    assert any("3 of 3" in note for note in decision.notes)
+
+
+def test_data_just_within_the_limit_still_count(site: Site) -> None:
+    decision = site.equal(1).see_all(age=10, write=40).decide()
+    assert decision.candidates[0].basis is Basis.MONITOR
+    assert decision.candidates[0].available_write == pytest.approx(100 / 1.4 * site.MB)
+
+
+def test_an_element_whose_exporter_died_never_looks_idle_beside_seen_ones(site: Site) -> None:
+    mixed = site.equal(2).see("b0", age=60, write=0).see("b1", write=40)
+    assert site.order(mixed.decide()) == ["b1", "b0"]
+    never = site.equal(2).see("b1", write=40)
+    assert site.order(never.decide()) == ["b1", "b0"]
+    assert never.decide().candidates[1].basis is Basis.STATIC
+
+
+def test_a_fresh_sample_without_rates_does_not_look_idle(site: Site) -> None:
+    assert site.order(site.equal(2).see("b0", write=None, read=None).see("b1", write=40).decide()) == [
+        "b1",
+        "b0",
+    ]
+
+
+def test_free_capacity_is_last_seen_or_else_the_whole_capacity(site: Site) -> None:
+    decision = site.equal(2).see("b0", free=7, age=100).decide(site.free(1))
+    free = {one.element.label: one.free for one in decision.candidates}
+    assert free == {"b0": 7 * site.GB, "b1": 1000 * site.GB}
+
+
+def test_equal_elements_part_by_bytes_placed_then_by_subject(site: Site) -> None:
+    even = site.equal(4).see_all()
+    first = site.order(even.decide())
+    assert first == site.order(even.decide())
+    orders = {tuple(site.order(even.decide(subject=Subject(name)))) for name in "abcdefgh"}
+    assert len(orders) > 1
+    assert len({tuple(site.order(even.decide(seed=seed))) for seed in range(8)}) > 1
+    even.carry(first[0])
+    even.ledger.end("0000000000000001", "closed", site.NOW - 30, 5 * site.GB)
+    assert site.order(even.decide())[-1] == first[0]
+
+
+def test_a_hundred_placements_over_equal_elements_spread_evenly(site: Site) -> None:
+    even = site.equal(10).see_all()
+    one_by_one = Counter(even.place(1)[0] for _ in range(100))
+    assert set(one_by_one.values()) == {10}
+
+
+def test_a_batch_is_dealt_as_if_asked_for_one_by_one(site: Site) -> None:
+    def build() -> Any:
+        elements = [site.element(f"b{number}", write=20 + 30 * number) for number in range(6)]
+        return site(*elements).see_all(write=5)
+
+    need = site.write(40)
+    alone, batch = build(), build()
+    assert [alone.place(1, need)[0] for _ in range(40)] == batch.place(40, need)
+
+
+def test_faster_elements_get_more_of_a_storm(site: Site) -> None:
+    two = site(site.element("fast", write=300), site.element("slow", write=100)).see_all()
+    counts = Counter(two.place(40))
+    assert counts["fast"] == 30
+
+
+def test_a_batch_stops_when_the_elements_are_full(site: Site) -> None:
+    small = site.equal(2).see_all(free=3)
+    assert Counter(small.place(10, expected_bytes=2 * site.GB)) == {"b0": 1, "b1": 1}
+
+
+def test_a_placement_counts_until_a_whole_window_of_rates_has_seen_it(site: Site) -> None:
+    even = site.equal(2).see_all(age=0.5)
+    (first,) = even.place(1, now=site.NOW - 1)
+    even.see_all(age=0)
+    assert site.order(even.decide())[0] != first
+
+
+def test_a_small_need_is_met_outside_the_scarce_tier(site: Site) -> None:
+    elements = site.element("flash", write=900, tier="nvme"), site.element("disk", write=100, tier="hdd")
+    two = site(*elements, policies=Policies(scarce_tiers=frozenset({"nvme"}))).see_all()
+    assert site.order(two.decide(site.write(20))) == ["disk", "flash"]
+    assert site.order(two.decide(site.write(500))) == ["flash", "disk"]
+    assert site.order(two.decide()) == ["flash", "disk"]
+
+
+def test_the_limit_bounds_ranks_and_refusals_and_says_so(site: Site) -> None:
+    many = site(*(site.element(f"b{n}", state=ElementState.INACTIVE) for n in range(60)), site.element("ok"))
+    bounded = many.decide(limit=1)
+    assert len(bounded.candidates) == 1
+    assert (len(bounded.refused), bounded.refused_total) == (50, 60)
+    assert any("10 more" in note for note in bounded.notes)
+    assert len(many.decide(limit=0).refused) == 60
+
+
+def test_a_minimum_of_zero_is_always_met(site: Site) -> None:
+    decision = site(site.element("x", write=None)).see_all().decide(site.write(0))
+    assert decision.candidates[0].distance == 0
+
+
+def test_the_order_of_the_description_does_not_matter(site: Site) -> None:
+    forward = site.equal(6).see_all()
+    backward = site.equal(6).see_all()
+    environment: Environment = backward.environment
+    backward.environment = replace(environment, elements=tuple(reversed(environment.elements)))
+    backward.see_all()
+    assert site.order(forward.decide()) == site.order(backward.decide())

@@ -1,0 +1,143 @@
+"""decide() over generated sites: what must hold for every one of them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ses_service.model import Element, ElementState, Kind, Observation, Requirement, Strictness
+from ses_service.placement import Basis
+
+Site = Any
+NOW = 1_000_000.0
+
+rates = st.none() | st.floats(0, 500)
+elements = st.fixed_dictionaries(
+    {
+        "read": rates,
+        "write": rates,
+        "state": st.sampled_from([ElementState.ACTIVE] * 4 + list(ElementState)),
+        "capacity_bytes": st.none() | st.floats(0, 1e12),
+    }
+)
+observations = st.none() | st.fixed_dictionaries(
+    {
+        "age": st.sampled_from([0.0, 0.5, 5.0, 9.9, 10.5, 1e6]),
+        "read": rates,
+        "write": rates,
+        "average_write": rates,
+        "free": st.none() | st.floats(0, 1000),
+        "queue_depth": st.none() | st.floats(0, 50),
+        "read_only": st.sampled_from([False, False, False, True]),
+    }
+)
+carried = st.integers(0, 4)
+requirements = st.lists(
+    st.builds(
+        Requirement,
+        kind=st.sampled_from(list(Kind)),
+        minimum=st.sampled_from([0.0, 1e6, 5e7, 1e9]),
+        weight=st.floats(0.01, 10),
+        strictness=st.sampled_from([Strictness.SOFT, Strictness.SOFT, Strictness.HARD]),
+    ),
+    max_size=5,
+    unique_by=lambda one: one.kind,
+)
+sites = st.lists(st.tuples(elements, observations, carried), min_size=1, max_size=7)
+
+
+def build(site: Site, described: list[tuple[dict[str, Any], dict[str, Any] | None, int]]) -> Any:
+    made = [site.element(f"b{place}", **facts) for place, (facts, _, _) in enumerate(described)]
+    whole = site(*made)
+    for place, (_, seen, count) in enumerate(described):
+        if seen is not None:
+            whole.see(f"b{place}", **seen)
+        whole.carry(f"b{place}", count)
+    return whole
+
+
+@given(sites, requirements)
+@settings(max_examples=60, deadline=None)
+def test_every_element_is_either_ranked_or_refused_with_a_sentence(
+    site: Site, described: list[Any], wanted: list[Requirement]
+) -> None:
+    decision = build(site, described).decide(*wanted)
+    ranked = [one.element.id for one in decision.candidates]
+    refused = [one.element for one in decision.refused]
+    assert sorted(ranked + refused) == sorted(f"union/b{place}" for place in range(len(described)))
+    assert [one.rank for one in decision.candidates] == list(range(1, len(ranked) + 1))
+    assert all(one.detail.endswith(".") for one in decision.refused)
+    steps = [round(one.distance / 0.02, 6) for one in decision.candidates]
+    assert all(before <= after + 1 for before, after in itertools.pairwise(steps))
+    for one in decision.candidates:
+        assert 0 <= one.distance <= 1
+        assert one.age is None or one.age >= 0
+        assert one.basis is not Basis.MONITOR or (one.age is not None and one.age <= 10)
+
+
+@given(sites, requirements, st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_neither_the_order_of_elements_nor_asking_again_changes_the_answer(
+    site: Site, described: list[Any], wanted: list[Requirement], random: Any
+) -> None:
+    whole = build(site, described)
+    first = whole.decide(*wanted)
+    shuffled = list(whole.environment.elements)
+    random.shuffle(shuffled)
+    whole.environment = replace(whole.environment, elements=tuple(shuffled))
+    whole._bind()
+    again = whole.decide(*wanted)
+    assert again.candidates == first.candidates
+    assert sorted(map(repr, again.refused)) == sorted(map(repr, first.refused))
+    assert whole.decide(*wanted) == again
+
+
+@given(sites, requirements, st.data())
+@settings(max_examples=60, deadline=None)
+def test_one_more_placement_never_improves_an_elements_rank(
+    site: Site, described: list[Any], wanted: list[Requirement], data: Any
+) -> None:
+    whole = build(site, described)
+    before = site.order(whole.decide(*wanted))
+    name = data.draw(st.sampled_from([f"b{place}" for place in range(len(described))]))
+    element = next(one for one in whole.environment.elements if one.label == name)
+    whole.ledger.book(whole.placement(element, at=NOW))
+    after = site.order(whole.decide(*wanted))
+    if name in before:
+        assert name not in after or after.index(name) >= before.index(name)
+    else:
+        assert name not in after
+
+
+@given(st.lists(st.floats(1, 500), min_size=2, max_size=6), st.floats(0, 600), st.floats(0, 600))
+@settings(max_examples=60, deadline=None)
+def test_more_traffic_of_others_never_improves_an_elements_rank(
+    site: Site, capabilities: list[float], first: float, second: float
+) -> None:
+    made = [site.element(f"b{place}", write=write) for place, write in enumerate(capabilities)]
+    low, high = sorted((first, second))
+    calm, busy = (site(*made).see_all(write=10).see("b0", write=rate) for rate in (low, high))
+    assert site.order(busy.decide()).index("b0") >= site.order(calm.decide()).index("b0")
+
+
+@given(sites, requirements, st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_a_limit_gives_the_first_ranks_of_the_whole_order(
+    site: Site, described: list[Any], wanted: list[Requirement], limit: int
+) -> None:
+    whole = build(site, described)
+    assert whole.decide(*wanted, limit=limit).candidates == whole.decide(*wanted).candidates[:limit]
+
+
+def test_absurd_observations_count_as_unknown(site: Site) -> None:
+    element: Element = site.element("b0")
+    whole = site(element)
+    for value in (-1.0, float("inf"), float("nan")):
+        whole.observed["union/b0"] = Observation("union/b0", NOW, current_write_rate=value, free_bytes=value)
+        whole._bind()
+        (one,) = whole.decide().candidates
+        assert one.available_write == 100e6
+        assert one.free == element.capacity_bytes
