@@ -58,6 +58,7 @@ def create_app(monitor: Monitor, *, most_waiting: int = 24) -> APIFlask:
     app.config[MONITOR] = monitor
     app.config[WAITERS] = threading.BoundedSemaphore(most_waiting)
     app.config["AUTO_VALIDATION_ERROR_RESPONSE"] = False
+    app.config["AUTO_SERVERS"] = False
     app.description = "How loaded every storage element is, and how old each figure is."
     app.error_processor(problem_response)
     app.spec_processor(_with_problem)

@@ -18,6 +18,14 @@ from smed_monitor.schemas import observations_out
 from smed_monitor.server import serve as serve_forever
 from smed_monitor.settings import Settings, load
 
+
+def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"{value!r} is not HOST:PORT, for example 127.0.0.1:8631")
+    return value
+
+
 config_option = click.option(
     "--config",
     "path",
@@ -34,7 +42,13 @@ def main() -> None:
 
 @main.command()
 @config_option
-@click.option("--listen", default="127.0.0.1:8631", show_default=True, help="HOST:PORT; port 0: a free one.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8631",
+    show_default=True,
+    callback=_host_and_port,
+    help="HOST:PORT; port 0: a free one, told in the first line of the log.",
+)
 @click.option(
     "--log-level",
     default="info",

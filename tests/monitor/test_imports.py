@@ -1,0 +1,66 @@
+"""Which module may import which: the monitor stands alone, and so does each collector."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "smed-monitor" / "smed_monitor"
+OTHER_PARTS = {"ses_service", "ses_webface", "ses"}
+# What every collector may use of its folder.
+SHARED = {"base", "http"}
+
+
+def imported(source: Path) -> set[str]:
+    """The full names a file imports, members included."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{source}: relative imports hide what is imported"
+            assert node.module is not None
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def test_the_monitor_imports_no_other_part() -> None:
+    sources = list(PACKAGE.rglob("*.py"))
+    assert len(sources) > 10
+    for source in sources:
+        roots = {name.partition(".")[0] for name in imported(source)}
+        assert not roots & OTHER_PARTS, f"{source} imports another part"
+
+
+def test_collectors_do_not_import_each_other() -> None:
+    files = {file.stem: file for file in (PACKAGE / "collectors").glob("*.py")}
+    collectors = set(files) - SHARED - {"__init__", "registry"}
+    assert collectors
+    for name in collectors | SHARED:
+        used = {
+            module.split(".")[2]
+            for module in imported(files[name])
+            if module.startswith("smed_monitor.collectors.")
+        }
+        assert not used & (collectors | {"registry"}), f"{files[name]} imports another collector"
+
+
+def test_only_the_registry_imports_a_collector() -> None:
+    collectors = {file.stem for file in (PACKAGE / "collectors").glob("*.py")} - SHARED
+    collectors -= {"__init__", "registry"}
+    users = {
+        source.name
+        for source in PACKAGE.rglob("*.py")
+        for module in imported(source)
+        if module.startswith("smed_monitor.collectors.") and module.split(".")[2] in collectors
+    }
+    assert users == {"registry.py"}
+
+
+def test_the_pure_parts_touch_no_clock_network_or_thread() -> None:
+    impure = {"time", "socket", "threading", "urllib3", "os", "random", "datetime"}
+    for name in ("rates.py", "collectors/node_exporter.py"):
+        roots = {module.partition(".")[0] for module in imported(PACKAGE / name)}
+        assert roots, name
+        assert not roots & impure, f"{name} is meant to be pure"

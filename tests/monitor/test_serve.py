@@ -1,0 +1,246 @@
+"""The real command on the real node_exporter: rates move, faults show, and it stops cleanly."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+
+Eventually = Callable[[Callable[[], object], str], None]
+NODE_EXPORTER = shutil.which("prometheus-node-exporter")
+COLLECTORS = (
+    "--collector.disable-defaults",
+    "--collector.diskstats",
+    "--collector.filesystem",
+    "--web.disable-exporter-metrics",
+    r"--collector.diskstats.device-exclude=^(ram|fd|sr)\d+$",
+    "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys)($|/)",
+)
+
+
+class Served:
+    """A running ``smed-monitor serve`` and how to ask it."""
+
+    def __init__(self, config: Path, log: Path) -> None:
+        command = [str(Path(sys.executable).parent / "smed-monitor"), "serve", "--listen", "127.0.0.1:0"]
+        self._log = log
+        with log.open("wb") as output:
+            self.process = subprocess.Popen([*command, "--config", str(config)], stderr=output)
+        self.http = urllib3.PoolManager(timeout=60, retries=False)
+        self.url = ""
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
+
+    def listening(self) -> bool:
+        assert self.process.poll() is None, self._log.read_text()
+        self.url = next((e["url"] for e in self.events() if e["event"] == "listening"), "")
+        return bool(self.url)
+
+    def get(self, path: str) -> Any:
+        return self.http.request("GET", self.url + path).json()
+
+    def element(self, name: str) -> dict[str, Any]:
+        found = {each["element"]: each for each in self.get("/v1/observations")["observations"]}
+        return found[f"union/{name}"]
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+
+@pytest.fixture
+def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Served]]:
+    """Start a monitor of the given element -> mount point at one exporter."""
+    started: list[Served] = []
+
+    def start(url: str, interval: float = 0.2, **elements: Path | str) -> Served:
+        config = tmp_path / "smed.toml"
+        config.write_text(
+            f"interval_seconds = {interval}\nstale_after_seconds = {max(1.0, 2 * interval)}\n"
+            f'[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "{url}"\ntimeout_seconds = 5\n'
+            + "".join(
+                f'[[element]]\nid = "union/{name}"\ntarget = "n1"\nmount_point = "{mount_point}"\n'
+                for name, mount_point in elements.items()
+            )
+        )
+        served = Served(config, tmp_path / "serve.log")
+        started.append(served)
+        eventually(served.listening, "the monitor listens")
+        return served
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.stop()
+
+
+@pytest.fixture
+def node_exporter(eventually: Eventually) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start Debian's node_exporter on a port; the caller may kill and start it again."""
+    if NODE_EXPORTER is None:
+        pytest.skip("prometheus-node-exporter is not installed")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(port: int) -> subprocess.Popen[bytes]:
+        command = [str(NODE_EXPORTER), f"--web.listen-address=127.0.0.1:{port}", *COLLECTORS]
+        started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
+        eventually(lambda: answers(port), "node_exporter answers")
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
+    return False
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def branch(tmp_path: Path) -> Iterator[Path]:
+    """An ext4 file system on a loop device of its own."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    image, mount_point = tmp_path / "b1.img", tmp_path / "b1"
+    mount_point.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 * 2**20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", image, mount_point], capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"loop devices cannot be mounted here: {mounted.stderr.strip()}")
+    yield mount_point
+    subprocess.run(["umount", mount_point], check=True)
+
+
+def write(directory: Path, mebibytes: int) -> None:
+    """Write a file through to the device."""
+    with (directory / "file").open("wb") as file:
+        for _ in range(mebibytes):
+            file.write(os.urandom(2**20))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@pytest.mark.root
+def test_writing_to_a_loop_device_moves_its_write_rate_and_free_space(
+    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
+) -> None:
+    node_exporter(port)
+    monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
+    eventually(lambda: monitor.element("b1")["write_bytes_per_second"]["current"] is not None, "two samples")
+    before = monitor.element("b1")
+    assert before["state"] == "ok"
+    assert 50e6 < before["size_bytes"] < 64 * 2**20
+
+    write(branch, 16)
+
+    def rate() -> float:
+        return float(monitor.element("b1")["write_bytes_per_second"]["current"])
+
+    eventually(lambda: rate() > 1e6, "the write shows in the current rate")
+    written = before["free_bytes"] - monitor.element("b1")["free_bytes"]
+    assert 16 * 2**20 <= written < 17 * 2**20
+    assert monitor.element("b1")["write_bytes_per_second"]["average"] > 0
+    eventually(lambda: rate() < 1e5, "an idle element's current rate falls")
+    assert monitor.element("b1")["state"] == "ok"
+
+
+@pytest.mark.root
+def test_an_unmounted_element_is_missing_and_comes_back(
+    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
+) -> None:
+    node_exporter(port)
+    monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
+    eventually(lambda: monitor.element("b1")["state"] == "ok", "it is seen")
+    subprocess.run(["umount", branch], check=True)
+    eventually(lambda: monitor.element("b1")["state"] == "missing", "it is missed")
+    assert "reports no file system at" in monitor.element("b1")["detail"]
+    assert monitor.element("b1")["free_bytes"] is None
+    subprocess.run(["mount", "-o", "loop", branch.with_suffix(".img"), branch], check=True)
+    eventually(lambda: monitor.element("b1")["state"] == "ok", "it is back")
+
+
+def test_a_dead_exporter_makes_elements_stale_and_a_restarted_one_makes_them_ok(
+    serve: Any, node_exporter: Any, port: int, eventually: Eventually
+) -> None:
+    exporter = node_exporter(port)
+    monitor = serve(f"http://127.0.0.1:{port}/metrics", root="/")
+    eventually(lambda: monitor.element("root")["state"] == "ok", "the root file system is seen")
+    kept = monitor.element("root")["size_bytes"]
+    exporter.kill()
+    exporter.wait()
+    eventually(lambda: monitor.element("root")["state"] == "stale", "it goes stale")
+    stale = monitor.element("root")
+    assert stale["age_seconds"] > 1.0
+    assert stale["size_bytes"] == kept
+    assert "Connection refused" in stale["detail"]
+    node_exporter(port)
+    eventually(lambda: monitor.element("root")["state"] == "ok", "it recovers")
+    assert (
+        monitor.element("root")["detail"] in ("", stale["detail"])
+        or "no rates" in monitor.element("root")["detail"]
+    )
+    events = [event["event"] for event in monitor.events()]
+    assert events.index("target-failed") < events.index("target-recovered")
+
+
+def test_long_waits_do_not_hold_up_other_questions_and_end_when_it_stops(
+    serve: Any, exporter: Any, answer_whole: Any, page: Any, eventually: Eventually
+) -> None:
+    exporter.answer = answer_whole(page("before"))
+    monitor = serve(exporter.url, interval=3600, b1="/srv/qstorman/b1")
+    eventually(lambda: monitor.element("b1")["state"] == "ok", "the only scrape for an hour")
+    sequence = monitor.get("/v1/observations")["sequence"]
+    ended: list[Any] = []
+
+    def wait() -> None:
+        url = f"{monitor.url}/v1/observations?wait=30&after={sequence}"
+        ended.append(urllib3.PoolManager(timeout=60, retries=False).request("GET", url).json())
+
+    waits = [threading.Thread(target=wait, daemon=True) for _ in range(20)]
+    for thread in waits:
+        thread.start()
+    assert [monitor.get("/healthz")["status"] for _ in range(20)] == ["ok"] * 20
+    assert not ended
+    assert monitor.stop() == 0
+    for thread in waits:
+        thread.join(timeout=60)
+    assert [answer["sequence"] for answer in ended] == [sequence] * 20
+    assert monitor.events()[-1]["event"] == "stopped"
+
+
+def test_a_taken_port_ends_the_command_with_a_message(tmp_path: Path, exporter: Any) -> None:
+    config = tmp_path / "smed.toml"
+    config.write_text(
+        f'[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "{exporter.url}"\n'
+        '[[element]]\nid = "union/b1"\ntarget = "n1"\ndevice = "sda"\n'
+    )
+    listen = exporter.url.removeprefix("http://").removesuffix("/metrics")
+    command = [Path(sys.executable).parent / "smed-monitor", "serve", "--config", config, "--listen", listen]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert "in use" in ended.stderr
+    assert "Traceback" not in ended.stderr
