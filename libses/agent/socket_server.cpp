@@ -31,7 +31,7 @@ bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
 
 SocketServer::SocketServer(const Parts &parts)
     : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)), tickets_(callbacks()),
-      next_id_(kFirstConnection) {}
+      connections_(kFirstConnection, parts.most_connections) {}
 
 TicketCache::Callbacks SocketServer::callbacks() {
   return {
@@ -76,9 +76,8 @@ bool SocketServer::run() {
 
 int SocketServer::milliseconds_to_next() const {
   auto wait = tickets_.empty() ? std::chrono::milliseconds(60000) : kTick;
-  if (!deadlines_.empty()) {
-    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(deadlines_.begin()->first -
-                                                                       Clock::now()));
+  if (const auto due = connections_.first_due()) {
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(due->first - Clock::now()));
   }
   return static_cast<int>(std::max<long long>(wait.count(), 0));
 }
@@ -89,41 +88,32 @@ void SocketServer::accept_all() {
     if (!fd) {
       return;
     }
-    Connection connection;
-    socklen_t length = sizeof connection.peer;
-    if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &connection.peer, &length) != 0) {
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
       continue;
     }
-    const uid_t uid = connection.peer.uid;
-    const auto of_uid = connections_of_.find(uid);
-    if (connections_.size() >= parts_.most_connections ||
-        (of_uid != connections_of_.end() && of_uid->second >= parts_.most_connections / 2)) {
+    if (!connections_.has_room_for(peer.uid)) {
       if (!said_full_) {
-        spdlog::warn("too many connections (uid {} has the last one): more are turned away", uid);
+        spdlog::warn("too many connections, the last of uid {}: more are turned away", peer.uid);
         said_full_ = true;
       }
       continue; // closing it makes the program do the plain call at once
     }
-    const Id id = next_id_++;
-    if (!watch(epoll_.get(), fd.get(), id, EPOLLIN | EPOLLRDHUP)) {
+    const int raw = fd.get();
+    const Id id = connections_.add(std::move(fd), peer, Clock::now() + kAskWithin);
+    if (!watch(epoll_.get(), raw, id, EPOLLIN | EPOLLRDHUP)) {
+      drop(id);
       continue;
     }
-    connection.fd = std::move(fd);
-    ++connections_of_[uid];
-    const auto added = connections_.emplace(id, std::move(connection)).first;
-    set_deadline(id, added->second, kAskWithin);
     on_readable(id); // most programs have asked by now
   }
 }
 
 void SocketServer::on_readable(Id id) {
   std::array<std::byte, kLongestMessage + 1> buffer;
-  for (;;) {
-    const auto found = connections_.find(id);
-    if (found == connections_.end()) {
-      return;
-    }
-    const ssize_t length = recv(found->second.fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  while (const Connection *connection = connections_.find(id)) {
+    const ssize_t length = recv(connection->fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
       return;
     }
@@ -131,44 +121,43 @@ void SocketServer::on_readable(Id id) {
       drop(id);
       return;
     }
-    if (!on_message(id, std::span(buffer).first(static_cast<size_t>(length)))) {
-      return;
-    }
+    on_message(id, std::span(buffer).first(static_cast<size_t>(length)));
   }
 }
 
-bool SocketServer::on_message(Id id, std::span<const std::byte> message) {
-  const Connection &connection = connections_.at(id);
+void SocketServer::on_message(Id id, std::span<const std::byte> message) {
+  const Connection &connection = *connections_.find(id);
   if (connection.state == State::kAwaitAsk) {
     if (auto ask = parse_ask(message)) {
-      return on_ask(id, std::move(*ask));
+      on_ask(id, std::move(*ask));
+      return;
     }
   } else if (connection.state == State::kAwaitReport) {
     if (const auto report = parse_report(message)) {
-      return on_report(id, *report);
+      on_report(id, *report);
+      return;
     }
   }
   spdlog::debug("uid {} sent {} bytes that are no message of the protocol here; dropped",
                 connection.peer.uid, message.size());
   drop(id);
-  return false;
 }
 
-bool SocketServer::on_ask(Id id, Ask ask) {
-  Connection &connection = connections_.at(id);
+void SocketServer::on_ask(Id id, Ask ask) {
+  Connection &connection = *connections_.find(id);
   const uid_t uid = connection.peer.uid;
   StorageSystem system;
   const Systems::Answer known = parts_.systems.find(ask.device, system);
   if (known == Systems::Answer::kNotManaged) {
     answer(id, SES_ANSWER_NOT_MANAGED);
-    return connections_.contains(id);
+    return;
   }
   // A pool is a wish about the layout that the question to the service has no word for.
   const bool other_layout = !ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
   if (known == Systems::Answer::kNotKnownYet || !parts_.health.available() || other_layout ||
       parts_.reporter.overloaded_by(uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);
-    return connections_.contains(id);
+    return;
   }
   TicketKey key;
   key.uid = uid;
@@ -179,31 +168,29 @@ bool SocketServer::on_ask(Id id, Ask ask) {
   connection.ask = std::move(ask);
   connection.state = State::kAwaitTicket;
   connection.key = key;
-  set_deadline(id, connection, parts_.answer_limit);
+  connections_.set_deadline(id, Clock::now() + parts_.answer_limit);
   tickets_.ask(key, id, Clock::now());
-  return connections_.contains(id);
 }
 
 void SocketServer::answer(Id id, ses_answer_status status) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) {
+  Connection *connection = connections_.find(id);
+  if (connection == nullptr) {
     return;
   }
-  Connection &connection = found->second;
   const ses_answer message = make_refusal(status);
-  spdlog::debug("uid {} pid {}: {}", connection.peer.uid, connection.peer.pid,
+  spdlog::debug("uid {} pid {}: {}", connection->peer.uid, connection->peer.pid,
                 status == SES_ANSWER_NOT_MANAGED ? "not managed" : "unavailable");
-  (void)send(connection.fd.get(), &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  connection.key.reset();
+  (void)send(connection->fd.get(), &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  connection->key.reset();
   drop(id);
 }
 
 bool SocketServer::deal(Id id, const Placement &placement) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end() || found->second.state != State::kAwaitTicket) {
+  Connection *found = connections_.find(id);
+  if (found == nullptr || found->state != State::kAwaitTicket) {
     return false;
   }
-  Connection &connection = found->second;
+  Connection &connection = *found;
   const auto message =
       make_place_answer(placement, connection.ask.stripe_count, connection.ask.stripe_size);
   connection.key.reset();
@@ -217,12 +204,12 @@ bool SocketServer::deal(Id id, const Placement &placement) {
                 placement.distance);
   connection.dealt = placement;
   connection.state = State::kAwaitReport;
-  set_deadline(id, connection, kReportWithin);
+  connections_.set_deadline(id, Clock::now() + kReportWithin);
   return true;
 }
 
-bool SocketServer::on_report(Id id, const Report &report) {
-  Connection &connection = connections_.at(id);
+void SocketServer::on_report(Id id, const Report &report) {
+  Connection &connection = *connections_.find(id);
   if (report.placement_id == connection.dealt->id) {
     const Placement placement = std::move(*connection.dealt);
     connection.dealt.reset();
@@ -238,7 +225,6 @@ bool SocketServer::on_report(Id id, const Report &report) {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
   }
   drop(id);
-  return false;
 }
 
 // Takes a handle to the file before anything else: the program goes on while this runs and may
@@ -274,17 +260,12 @@ void SocketServer::collect_bookings() {
   }
 }
 
-void SocketServer::set_deadline(Id id, Connection &connection, std::chrono::milliseconds from_now) {
-  deadlines_.erase({connection.deadline, id});
-  connection.deadline = Clock::now() + from_now;
-  deadlines_.insert({connection.deadline, id});
-}
-
 void SocketServer::drop_overdue() {
   const auto now = Clock::now();
-  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    const Id id = deadlines_.begin()->second;
-    Connection &connection = connections_.at(id);
+  for (auto due = connections_.first_due(); due && due->first <= now;
+       due = connections_.first_due()) {
+    const Id id = due->second;
+    const Connection &connection = *connections_.find(id);
     if (connection.state == State::kAwaitTicket) {
       tickets_.forget(*connection.key, id);
       answer(id, SES_ANSWER_UNAVAILABLE);
@@ -297,26 +278,19 @@ void SocketServer::drop_overdue() {
 }
 
 void SocketServer::drop(Id id) {
-  const auto found = connections_.find(id);
-  Connection connection = std::move(found->second);
-  deadlines_.erase({connection.deadline, id});
-  connections_.erase(found);
+  const Connection connection = connections_.take(id);
   said_full_ = said_full_ && connections_.size() > parts_.most_connections / 4;
-  const uid_t uid = connection.peer.uid;
-  if (--connections_of_[uid] == 0) {
-    connections_of_.erase(uid);
-  }
   if (connection.key) {
     tickets_.forget(*connection.key, id);
   }
   if (connection.dealt) {
-    parts_.reporter.ended(uid, connection.dealt->id, EndReason::kUnused);
+    parts_.reporter.ended(connection.peer.uid, connection.dealt->id, EndReason::kUnused);
   }
 }
 
 void SocketServer::give_everything_back() {
-  while (!connections_.empty()) {
-    drop(connections_.begin()->first);
+  while (const auto due = connections_.first_due()) {
+    drop(due->second);
   }
   collect_bookings();
   tickets_.drain();

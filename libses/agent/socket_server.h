@@ -6,16 +6,12 @@
 #ifndef SES_AGENT_SOCKET_SERVER_H
 #define SES_AGENT_SOCKET_SERVER_H
 
-#include <sys/socket.h>
-
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <unordered_map>
-#include <utility>
+#include <chrono>
+#include <cstddef>
+#include <span>
 
 #include "booker.h"
+#include "connections.h"
 #include "reporter.h"
 #include "service_health.h"
 #include "systems.h"
@@ -47,41 +43,27 @@ public:
   void give_everything_back();
 
 private:
-  enum class State { kAwaitAsk, kAwaitTicket, kAwaitReport };
-  struct Connection {
-    UniqueFd fd;
-    ucred peer{};
-    State state = State::kAwaitAsk;
-    Clock::time_point deadline;
-    Ask ask;
-    std::optional<TicketKey> key; // while it waits
-    std::optional<Placement> dealt;
-  };
-  using Id = uint64_t;
+  using State = Connection::State;
+  using Id = Connections::Id;
 
   void accept_all();
   void on_readable(Id id);
-  // False when the connection is gone.
-  bool on_message(Id id, std::span<const std::byte> message);
-  bool on_ask(Id id, Ask ask);
-  bool on_report(Id id, const Report &report);
+  void on_message(Id id, std::span<const std::byte> message);
+  void on_ask(Id id, Ask ask);
+  void on_report(Id id, const Report &report);
   void created(const Connection &connection, const Placement &placement, const Report &report);
   void answer(Id id, ses_answer_status status);
   bool deal(Id id, const Placement &placement);
   void collect_bookings();
   void drop(Id id);
   void drop_overdue();
-  void set_deadline(Id id, Connection &connection, std::chrono::milliseconds from_now);
   [[nodiscard]] int milliseconds_to_next() const;
   [[nodiscard]] TicketCache::Callbacks callbacks();
 
   const Parts parts_;
   const UniqueFd epoll_;
   TicketCache tickets_;
-  Id next_id_;
-  std::unordered_map<Id, Connection> connections_;
-  std::set<std::pair<Clock::time_point, Id>> deadlines_;
-  std::map<uid_t, unsigned> connections_of_;
+  Connections connections_;
   bool said_full_ = false;
 };
 

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -18,7 +17,7 @@ constexpr std::chrono::minutes kAnnounceEvery{15};
 constexpr size_t kMostArrived = 65536;
 
 // What epoll's data says: one of these, or a pid.
-constexpr uint64_t kInotify = 1ull << 32;
+constexpr uint64_t kClosed = 1ull << 32;
 constexpr uint64_t kWake = 2ull << 32;
 
 bool add_to(int epoll, int fd, uint64_t data) {
@@ -32,9 +31,8 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 Watcher::Watcher(Reporter &reporter, size_t most_watched)
     : reporter_(reporter), most_watched_(most_watched), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!inotify_ || !add_to(epoll_.get(), inotify_.get(), kInotify)) {
+  if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
   }
@@ -86,7 +84,7 @@ void Watcher::work() {
     // Closes before exits: a file whose last descriptor went with its process has had its event.
     read_events();
     for (int i = 0; i < count; ++i) {
-      if (events[i].data.u64 < kInotify) {
+      if (events[i].data.u64 < kClosed) {
         process_gone(static_cast<pid_t>(events[i].data.u64));
       }
     }
@@ -138,27 +136,20 @@ void Watcher::begin(PlacedFile file) {
     return;
   }
   ++files_of_[file.uid];
-  Watched watched{std::move(file), -1, false};
-  const std::string self = "/proc/self/fd/" + std::to_string(watched.file.handle.get());
-  watched.watch =
-      inotify_add_watch(inotify_.get(), self.c_str(), IN_CLOSE_WRITE | IN_CLOSE_NOWRITE);
-  if (watched.watch >= 0) {
-    by_watch_.emplace(watched.watch, id);
-  } else {
-    if (!said_no_room_) {
-      said_no_room_ = true;
-      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
-                   "raise fs.inotify.max_user_watches",
-                   std::strerror(errno));
-    }
-    polled_.insert(id);
+  const pid_t pid = file.pid;
+  bool polled = !closes_.add(file.handle.get(), id);
+  if (polled && !said_no_room_) {
+    said_no_room_ = true;
+    spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
+                 "raise fs.inotify.max_user_watches",
+                 std::strerror(errno));
   }
-  const pid_t pid = watched.file.pid;
-  files_.emplace(id, std::move(watched));
   processes_[pid].placements.insert(id);
-  if (!follow_process(pid)) {
+  polled = !follow_process(pid) || polled;
+  if (polled) {
     polled_.insert(id);
   }
+  files_.emplace(id, Watched{std::move(file), polled, false});
   check({id}); // it may have been closed before the watch was there
 }
 
@@ -174,30 +165,15 @@ bool Watcher::follow_process(pid_t pid) {
 }
 
 void Watcher::read_events() {
-  alignas(inotify_event) char buffer[16384];
-  std::set<uint64_t> closed;
-  for (;;) {
-    const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
-    if (length <= 0) {
-      break;
-    }
-    for (const char *at = buffer; at < buffer + length;) {
-      const auto *event = reinterpret_cast<const inotify_event *>(at);
-      at += sizeof *event + event->len;
-      if ((event->mask & IN_Q_OVERFLOW) != 0) {
-        for (const auto &[id, watched] : files_) {
-          if (!watched.orphaned) { // those are looked for anyway
-            closed.insert(id);
-          }
-        }
-      }
-      const auto [first, last] = by_watch_.equal_range(event->wd);
-      for (auto it = first; it != last; ++it) {
-        closed.insert(it->second);
+  CloseEvents::Closed closed = closes_.read_all();
+  if (closed.lost_some) {
+    for (const auto &[id, watched] : files_) {
+      if (!watched.orphaned) { // those are looked for anyway
+        closed.placements.insert(id);
       }
     }
   }
-  check(closed);
+  check(closed.placements);
 }
 
 // Ends those of PLACEMENTS whose process does not have the file open any more.  Each process is
@@ -256,7 +232,7 @@ void Watcher::process_gone(pid_t pid) {
     if (it == files_.end()) {
       continue;
     }
-    if (it->second.watch < 0) {
+    if (it->second.polled) {
       end(it, EndReason::kExited);
     } else { // no close event: a child still has it
       it->second.orphaned = true;
@@ -280,18 +256,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   }
   polled_.erase(id);
   orphans_.erase(id);
-  if (watched.watch >= 0) {
-    const auto [first, last] = by_watch_.equal_range(watched.watch);
-    for (auto entry = first; entry != last; ++entry) {
-      if (entry->second == id) {
-        by_watch_.erase(entry);
-        break;
-      }
-    }
-    if (!by_watch_.contains(watched.watch)) {
-      inotify_rm_watch(inotify_.get(), watched.watch);
-    }
-  }
+  closes_.remove(id);
   if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
     process->second.placements.erase(id);
     if (process->second.placements.empty()) {

@@ -25,6 +25,7 @@
 #include <thread>
 #include <vector>
 
+#include "close_events.h"
 #include "proc_files.h"
 #include "reporter.h"
 #include "unique_fd.h"
@@ -58,7 +59,7 @@ public:
 private:
   struct Watched {
     PlacedFile file;
-    int watch = -1;        // inotify's number, -1: looked at now and then instead
+    bool polled = false;   // looked at twice a second: no close event may come
     bool orphaned = false; // its process is gone, somebody else has it open
   };
   using Files = std::map<uint64_t, Watched>; // by placement id
@@ -79,7 +80,7 @@ private:
   Reporter &reporter_;
   const size_t most_watched_;
   const UniqueFd epoll_;
-  const UniqueFd inotify_;
+  CloseEvents closes_;  // of the thread only
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
   std::atomic<bool> announce_{false};
@@ -90,7 +91,6 @@ private:
   // Of the thread only.
   Files files_;
   std::map<uid_t, size_t> files_of_;
-  std::multimap<int, uint64_t> by_watch_;
   struct Process {
     UniqueFd pidfd;
     std::set<uint64_t> placements;
