@@ -2,9 +2,134 @@
 
 from __future__ import annotations
 
+import json
+import sys
+import time
+from pathlib import Path
+
 import click
+from rich.console import Console
+from rich.status import Status
+
+from ses.demo.faults import StoppedError
+from ses.demo.interrupts import Interrupts
+from ses.demo.report import Report
+from ses.demo.report import show as show_report
+from ses.demo.run import Options, Standing, demonstrate
+from ses.errors import EXIT_FAILED, SesError
+from ses.output import console, line
 
 
 @click.command()
-def demo() -> None:
-    """Place files of unmodified programs on eight small file systems, and show why there."""
+@click.option("--keep", is_flag=True, help="Leave everything running afterwards, until Ctrl-C.")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="Write the results as JSON to this file (-: standard output, and the rest to standard error).",
+)  # fmt: skip
+@click.option(
+    "--size", "megabytes", type=click.IntRange(1, 24), default=24, show_default=True, metavar="MB",
+    help="Size of each program's file.",
+)  # fmt: skip
+@click.option(
+    "--build", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Where CMake built libses. [build/libses of the checkout]",
+)  # fmt: skip
+def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None) -> None:
+    """Place files of unmodified programs on eight small file systems, and show why there.
+
+    Needs root. Makes eight ext4 file systems of different speeds under one mergerfs union, starts
+    the whole chain on free loopback ports, keeps two branches busy, runs programs with and without
+    the library, and undoes everything at the end. Exits with 1 when a file is not where it should
+    be, and with 128 and the signal's number when stopped by one.
+    """
+    as_dash = json_file is not None and str(json_file) == "-"
+    out = console(sys.stderr if as_dash else sys.stdout)
+    if json_file is not None and not as_dash and not json_file.absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no directory {json_file.absolute().parent}", param_hint="--json")
+    with Interrupts() as interrupts, _Progress(out) as progress:
+
+        def show(report: Report) -> None:
+            progress.clear()
+            show_report(out, report)
+            if json_file is not None:
+                _write(json_file, report)
+
+        def tell(standing: Standing) -> None:
+            progress.clear()
+            progress.kept = True
+            _show_standing(out, standing)
+
+        try:
+            report = demonstrate(
+                Options(megabytes, build), interrupts, progress.step, show, tell if keep else None
+            )
+        except StoppedError as stopped:
+            progress.clear()
+            line(out, "Stopped; everything that was made is removed again.")
+            raise SystemExit(0 if progress.kept else 128 + stopped.signal_number) from None
+        except SesError:
+            progress.clear()
+            raise
+    if not report.verified:
+        raise SystemExit(EXIT_FAILED)
+
+
+class _Progress:
+    """One live line on a terminal; elsewhere a line per step, with the time since the start."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+        self._started = time.monotonic()
+        self._status: Status | None = None
+        self.kept = False
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def step(self, text: str) -> None:
+        shown = f"[{time.monotonic() - self._started:5.1f} s] {text}"
+        if not self._out.is_terminal:
+            line(self._out, shown)
+        elif self._status is None:
+            self._status = self._out.status(shown)
+            self._status.start()
+        else:
+            self._status.update(shown)
+
+    def clear(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def _write(file: Path, report: Report) -> None:
+    text = json.dumps(report.as_json(), indent=2) + "\n"
+    if str(file) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
+
+
+def _show_standing(out: Console, standing: Standing) -> None:
+    line(out)
+    for text in (
+        f"Portal   {standing.portal_url}  (account {standing.account}, password {standing.password})",
+        f"API      {standing.service_url}/openapi.json  (token in {standing.token_file})",
+        f"Union    {standing.union}",
+        "",
+        "In another shell:",
+        f"  export SES_SERVICE_URL={standing.service_url} SES_TOKEN_FILE={standing.token_file}",
+        f"  export SES_AGENT_SOCKET={standing.socket}",
+        "  ses elements",
+        f"  LD_PRELOAD={standing.preload} dd if=/dev/zero of={standing.union}/mine bs=1M count=20",
+        f"  ses explain {standing.union}/mine",
+        "",
+        "Everything is left running. Ctrl-C stops it and removes it.",
+    ):
+        out.print(text, soft_wrap=True)

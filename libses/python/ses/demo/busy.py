@@ -1,0 +1,66 @@
+"""The background load: which branches, started, seen by the monitor, gone again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from ses.answers import Element, Inventory, parse
+from ses.demo.chain import Chain
+from ses.demo.interrupts import Interrupts
+from ses.demo.storage import Storage
+
+BUSY = ("b1", "b3")  # one of the fastest pair, one of the second
+_FILE_MB = 16
+_PLAIN_PACE = 20.0  # MB/s, where no limit of the kernel holds the writers back
+_LIMIT_SECONDS = 3600.0
+_SEEN_SECONDS = 30.0
+
+
+def start_load(chain: Chain, storage: Storage) -> None:
+    """Start one writer on each busy branch; they end with the chain's other processes."""
+    for name in BUSY:
+        branch = storage.branch(name)
+        pace = 0.0 if storage.throttled else _PLAIN_PACE
+        target = branch.directory / "work-of-others.bin"
+        argv = [sys.executable, "-m", "ses.demo.load", str(target), str(_FILE_MB), str(pace),
+                str(_LIMIT_SECONDS)]  # fmt: skip
+        chain.processes.start(f"load-{name}", argv, target.exists)
+    chain.processes.wait_ready()
+
+
+def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> None:
+    """Wait until the monitor sees the busy branches busy and the others idle.
+
+    Without limits there is no speed to be near: then it only waits for data of every branch.
+    """
+    client = chain.client()
+
+    def seen() -> bool:
+        chain.processes.check()
+        elements = parse("elements", Inventory.of, client.elements()).elements
+        if any(one.observation is None or one.observation.state != "ok" for one in elements):
+            return False
+        return not storage.throttled or _as_meant(elements)
+
+    interrupts.until(
+        seen,
+        _SEEN_SECONDS,
+        f"The monitor does not see {' and '.join(BUSY)} busy and the rest idle; "
+        f"look at what it does see: {chain.monitor_url}/v1/observations",
+    )
+
+
+def _as_meant(elements: Iterable[Element]) -> bool:
+    return all(
+        (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.05)
+        for one in elements
+        if (share := _utilisation(one)) is not None
+    )
+
+
+def _utilisation(one: Element) -> float | None:
+    seen = one.observation
+    if seen is None or seen.write_rate is None or not one.nominal_write:
+        return None
+    return seen.write_rate / 1e6 / one.nominal_write

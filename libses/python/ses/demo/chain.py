@@ -1,0 +1,122 @@
+"""Starting the chain: exporter, monitor, service with its knowledge base, agent, portal."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+from ses.demo.parts import Parts
+from ses.demo.processes import Processes, answers, free_port, is_socket
+from ses.demo.site import Tokens, write_monitor_configuration, write_site, write_tokens
+from ses.demo.storage import Storage
+from ses.service import ServiceClient
+from ses.settings import ServiceAddress
+
+# Longer than in service, where 20 ms and the plain call are better than waiting: here a small machine
+# starts compilers beside the services, and every file is to be explained.
+ANSWER_MS = 400
+SYNC_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The running chain.  ``preload`` is a copy of the library that every user can reach."""
+
+    service_url: str
+    monitor_url: str
+    portal_url: str
+    socket: Path
+    preload: Path
+    tokens: Tokens
+    processes: Processes
+    portal_state: Path
+
+    def client(self) -> ServiceClient:
+        """Return a client of the service that may do everything."""
+        return ServiceClient(ServiceAddress(self.service_url, self.tokens.admin))
+
+    def preloaded(self) -> dict[str, str]:
+        """Return the environment of a program under the library."""
+        return {
+            "LD_PRELOAD": str(self.preload),
+            "SES_AGENT_SOCKET": str(self.socket),
+            "SES_SYNC_MS": str(SYNC_MS),
+        }
+
+
+def start_chain(work: Path, parts: Parts, storage: Storage, undo: ExitStack, interrupts: Interrupts) -> Chain:
+    """Start everything and wait until it is ready; raises DemoError with the log of what failed."""
+    processes = Processes(work / "logs", interrupts)
+    undo.callback(processes.stop_all)
+    ports = {name: free_port() for name in ("exporter", "monitor", "service", "portal")}
+    at = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+    url = {name: f"http://{address}" for name, address in at.items()}
+    tokens = write_tokens(work)
+    monitor_settings = write_monitor_configuration(work, f"{url['exporter']}/metrics", storage.branches)
+    site = write_site(parts.site, work)
+    preload = work / "libses-wrapper.so"
+    shutil.copy(parts.preload, preload)
+    preload.chmod(0o755)
+
+    processes.start(
+        "node_exporter",
+        [
+            str(parts.exporter),
+            f"--web.listen-address={at['exporter']}",
+            "--collector.disable-defaults",
+            "--collector.filesystem",
+            "--collector.diskstats",
+            "--collector.diskstats.device-exclude=^$",  # loop devices are left out by default
+        ],
+        answers(f"{url['exporter']}/metrics"),
+    )
+    processes.start(
+        "smed-monitor",
+        [str(parts.monitor), "serve", "--config", str(monitor_settings), "--listen", at["monitor"]],
+        answers(f"{url['monitor']}/healthz"),
+    )
+    processes.start(
+        "ses-service",
+        [str(parts.service), "serve", "--listen", at["service"], "--state-dir", str(work / "service"),
+         "--monitor-url", url["monitor"], "--site", str(site), "--tokens", str(tokens.accepted)],
+        answers(f"{url['service']}/readyz"),
+    )  # fmt: skip
+    portal_state = work / "portal"
+    processes.start(
+        "ses-webface",
+        [str(parts.portal), "serve", "--listen", at["portal"], "--service-url", url["service"],
+         "--service-token-file", str(tokens.portal), "--state-dir", str(portal_state)],
+        answers(f"{url['portal']}/healthz"),
+    )  # fmt: skip
+    socket = work / "agent.sock"
+    processes.start(
+        "ses-agent",
+        [str(parts.agent), "--service-url", url["service"], "--token-file", str(tokens.node),
+         "--socket", str(socket), "--answer-ms", str(ANSWER_MS)],
+        is_socket(socket),
+    )  # fmt: skip
+    processes.wait_ready()
+    return Chain(
+        url["service"], url["monitor"], url["portal"], socket, preload, tokens, processes, portal_state
+    )
+
+
+def add_portal_account(parts: Parts, chain: Chain, name: str) -> str:
+    """Make an administrator's account in the portal; returns its password."""
+    password = secrets.token_urlsafe(12)
+    done = subprocess.run(
+        [str(parts.portal), "account", "add", name, "--admin", "--password-stdin",
+         "--state-dir", str(chain.portal_state)],
+        input=password + "\n", capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise DemoError(f"The portal account could not be made: {done.stderr.strip()}")
+    return password

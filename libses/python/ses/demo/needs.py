@@ -1,0 +1,26 @@
+"""What the demonstration's people say they need, at three levels (the example says a fourth itself).
+
+The fastest pair of branches is nearly full, the second has some room, the rest is empty: so needs
+for speed and needs for room lead to different places.
+"""
+
+from __future__ import annotations
+
+from ses.answers import RequirementSet, parse
+from ses.quantities import requirement
+from ses.service import ServiceClient
+
+NEEDS = {
+    ("user", "root"): ("current-write-rate>=50MB/s",),
+    ("application", "root:tar"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
+    ("application", "root:python3"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
+    ("vo", "materials"): ("current-write-rate>=20MB/s", "free-capacity>=0.2GB,hard"),
+}
+
+
+def state_needs(client: ServiceClient) -> None:
+    """Store the requirements through the service, as the portal or ``ses requirements set`` would."""
+    for (level, name), texts in NEEDS.items():
+        current = parse("requirements", RequirementSet.of, client.requirements(level, name))
+        wanted = [requirement(text).as_json() for text in texts]
+        client.set_requirements(level, name, wanted, current.revision)

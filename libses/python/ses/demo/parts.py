@@ -1,0 +1,74 @@
+"""Where the programs and files of the chain are: in the checkout, or installed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.faults import DemoError
+
+_CHECKOUT = Path(__file__).resolve().parents[4]
+_INSTALLED_LIBRARIES = (Path("/usr/local/lib"), Path("/usr/lib"), Path("/usr/lib/x86_64-linux-gnu"))
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Files of the parts.  ``api`` is the directory with ``libses.so``, ``headers`` that of ``ses/``."""
+
+    preload: Path
+    agent: Path
+    api: Path
+    headers: Path
+    example: Path
+    service: Path
+    monitor: Path
+    portal: Path
+    exporter: Path
+    site: Path
+
+
+def find_parts(build: Path | None = None) -> Parts:
+    """Find every part; raises DemoError that names the first one missing and how to get it.
+
+    ``build`` is the directory CMake built libses in (default: ``build/libses`` of the checkout).
+    """
+    built = build or _CHECKOUT / "build" / "libses"
+    native = "Build it: make native"
+    return Parts(
+        preload=_first("the preload library", native, built / "libses-wrapper.so",
+                       *(one / "libses-wrapper.so" for one in _INSTALLED_LIBRARIES)),
+        agent=_first("ses-agent", native, built / "agent" / "ses-agent", Path("/usr/local/sbin/ses-agent")),
+        api=_first("libses.so", native, built / "libses.so",
+                   *(one / "libses.so" for one in _INSTALLED_LIBRARIES)).parent,
+        headers=_first("ses/ses.hpp", native, _CHECKOUT / "libses/include/ses/ses.hpp",
+                       Path("/usr/local/include/ses/ses.hpp")).parents[1],
+        example=_first("the example figure3.cpp", "Run the demonstration from a checkout",
+                       _CHECKOUT / "examples/figure3.cpp"),
+        service=_python_part("ses-service"),
+        monitor=_python_part("smed-monitor"),
+        portal=_python_part("ses-webface"),
+        exporter=_system_part("prometheus-node-exporter", "prometheus-node-exporter", "node_exporter"),
+        site=_first("the example site", "Run the demonstration from a checkout",
+                    _CHECKOUT / "ontology/examples/union-site.ttl"),
+    )  # fmt: skip
+
+
+def _first(what: str, how: str, *places: Path) -> Path:
+    for place in places:
+        if place.exists():
+            return place
+    raise DemoError(f"{what} is missing (looked at {places[0]}). {how}.")
+
+
+def _python_part(name: str) -> Path:
+    return _first(name, "Install it: make install", Path(sys.executable).parent / name, _on_path(name))
+
+
+def _system_part(package: str, *names: str) -> Path:
+    return _first(package, f"Install it: apt-get install {package}", *(_on_path(name) for name in names))
+
+
+def _on_path(name: str) -> Path:
+    return Path(shutil.which(name) or Path("/usr/bin") / name)

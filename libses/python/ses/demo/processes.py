@@ -1,0 +1,157 @@
+"""The processes of the demonstration: started on free ports, ready when they say so, stopped by pid.
+
+Each runs in a session of its own with a log file under the work directory.  A process that ends
+before it is ready is reported with the tail of its log.  Does not restart anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+
+_READY_SECONDS = 60.0
+_STOP_SECONDS = 10.0
+_TAIL_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One started process and how to see whether it is ready."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    ready: Callable[[], bool]
+
+    def tail(self) -> str:
+        """Return the last lines of the log, indented."""
+        lines = self.log.read_text("utf-8", "replace").splitlines()[-_TAIL_LINES:]
+        return "\n".join(f"    {one}" for one in lines) or "    (it wrote nothing)"
+
+
+class Processes:
+    """All processes of one demonstration."""
+
+    def __init__(self, logs: Path, interrupts: Interrupts) -> None:
+        self._logs = logs
+        self._interrupts = interrupts
+        self._running: list[Running] = []
+        logs.mkdir(mode=0o700)
+
+    def start(
+        self,
+        name: str,
+        argv: Sequence[str],
+        ready: Callable[[], bool],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a process; raises DemoError if it cannot be started at all."""
+        self._interrupts.check()
+        log = self._logs / f"{name}.log"
+        with log.open("ab") as output:
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env={**os.environ, **(environment or {})},
+                )
+            except OSError as error:
+                raise DemoError(f"{name} cannot be started ({argv[0]}): {error.strerror}.") from error
+        self._running.append(Running(name, process, log, ready))
+
+    def wait_ready(self) -> None:
+        """Wait until every process started so far is ready.
+
+        Raises DemoError with the tail of the log of the one that ended, or was not ready in time.
+        """
+        deadline = time.monotonic() + _READY_SECONDS
+        for one in self._running:
+            while not one.ready():
+                self.check()
+                if time.monotonic() >= deadline:
+                    raise DemoError(
+                        f"{one.name} was not ready within {_READY_SECONDS:g} s. Its log ends:\n{one.tail()}"
+                    )
+                self._interrupts.pause()
+
+    def check(self) -> None:
+        """Raise DemoError if a process has ended, with the tail of its log."""
+        for one in self._running:
+            status = one.process.poll()
+            if status is not None:
+                raise DemoError(f"{one.name} ended (status {status}). Its log ends:\n{one.tail()}")
+
+    def stop(self, name: str) -> None:
+        """Stop one process, if it was started."""
+        for one in [one for one in self._running if one.name == name]:
+            _stop([one])
+            self._running.remove(one)
+
+    def stop_all(self) -> None:
+        """Stop all, those started last first; whoever does not end by SIGTERM is killed."""
+        _stop(list(reversed(self._running)))
+        self._running.clear()
+
+
+def _stop(running: Sequence[Running]) -> None:
+    for one in running:
+        with contextlib.suppress(ProcessLookupError):
+            one.process.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_SECONDS
+    for one in running:
+        try:
+            one.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(one.process.pid, signal.SIGKILL)
+            one.process.wait()
+
+
+def free_port() -> int:
+    """Return a loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def answers(url: str) -> Callable[[], bool]:
+    """Return a check that is true when a GET of ``url`` is answered with 200."""
+
+    def check() -> bool:
+        try:
+            response = urllib3.request("GET", url, timeout=2.0, retries=False)
+        except urllib3.exceptions.HTTPError:
+            return False
+        return response.status == 200
+
+    return check
+
+
+def is_socket(path: Path) -> Callable[[], bool]:
+    """Return a check that is true when a process listens on a UNIX socket of that name."""
+
+    def check() -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+            try:
+                probe.connect(str(path))
+            except OSError:
+                return False
+        return True
+
+    return check

@@ -1,0 +1,186 @@
+"""The result of a demonstration, as data, as JSON, and as one table.  Pure: asks nobody anything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Console
+
+from ses.answers import Placement, Prediction
+from ses.commands.decision import origin, shortfalls
+from ses.demo.programs import Run
+from ses.demo.verify import Verdict
+from ses.output import line, table
+from ses.quantities import written
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program, with and without the library.  Rates MB/s, times seconds, sizes bytes.
+
+    ``chosen`` and ``verified_on`` are branches; ``chosen`` is ``None`` when the file was not placed.
+    """
+
+    program: str
+    user: str
+    file: str
+    size: int
+    requirements: tuple[str, ...]
+    levels: tuple[str, ...]
+    chosen: str | None
+    predicted: tuple[str, ...]
+    distance: float | None
+    passed_over: str
+    verified_on: str | None
+    as_chosen: bool
+    measured: bool
+    seconds: float
+    rate: float
+    plain_on: str | None
+    plain_seconds: float
+    plain_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that is shown at the end."""
+
+    conditions: tuple[str, ...]
+    busy: tuple[str, ...]
+    policy: str
+    rows: tuple[Row, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Total time of the programs under the library."""
+        return sum(row.seconds for row in self.rows)
+
+    @property
+    def plain_seconds(self) -> float:
+        """Total time of the same programs without it."""
+        return sum(row.plain_seconds for row in self.rows)
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the programs take without the library."""
+        return self.plain_seconds / self.seconds
+
+    @property
+    def verified(self) -> bool:
+        """True when every file lies on the element that was chosen for it."""
+        return bool(self.rows) and all(row.as_chosen for row in self.rows)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return {
+            "conditions": list(self.conditions),
+            "busy": list(self.busy),
+            "policy": self.policy,
+            "programs": [asdict(row) for row in self.rows],
+            "seconds": self.seconds,
+            "plain_seconds": self.plain_seconds,
+            "ratio": self.ratio,
+            "verified": self.verified,
+        }
+
+
+def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run, plain_on: str | None) -> Row:
+    """Put together what is known of one program.  ``…_on`` are short names of branches."""
+    placement = verdict.placement
+    return Row(
+        program=placed.program.title,
+        user=placed.program.user,
+        file=placed.program.file,
+        size=placed.size,
+        requirements=tuple(written(one) for one in placement.requirements) if placement else (),
+        levels=tuple(dict.fromkeys(origin(one) for one in placement.requirements)) if placement else (),
+        chosen=_short(placement.element) if placement else None,
+        predicted=tuple(_predicted(one) for one in placement.predicted) if placement else (),
+        distance=placement.distance if placement else None,
+        passed_over=passed_over(placement) if placement else "",
+        verified_on=verified_on,
+        as_chosen=verdict.as_chosen,
+        measured=placed.program.measured,
+        seconds=placed.seconds,
+        rate=placed.rate,
+        plain_on=plain_on,
+        plain_seconds=plain.seconds,
+        plain_rate=plain.rate,
+    )
+
+
+def passed_over(placement: Placement) -> str:
+    """Return the most telling element that was not chosen, and why.
+
+    That is the first one refused; else the best one that falls short; else the next in rank.
+    """
+    for refusal in placement.refused:
+        return f"{_short(refusal.element)}: {refusal.detail or refusal.reason}"
+    others = [one for one in placement.candidates if one.element != placement.element]
+    for one in others:
+        missed = shortfalls(one.predicted)
+        if missed and one.distance > placement.distance:
+            return f"{_short(one.element)}: {missed}"
+    for one in others:
+        return f"{_short(one.element)}: rank {one.rank}, would write {one.write or 0:.0f} MB/s"
+    return ""
+
+
+def show(out: Console, report: Report) -> None:
+    """Print the report as one table with its conditions and totals."""
+    line(out)
+    for text in report.conditions:
+        line(out, text)
+    table(
+        out,
+        ("program", "asked for (level)", "chosen", "predicted there", "passed over, and why", "bytes are on",
+         ">MB/s", "without", ">MB/s"),
+        [_cells(row, report.busy) for row in report.rows],
+    )  # fmt: skip
+    busy = ", ".join(report.busy)
+    line(out, f"* {busy}: kept busy by somebody else's writers all the time.")
+    line(out, f"without: the same programs without the library; mergerfs chose by {report.policy}.")
+    line(
+        out,
+        f"Total time: {report.seconds:.1f} s with the library, {report.plain_seconds:.1f} s without: "
+        f"{report.ratio:.1f} times as long. One run each; your times will differ.",
+    )
+    wrong = [row for row in report.rows if not row.as_chosen]
+    if wrong:
+        names = ", ".join(f"{row.program} ({row.user})" for row in wrong)
+        line(out, f"NOT on the chosen element: {names}.", "red")
+    else:
+        line(out, f"All {len(report.rows)} files are on the element chosen for them.", "green")
+
+
+def _cells(row: Row, busy: tuple[str, ...]) -> list[str]:
+    asked = [*row.requirements, *(f"({level})" for level in row.levels)]
+    chosen = (
+        "not placed" if row.chosen is None else f"{_marked(row.chosen, busy)}\ndistance {row.distance:.2f}"
+    )
+    return [
+        f"{row.program}\n{row.user}: {row.file}",
+        "\n".join(asked) or "nothing",
+        chosen,
+        "\n".join(row.predicted) or "-",
+        row.passed_over or "-",
+        f"{_marked(row.verified_on, busy)}{'' if row.as_chosen else ' WRONG'}",
+        f"{row.rate:.0f}" if row.measured else "-",
+        _marked(row.plain_on, busy),
+        f"{row.plain_rate:.0f}" if row.measured else "-",
+    ]
+
+
+def _marked(branch: str | None, busy: tuple[str, ...]) -> str:
+    return "?" if branch is None else f"{branch}*" if branch in busy else branch
+
+
+def _predicted(one: Prediction) -> str:
+    value = "unknown" if one.value is None else f"{one.value:.{2 if one.kind == 'free-capacity' else 0}f}"
+    name = one.kind.removesuffix("-rate").removesuffix("-capacity").replace("-", " ")
+    return f"{name} {value} {one.unit}"
+
+
+def _short(element: str) -> str:
+    return element.rpartition("/")[2]
