@@ -1,0 +1,74 @@
+"""Prometheus can read what the repository configures for it and what the monitor publishes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from smed_monitor.app import create_app
+from smed_monitor.monitor import Monitor
+from smed_monitor.settings import ElementSettings, Settings, Target
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "packaging" / "prometheus" / "prometheus.yml"
+
+
+@pytest.fixture
+def promtool() -> str:
+    path = shutil.which("promtool")
+    if path is None:
+        pytest.skip("promtool is not installed (Debian package prometheus)")
+    return path
+
+
+def test_promtool_accepts_the_configuration(promtool: str) -> None:
+    checked = subprocess.run(
+        [promtool, "check", "config", CONFIG], capture_output=True, text=True, timeout=60
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert "SUCCESS" in checked.stdout
+
+
+def test_promtool_finds_no_fault_in_the_metrics(
+    promtool: str, exporter: Any, answer_whole: Any, page: Callable[[str], bytes]
+) -> None:
+    exporter.answer = answer_whole(page("before"))
+    down = Target(name="n2", collector="node_exporter", url="http://127.0.0.1:1/metrics")
+    monitor = Monitor(
+        Settings(
+            target=(Target(name="n1", collector="node_exporter", url=exporter.url, timeout_seconds=10), down),
+            element=(
+                ElementSettings(id="union/b1", target="n1", mount_point="/srv/qstorman/b1"),
+                ElementSettings(id="union/b2", target="n2", mount_point="/srv/qstorman/b2"),
+            ),
+        )
+    )
+    monitor.scrape_once()
+    metrics = create_app(monitor).test_client().get("/metrics")
+    assert metrics.content_type.startswith("text/plain; version=")
+    checked = subprocess.run(
+        [promtool, "check", "metrics"], input=metrics.data, capture_output=True, timeout=60
+    )
+    assert checked.returncode == 0, checked.stdout.decode() + checked.stderr.decode()
+
+
+def test_every_scraped_host_is_a_compose_service_on_the_port_it_listens_on() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    targets = [
+        target
+        for job in yaml.safe_load(CONFIG.read_text())["scrape_configs"]
+        for group in job["static_configs"]
+        for target in group["targets"]
+    ]
+    assert {"smed-monitor:8631", "ses-service:8630", "node-exporter:9100"} <= set(targets)
+    for target in targets:
+        service, _, port = target.partition(":")
+        told = str(compose["services"][service].get("command", "")) + str(
+            compose["services"][service].get("healthcheck", "")
+        )
+        assert f":{port}" in told, f"nothing in docker-compose.yml says that {service} listens on {port}"
