@@ -54,6 +54,8 @@ class Database:
                 after = MigrationContext.configure(connection).get_current_revision()
         except SQLAlchemyError as error:
             raise StartError(f"The database cannot be brought up to date: {_reason(error)}") from error
+        finally:
+            self.engine.dispose()  # the server forks after this; a connection must not be shared
         return before, after
 
     def check(self) -> None:

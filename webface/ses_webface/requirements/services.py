@@ -125,11 +125,11 @@ def preview(
     wanted = here + tuple(item for kind, item in below.items() if kind not in kinds)
     subject = Subject(person.name, None, person.vo)
     if level in ("vo", "site"):
-        subject = Subject(_NOBODY, None, name if level == "vo" else None)
+        subject = Subject(_NOBODY)
     elif level == "user":
         effective = service.effective(subject, acting=person.name).requirements
         if {item.requirement.kind for item in effective} - {item.requirement.kind for item in wanted}:
-            subject = Subject(_NOBODY, None, person.vo)
+            subject = Subject(_NOBODY)
     selection = service.select(subject, tuple(item.requirement for item in wanted), acting=person.name)
     sources = {item.requirement.kind: (item.level, item.level_name) for item in wanted}
     lingering = tuple(
