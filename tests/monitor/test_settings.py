@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.errors import SettingsError
-from smed_monitor.settings import Settings, load
+from smed_monitor.settings import ElementSettings, Settings, Target, load
 
 TARGET = '[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "http://127.0.0.1:9100/metrics"\n'
 ELEMENT = '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/srv/b1/"\n'
@@ -100,3 +101,21 @@ def test_a_thousand_elements_keep_their_order(tmp_path: Path) -> None:
     )
     settings = read(tmp_path, TARGET + elements)
     assert [element.id for element in settings.elements] == [f"big/e{i}" for i in range(1000)]
+
+
+EXAMPLE = Path(__file__).parents[2] / "smed-monitor" / "smed.example.toml"
+
+
+def test_the_example_names_every_setting_with_its_default() -> None:
+    settings = load(EXAMPLE, collectors=COLLECTORS)
+    tree = tomllib.loads(EXAMPLE.read_text())
+    for model, keys in (
+        (Settings, set(tree)),
+        (Target, set(tree["target"][0])),
+        (ElementSettings, {key for entry in tree["element"] for key in entry}),
+    ):
+        assert keys == {field.alias or name for name, field in model.model_fields.items()}
+    defaults = Settings(target=settings.targets, element=settings.elements)
+    assert settings == defaults
+    target = Target(**{key: tree["target"][0][key] for key in ("name", "collector", "url")})
+    assert settings.targets == (target,)
