@@ -20,6 +20,7 @@
 #include "sys.h"
 
 #define FUSE_SUPER_MAGIC 0x65735546ul
+#define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 
 /* "/branch/.ses/1000": absolute, below a staging directory, without "..", room for a name. */
@@ -76,21 +77,21 @@ static int unlink_at(int dirfd, const char *path) {
 }
 
 static bool is_file(const struct statx *stat, uint64_t inode) {
-  return S_ISREG(stat->stx_mode) && stat->stx_ino == inode;
+  return S_ISREG(stat->stx_mode) && (inode == ANY_INODE || stat->stx_ino == inode);
 }
 
 /*
- * Take the name back, for a caller who asked for O_EXCL and would get EEXIST
- * from the plain call.  Only if it still is the file made here, and empty.
- * Without O_EXCL the file stays: the plain call opens it, and somebody else
- * may have it open by now.
+ * After a failure with the name given.  Without O_EXCL the file stays: the
+ * plain call opens it, and somebody else may have it open by now; only the
+ * union's memory of its link count is set right.  With O_EXCL the name is
+ * taken back, because the plain call would meet it (EEXIST); but only if it
+ * still is the file made here, as far as that can be told, and empty.
  */
 static void take_back(const struct ses_creation *creation, uint64_t inode) {
   struct statx *stat = creation->stat;
-  if ((creation->flags & O_EXCL) &&
-      ses_sys_statx(creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
-                    STATX_BASIC_STATS, stat) == 0 &&
-      is_file(stat, inode) && stat->stx_size == 0)
+  int failed = ses_sys_statx(creation->dirfd, creation->path,
+                             AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, stat);
+  if (failed == 0 && (creation->flags & O_EXCL) && is_file(stat, inode) && stat->stx_size == 0)
     unlink_at(creation->dirfd, creation->path);
 }
 
@@ -113,14 +114,16 @@ static int reopen(const struct ses_creation *creation, uint64_t inode) {
   return failed ? failed : -ESTALE;
 }
 
-/* Give the staged file its name through the union.  INODE is what the union then calls it. */
-static int give_name(const struct ses_creation *creation, uint64_t *inode) {
+static int give_name(const struct ses_creation *creation) {
+  return (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
+                       creation->dirfd, ses_address(creation->path), 0);
+}
+
+/* Look at what has the name now; its two links are the sign that it is the staged file.  INODE is
+ * what the union calls it, as long as that is not known ANY_INODE. */
+static int look_at_name(const struct ses_creation *creation, uint64_t *inode) {
   struct statx *stat = creation->stat;
-  int failed = (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
-                             creation->dirfd, ses_address(creation->path), 0);
-  if (failed)
-    return failed;
-  failed =
+  int failed =
       ses_sys_statx(creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
   if (failed)
     return failed;
@@ -129,14 +132,14 @@ static int give_name(const struct ses_creation *creation, uint64_t *inode) {
     unlink_at(creation->dirfd, creation->path);
     return -EXDEV;
   }
-  /* Its two links are the sign that nobody has put another file in its place. */
   *inode = stat->stx_ino;
   return S_ISREG(stat->stx_mode) && stat->stx_nlink == 2 ? 0 : -ESTALE;
 }
 
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
-  uint64_t inode = 0;
+  uint64_t inode = ANY_INODE;
+  bool named = false;
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
@@ -145,14 +148,16 @@ static int create(struct ses_creation *creation) {
   if (failed)
     return failed; /* also EEXIST: then it is not ours to remove */
   failed = dress(creation);
+  if (!failed) {
+    failed = give_name(creation);
+    named = !failed;
+  }
   if (!failed)
-    failed = give_name(creation, &inode);
+    failed = look_at_name(creation, &inode);
   unlink_at(AT_FDCWD, answer->stage);
-  if (failed)
-    return failed;
 
-  int fd = reopen(creation, inode);
-  if (fd < 0)
+  int fd = failed ? failed : reopen(creation, inode);
+  if (fd < 0 && named && fd != -ESTALE) /* ESTALE: somebody else's file has the name by now */
     take_back(creation, inode);
   return fd;
 }

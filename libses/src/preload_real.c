@@ -60,11 +60,13 @@ ses_function ses_real(enum ses_call call) {
   return known ? known : look_up(call);
 }
 
-/* All at once while there is one thread: later a look-up could wait for somebody else's dlopen().
- */
-__attribute__((constructor)) static void look_up_all(void) {
-  for (int call = 0; call < SES_CALLS; call++)
-    ses_real((enum ses_call)call);
+/* The usual ones while there is one thread: later a look-up could wait for somebody else's
+ * dlopen(). Not all: each costs every program that starts a few hundred nanoseconds. */
+__attribute__((constructor)) static void look_up_usual(void) {
+  static const unsigned char usual[] = {SES_CALL_OPEN,     SES_CALL_OPEN64, SES_CALL_OPENAT,
+                                        SES_CALL_OPENAT64, SES_CALL_FOPEN,  SES_CALL_FOPEN64};
+  for (size_t i = 0; i < sizeof usual; i++)
+    ses_real((enum ses_call)usual[i]);
 }
 
 int ses_raw_openat(int dirfd, const char *path, int flags, mode_t mode) {
