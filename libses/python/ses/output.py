@@ -62,8 +62,8 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
 
 
 def line(out: Console, text: str = "", style: str | None = None) -> None:
-    """Print one line; long ones are wrapped."""
-    out.print(plain(out, text), style=style)
+    """Print one line; a long one is left to the terminal to wrap."""
+    out.print(plain(out, text), style=style, soft_wrap=True)
 
 
 def print_json(data: Any) -> None:

@@ -2,9 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
 import click
+
+from ses.commands.options import service_command
+from ses.doctor.examination import examine
+from ses.doctor.finding import Finding, State
+from ses.doctor.library import find_library
+from ses.errors import EXIT_FAILED
+from ses.output import console, line, print_json
+from ses.service import ServiceClient
+from ses.settings import DEFAULT_SOCKET
+
+_MARKS = {State.OK: ("ok   ", "green"), State.FAULT: ("FAULT", "red"), State.SKIPPED: ("-    ", "dim")}
 
 
 @click.command()
-def doctor() -> None:
-    """Check each link of the chain."""
+@click.option("--library", type=click.Path(path_type=Path), default=find_library, show_default="found",
+              help="The preload library.")  # fmt: skip
+@click.option("--socket", type=click.Path(path_type=Path), default=DEFAULT_SOCKET, show_default=True,
+              envvar="SES_AGENT_SOCKET", show_envvar=True, help="Where the agent listens.")  # fmt: skip
+@click.option("--try", "trial", type=click.Path(path_type=Path, file_okay=False, exists=True),
+              help="Create one small file in this directory, follow it, and remove it.")  # fmt: skip
+@service_command
+def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, trial: Path | None) -> None:
+    """Check each link of the chain on this node: what is wrong, and how to mend it.
+
+    Library, agent, service, monitor, exporters, knowledge base, union mounts.  Changes nothing.
+    Exits with 1 when something is wrong.
+    """
+    findings = examine(client, library, socket, trial)
+    healthy = all(one.state is not State.FAULT for one in findings)
+    if as_json:
+        print_json({"ok": healthy, "checks": [asdict(one) for one in findings]})
+    else:
+        _show(findings)
+    if not healthy:
+        raise SystemExit(EXIT_FAILED)
+
+
+def _show(findings: Sequence[Finding]) -> None:
+    out = console()
+    width = max(len(one.link) for one in findings)
+    for one in findings:
+        mark, style = _MARKS[one.state]
+        line(out, f"{mark}  {one.link:{width}}  {one.detail}", style)
+        if one.mend:
+            line(out, f"{' ' * (width + 9)}-> {one.mend}")
+    faults = sum(1 for one in findings if one.state is State.FAULT)
+    line(out, f"{faults} of {len(findings)} checks failed." if faults else "Every link holds.")

@@ -127,11 +127,6 @@ def _one(
     interrupts: Interrupts,
 ) -> None:
     argv = [*_as_user(program.user), *command]
-    plain = {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "LC_ALL": "C",
-        "HOME": "/",
-    }
     with subprocess.Popen(
         argv,
         cwd=directory,

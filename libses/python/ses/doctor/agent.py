@@ -1,0 +1,106 @@
+"""The agent: does it listen, is it one a program would trust, does it decide."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ses.answers import Element
+from ses.doctor.conversation import RubbishError, Status, ask, listener
+from ses.doctor.finding import Finding, fault, ok, skipped
+
+SOCKET, SERVICE = "agent socket", "agent to service"
+_LIMIT_SECONDS = 2.0
+_START = "Start ses-agent, or name its socket with --socket or SES_AGENT_SOCKET."
+_LOG = "Look at the agent's log (journalctl -u ses-agent) and restart it."
+
+
+def check_socket(path: Path) -> list[Finding]:
+    """Look at the socket file and at who listens there."""
+    try:
+        state = path.stat()
+    except PermissionError:
+        return [
+            fault(
+                SOCKET,
+                f"{path} cannot be reached: its directory is closed to you.",
+                f"Open it to every user: chmod 755 {path.parent}",
+            )
+        ]
+    except OSError:
+        return [fault(SOCKET, f"{path} does not exist.", _START)]
+    if not stat.S_ISSOCK(state.st_mode):
+        return [fault(SOCKET, f"{path} is not a socket.", f"Remove it. {_START}")]
+    if state.st_mode & 0o222 != 0o222:
+        return [
+            fault(
+                SOCKET,
+                f"Not every user may ask at {path} (mode {state.st_mode & 0o777:04o}).",
+                f"Open it: chmod 666 {path}",
+            )
+        ]
+    try:
+        uid = listener(path, _LIMIT_SECONDS)
+    except OSError as error:
+        return [fault(SOCKET, f"Nobody listens on {path} ({error.strerror or error}).", _START)]
+    if uid not in (0, os.geteuid()):
+        return [
+            fault(
+                SOCKET,
+                f"The listener on {path} runs as uid {uid}: programs of others do not trust it.",
+                "Run ses-agent as root, or as the user it serves.",
+            )
+        ]
+    return [ok(SOCKET, f"{path}: somebody listens, as uid {uid}")]
+
+
+def check_answers(path: Path, elements: Sequence[Element] | None) -> list[Finding]:
+    """Ask the agent where a file on each union mounted here should go.
+
+    ``elements`` is what the service describes, ``None`` when it could not be asked.
+    """
+    mounts = sorted({one.mount_point for one in elements or ()})
+    mounted = [mount for mount in mounts if Path(mount).is_mount()]
+    if not mounted:
+        why = (
+            "no storage system of the site is mounted here"
+            if elements is not None
+            else "the service is not known"
+        )
+        return [_answer_about(path, "/", None, why)]
+    return [_answer_about(path, mount, elements, "") for mount in mounted]
+
+
+def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, why: str) -> Finding:
+    try:
+        answer = ask(path, Path(mount).stat().st_dev, _LIMIT_SECONDS)
+    except TimeoutError:
+        return fault(SERVICE, f"The agent does not answer within {_LIMIT_SECONDS:g} s: it hangs.", _LOG)
+    except RubbishError as error:
+        return fault(
+            SERVICE,
+            f"What listens on {path} does not speak the agent's protocol ({error}).",
+            "Use agent and library of the same version, and make sure that it is ses-agent.",
+        )
+    except OSError as error:
+        return fault(
+            SERVICE, f"The agent closed the question without an answer ({error.strerror or error}).", _LOG
+        )
+    if elements is None:
+        return skipped(SERVICE, f"the agent answers, but {why}: cannot be told")
+    if answer.status is Status.PLACE:
+        return ok(SERVICE, f"asked for a file in {mount}, the agent says {answer.element}")
+    if answer.status is Status.NOT_MANAGED:
+        return fault(
+            SERVICE,
+            f"The agent does not know the storage system on {mount}, which the service describes.",
+            "It has not reached the service: compare its --service-url with yours, and look at its log.",
+        )
+    return fault(
+        SERVICE,
+        f"The agent cannot decide about {mount}: it does not reach the service, its token is refused, or no "
+        "element is left.",
+        "Compare its --service-url and --token-file with the service's; ses rank shows what is left.",
+    )

@@ -1,0 +1,45 @@
+"""The whole diagnosis, link by link, in the order a file's creation passes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ses.doctor.agent import SERVICE as AGENT_TO_SERVICE
+from ses.doctor.agent import check_answers, check_socket
+from ses.doctor.finding import Finding, State, skipped
+from ses.doctor.library import check_library
+from ses.doctor.mounts import MOUNT, check_mounts
+from ses.doctor.service import (
+    DATA,
+    check_data,
+    check_exporters,
+    check_readiness,
+    check_sources,
+    check_token,
+    inventory,
+)
+from ses.doctor.trial import try_directory
+from ses.service import ServiceClient
+
+
+def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | None = None) -> list[Finding]:
+    """Check every link; ``trial`` is a directory to create (and remove) one file in."""
+    findings = check_library(library)
+    at_socket = check_socket(socket)
+    findings += at_socket
+    findings.append(check_token(client))
+    reachable, readiness = check_readiness(client)
+    found, about_site = inventory(client) if reachable else (None, [])
+    if all(one.state is State.OK for one in at_socket):
+        findings += check_answers(socket, None if found is None else found.elements)
+    else:
+        findings.append(skipped(AGENT_TO_SERVICE, "there is no agent to ask"))
+    findings += readiness + about_site
+    if found is None:
+        findings += [skipped(DATA, "the service does not say"), skipped(MOUNT, "the service does not say")]
+    else:
+        findings += check_sources(found) + check_data(found) + check_exporters(found.elements)
+        findings += check_mounts(found.elements)
+    if trial is not None:
+        findings.append(try_directory(trial, library, socket, client))
+    return findings

@@ -1,0 +1,97 @@
+"""The union mounts: are they mergerfs, with the branches the site describes, and ready to stage."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from ses.answers import Element
+from ses.doctor.finding import Finding, fault, ok, skipped
+
+MOUNT, STAGE = "union mount", "staging"
+_BRANCHES = "user.mergerfs.branches"
+
+
+def check_mounts(elements: Sequence[Element]) -> list[Finding]:
+    """Look at every mergerfs storage system the site describes, on this machine."""
+    systems: dict[str, list[Element]] = {}
+    for one in elements:
+        if one.backend == "mergerfs":
+            systems.setdefault(one.mount_point, []).append(one)
+    if not systems:
+        return [skipped(MOUNT, "the site describes no mergerfs union")]
+    findings: list[Finding] = []
+    for mount, members in sorted(systems.items()):
+        problem = _union(mount, members)
+        findings.append(problem)
+        findings.extend(_staging(members))
+    return findings
+
+
+def _union(mount: str, members: Sequence[Element]) -> Finding:
+    control = Path(mount) / ".mergerfs"
+    how = f"Mount it: mergerfs -o allow_other,use_ino,category.create=pfrd BRANCH:BRANCH... {mount}"
+    try:
+        if not Path(mount).is_mount():
+            return fault(MOUNT, f"Nothing is mounted on {mount}.", f"{how} (or run ses doctor on a node).")
+        listed = os.getxattr(control, _BRANCHES).decode("utf-8", "replace")
+    except OSError as error:
+        if Path(mount).exists():
+            return fault(
+                MOUNT, f"What is mounted on {mount} is not a mergerfs union ({error.strerror}).", how
+            )
+        return fault(MOUNT, f"{mount} does not exist or does not answer ({error.strerror}).", how)
+    branches = {os.path.realpath(one.partition("=")[0]) for one in listed.split(":") if one}
+    if not branches:
+        return fault(
+            MOUNT,
+            f"The union on {mount} has no branches.",
+            f"Add some: setfattr -n {_BRANCHES} -v '+>PATH' {control}",
+        )
+    missing = sorted(one.target for one in members if os.path.realpath(one.target) not in branches)
+    if missing:
+        return fault(
+            MOUNT,
+            f"The union on {mount} has no branch {', '.join(missing)}, which the site describes.",
+            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {control}), or correct the site's description.",
+        )
+    return ok(
+        MOUNT, f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
+    )
+
+
+def _staging(members: Sequence[Element]) -> list[Finding]:
+    """Look at the staging directory of each branch; one that is not there yet is fine."""
+    made = 0
+    findings = []
+    for one in members:
+        directory = Path(one.target) / ".ses"
+        try:
+            state = directory.lstat()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            findings.append(
+                fault(
+                    STAGE,
+                    f"{directory} cannot be looked at ({error.strerror}).",
+                    "See whether the branch's file system is well.",
+                )
+            )
+            continue
+        if not stat.S_ISDIR(state.st_mode) or state.st_uid not in (0, os.geteuid()) or state.st_mode & 0o022:
+            findings.append(
+                fault(
+                    STAGE,
+                    f"{directory} is not a directory of the agent's that only it can write "
+                    f"(owner uid {state.st_uid}, mode {stat.S_IMODE(state.st_mode):04o}).",
+                    f"Remove or rename it; the agent makes its own: rm -r {directory}",
+                )
+            )
+            continue
+        made += 1
+    if not findings:
+        findings.append(ok(STAGE, f"{made} of {len(members)} branches are in use; the agent makes the rest"))
+    return findings

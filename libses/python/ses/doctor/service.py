@@ -1,0 +1,144 @@
+"""The service: does it answer, does it know your token, is it ready, and how fresh are its data."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+
+import urllib3
+
+from ses.answers import Element, Inventory, ReadyCheck, parse
+from ses.doctor.finding import Finding, fault, ok, skipped
+from ses.errors import NotAllowedError, SesError
+from ses.service import ServiceClient
+from ses.settings import read_token
+
+SERVICE, TOKEN, MONITOR, EXPORTER = "service", "token", "monitor", "exporter"
+KNOWLEDGE, DATA, SITE = "knowledge base", "data of elements", "site"
+_SHOWN = 10
+_LIMIT_SECONDS = 3.0
+
+
+def check_token(client: ServiceClient) -> Finding:
+    """Look at the token file; whether the service accepts it is found by :func:`inventory`."""
+    path = client.token_file
+    if path is None:
+        return ok(TOKEN, "no token file is configured; none may be needed on this machine")
+    try:
+        read_token(path)
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (NotAllowedError, OSError) as error:
+        return fault(TOKEN, str(error), f"One line, readable by you alone: chmod 600 {path}")
+    return ok(TOKEN, f"{path} (mode {mode:04o})")
+
+
+def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
+    """Ask the service what is wrong with it; the first result tells whether it answers at all."""
+    mend = "Start ses-service (ses-service serve --help), or name the right --url."
+    try:
+        ready, raw = client.readiness()
+        checks = parse("its readiness", lambda data: [ReadyCheck.of(one) for one in data], raw)
+    except SesError as error:
+        return False, [fault(SERVICE, str(error), mend)]
+    if ready:
+        return True, [ok(SERVICE, f"{client.url} is ready")]
+    faults = [
+        fault(
+            SERVICE,
+            f"{client.url} is not ready: {one.name}: {one.detail or 'no reason given'}",
+            f"Mend the {one.name} (see below), then look again.",
+        )
+        for one in checks
+        if not one.ok
+    ]
+    silent = fault(SERVICE, f"{client.url} says it is not ready, but not why.", "Look at its log.")
+    return True, faults or [silent]
+
+
+def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
+    """Return the elements the service describes; ``None`` and the fault when it does not say."""
+    try:
+        found = parse("elements", Inventory.of, client.elements())
+    except NotAllowedError as error:
+        return None, [
+            fault(TOKEN, str(error), "Ask the service's administrator: ses-service token new --help")
+        ]
+    except SesError as error:
+        return None, [fault(SITE, str(error), "Mend the service first.")]
+    if not found.elements:
+        return found, [
+            fault(
+                SITE,
+                "The site describes no element.",
+                "Load a description: ses-service serve --site FILE.ttl",
+            )
+        ]
+    systems = sorted({one.storage_system for one in found.elements})
+    return found, [ok(SITE, f"{len(found.elements)} elements in {', '.join(systems)}")]
+
+
+def check_sources(found: Inventory) -> list[Finding]:
+    """Look at monitor and knowledge base as the service sees them."""
+    findings = []
+    for link, source, what in (
+        (KNOWLEDGE, found.knowledge_base, "Start it; the embedded one comes back with ses-service."),
+        (MONITOR, found.monitor, "Start smed-monitor, and name it to ses-service with --monitor-url."),
+    ):
+        if source.reachable:
+            findings.append(ok(link, f"{source.url or 'embedded'} answers the service"))
+        elif link == MONITOR and not source.url:
+            findings.append(fault(link, "The service has no monitor: it decides by static facts.", what))
+        else:
+            findings.append(fault(link, f"{source.url or 'embedded'} does not answer the service.", what))
+    return findings
+
+
+def check_data(found: Inventory) -> list[Finding]:
+    """Look at the age of each element's data."""
+    if not found.monitor.reachable:
+        return [skipped(DATA, "the monitor is not reachable")]
+    stale = [one for one in found.elements if one.observation is None or one.observation.state != "ok"]
+    if not stale:
+        ages = [one.observation.age_seconds or 0.0 for one in found.elements if one.observation]
+        return [ok(DATA, f"all {len(found.elements)} are fresh, the oldest {max(ages, default=0.0):.1f} s")]
+    findings = [_stale(one) for one in stale[:_SHOWN]]
+    if len(stale) > _SHOWN:
+        findings.append(
+            fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
+        )
+    return findings
+
+
+def _stale(one: Element) -> Finding:
+    seen = one.observation
+    if seen is None or seen.state == "missing":
+        reason = f" ({seen.detail})" if seen is not None and seen.detail else ""
+        return fault(
+            DATA,
+            f"{one.id} was never seen by the monitor{reason}.",
+            "Give it an [[element]] in smed.toml whose mount_point or device its exporter reports.",
+        )
+    age = "unknown" if seen.age_seconds is None else f"{seen.age_seconds:.0f} s"
+    reason = f" ({seen.detail})" if seen.detail else ""
+    return fault(
+        DATA, f"{one.id}: last seen {age} ago{reason}.", f"See whether its exporter answers: {seen.exporter}"
+    )
+
+
+def check_exporters(elements: Sequence[Element]) -> list[Finding]:
+    """Ask each exporter the monitor reads; from this machine, which may see less than the monitor."""
+    urls = sorted({one.observation.exporter for one in elements if one.observation})
+    return [_exporter(url) for url in urls if url.startswith(("http://", "https://"))]
+
+
+def _exporter(url: str) -> Finding:
+    mend = "Start prometheus-node-exporter there, or correct the target's url in smed.toml."
+    try:
+        response = urllib3.request("GET", url, timeout=_LIMIT_SECONDS, retries=False, preload_content=False)
+        status = response.status
+        response.close()
+    except urllib3.exceptions.HTTPError:
+        return fault(EXPORTER, f"Nothing answers at {url}.", mend)
+    if status != 200:
+        return fault(EXPORTER, f"{url} answers with HTTP status {status}.", mend)
+    return ok(EXPORTER, f"{url} answers")
