@@ -1,0 +1,103 @@
+"""A whole small site: a mergerfs union on tmpfs, a real ses-service that knows it, a real ses-agent.
+
+One branch is said to be far faster than the others, so that every file is placed there and can be
+compared with one made there by hand.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses_benchmarks.probe import BenchmarkError
+from ses_benchmarks.processes import server
+from ses_benchmarks.selections import service
+from ses_benchmarks.site_description import Facts, describe
+
+AGENT_READY_SECONDS = 20
+PATIENCE_MS = 5000  # of agent and program: a late answer shall show in p99, not turn into a plain create
+BRANCHES = 4
+MB = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What a program on this site sees."""
+
+    union: Path
+    fast_branch: Path
+    socket: Path
+
+    @property
+    def patient(self) -> dict[str, str]:
+        """The environment of a program that waits as long as the agent may take."""
+        return {"SES_AGENT_SOCKET": str(self.socket), "SES_SYNC_MS": str(PATIENCE_MS)}
+
+
+def facts(branches: list[Path]) -> list[Facts]:
+    """The first branch so much faster that no number of open files makes it the second choice."""
+    rates = [1e6 * MB] + [1 * MB] * (len(branches) - 1)
+    return [
+        Facts(name=branch.name, target=str(branch), read_rate=rate, write_rate=rate, capacity=1e12)
+        for branch, rate in zip(branches, rates, strict=True)
+    ]
+
+
+@contextmanager
+def mounted_union(branches: list[Path], mount_point: Path) -> Iterator[None]:
+    """The branches as one mergerfs mount; raises BenchmarkError where that is not possible."""
+    if os.geteuid() != 0:
+        raise BenchmarkError("mounting a union needs root")
+    program = shutil.which("mergerfs")
+    if not program:
+        raise BenchmarkError("mergerfs is not installed: apt-get install mergerfs")
+    listed = ":".join(str(branch) for branch in branches)
+    options = "allow_other,use_ino,minfreespace=0,category.create=mfs"
+    done = subprocess.run(
+        [program, "-o", options, listed, mount_point], capture_output=True, text=True, timeout=30, check=False
+    )
+    if done.returncode != 0:
+        raise BenchmarkError(f"mergerfs cannot mount: {done.stderr.strip() or done.stdout.strip()}")
+    try:
+        yield
+    finally:
+        if subprocess.run(["umount", mount_point], check=False, capture_output=True, timeout=30).returncode:
+            subprocess.run(["umount", "-l", mount_point], check=False, timeout=30)
+
+
+def accepts(path: Path) -> bool:
+    """True when somebody listens on the UNIX socket ``path``."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+        return probe.connect_ex(str(path)) == 0
+
+
+@contextmanager
+def chain(agent: Path, ses_service: Path, scratch: Path) -> Iterator[Chain]:
+    """The site, ready to be asked; ``scratch`` is a directory on tmpfs.
+
+    Raises BenchmarkError naming the part that could not be started.
+    """
+    union = scratch / "union"
+    branches = [scratch / f"b{i + 1}" for i in range(BRANCHES)]
+    for directory in (union, *branches):
+        directory.mkdir()
+    agent_socket = scratch / "agent.sock"
+    turtle = describe("union", str(union), facts(branches))
+    with mounted_union(branches, union), service(ses_service, scratch, turtle, BRANCHES) as port:
+        command: list[str | Path] = [
+            agent,
+            "--service-url",
+            f"http://127.0.0.1:{port}",
+            "--socket",
+            agent_socket,
+        ]
+        command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
+        log = scratch / "agent.log"
+        with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS):
+            yield Chain(union, branches[0], agent_socket)

@@ -1,0 +1,89 @@
+"""Runs of ``create_loop``, with the preload library and without, in turn."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "create_loop.c"
+RUN_TIMEOUT_SECONDS = 60
+
+
+class BenchmarkError(Exception):
+    """Something that is measured could not be run; the message says what, and what to do."""
+
+
+def build_probe(directory: Path) -> Path:
+    """Compile create_loop.c into ``directory``; raises BenchmarkError with the compiler's words."""
+    program = directory / "create_loop"
+    command = [os.environ.get("CC", "cc"), "-O2", "-Wall", "-Wextra", str(SOURCE), "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise BenchmarkError(f"create_loop.c does not compile: {done.stderr}")
+    return program
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of a comparison: which call, and with which library (None: without)."""
+
+    call: str
+    directory: Path
+    library: Path | None = None
+    branch: Path | None = None  # count the created files that lie there
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one process measured: nanoseconds per call, and the created files seen on the branch."""
+
+    nanoseconds: list[float]
+    on_branch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A built create_loop, pinned to one CPU."""
+
+    program: Path
+    cpu: int
+
+    def run(self, side: Side, count: int) -> Run:
+        """One process making ``count`` calls; raises BenchmarkError when it fails."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SES_", "LD_"))}
+        environment = {**kept, **side.environment}
+        if side.library:
+            # exec-true measures its children, so they get the library and the measuring process does not.
+            key = "CHILD_LD_PRELOAD" if side.call == "exec-true" else "LD_PRELOAD"
+            environment[key] = str(side.library)
+        command = [self.program, side.call, side.directory, count, self.cpu]
+        if side.branch:
+            command.append(side.branch)
+        done = subprocess.run(
+            [str(part) for part in command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=RUN_TIMEOUT_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise BenchmarkError(f"create_loop {side.call}: {done.stderr.strip()}")
+        seen = re.search(r"on-branch (\d+)", done.stderr)
+        return Run([float(line) for line in done.stdout.split()], int(seen[1]) if seen else 0)
+
+    def pairs(self, measured: Side, baseline: Side, count: int, pairs: int) -> list[tuple[Run, Run]]:
+        """``pairs`` runs of each, in turn; who goes first changes from pair to pair."""
+        found = []
+        for pair in range(pairs):
+            if pair % 2:
+                second = self.run(baseline, count)
+                found.append((self.run(measured, count), second))
+            else:
+                first = self.run(measured, count)
+                found.append((first, self.run(baseline, count)))
+        return found

@@ -1,0 +1,52 @@
+"""Real servers for the time of a benchmark: started on free ports, waited for, stopped whatever happens."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ses_benchmarks.probe import BenchmarkError
+
+STOP_SECONDS = 20
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def server(
+    command: Sequence[str | Path], log: Path, ready: Callable[[], bool], seconds: float
+) -> Iterator[None]:
+    """Run ``command`` until the block ends; its output goes to ``log``.
+
+    Waits until ``ready()``.  Raises BenchmarkError with the end of the log when the process ends first or
+    is not ready after ``seconds``.
+    """
+    with log.open("wb") as output:
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + seconds
+        while not ready():
+            ended = process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                what = f"ended with {process.returncode}" if ended else f"was not ready after {seconds:g} s"
+                said = log.read_text(errors="replace")[-2000:]
+                raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{said}")
+            time.sleep(0.05)
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

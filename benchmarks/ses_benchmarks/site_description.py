@@ -1,0 +1,53 @@
+"""A site of any size in the project's vocabulary (ontology/qstorman.ttl), as Turtle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PREFIXES = """\
+@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+@prefix : <https://example.org/qstorman/site/benchmark/> .
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One element: rates in bytes per second, capacity in bytes, target the branch's directory."""
+
+    name: str
+    target: str
+    read_rate: float
+    write_rate: float
+    capacity: float
+
+
+def describe(system: str, mount_point: str, elements: Sequence[Facts]) -> str:
+    """One mergerfs storage system with these elements, all on one server."""
+    parts = [
+        PREFIXES,
+        f":{system} a qsm:MergerfsUnion ; qsm:name {_text(system)} ; qsm:mountPoint {_text(mount_point)} .",
+        ':server a qsm:Server ; qsm:name "server" .',
+    ]
+    parts += [
+        f"""
+:{element.name} a qsm:Branch ; qsm:name {_text(element.name)} ; qsm:target {_text(element.target)} ;
+  qsm:elementOf :{system} ; qsm:servedBy :server ;
+  qsm:capacity {_quantity(element.capacity, "BYTE")} ;
+  qsm:nominalReadRate {_quantity(element.read_rate, "BYTE-PER-SEC")} ;
+  qsm:nominalWriteRate {_quantity(element.write_rate, "BYTE-PER-SEC")} ."""
+        for element in elements
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _text(value: str) -> str:
+    """The value as a Turtle string: JSON escapes what Turtle does, the same way."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _quantity(value: float, unit: str) -> str:
+    return f"[ a qudt:QuantityValue ; qudt:numericValue {value:.6e} ; qudt:hasUnit unit:{unit} ]"
