@@ -1,0 +1,158 @@
+"""The embedded store: the SPARQL server of the ``oxigraph`` wheel, started and watched.
+
+It listens on loopback only, on a free port, has a time limit for queries, keeps its data in the state
+directory, and ends with this process. It does not fsync every update: a crash of the machine, not of
+the process, may lose the last ones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+import structlog
+
+from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.store import HttpStore
+
+_QUERY_LIMIT_SECONDS = 10
+_START_SECONDS = 30.0
+_FIRST_PAUSE = 0.1
+_PR_SET_PDEATHSIG = 1
+_log = structlog.get_logger(__name__)
+
+
+class EmbeddedStoreError(KnowledgeBaseError):
+    """The embedded store cannot be started."""
+
+
+class EmbeddedStore:
+    """One ``oxigraph serve`` process below ``state_dir``; started again when it dies."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock: IO[bytes] | None = None
+        self._stopping = threading.Event()
+        self._guard = threading.Lock()  # no process is started once stopping has begun
+        self._watcher = threading.Thread(target=self._watch, name="knowledge-store", daemon=True)
+
+    @property
+    def pid(self) -> int | None:
+        """The process that serves now."""
+        return self._process.pid if self._process else None
+
+    def start(self) -> HttpStore:
+        """Start the server and return its client.
+
+        Raises ``EmbeddedStoreError`` when the directory cannot be used, is in use, or the server does
+        not come up in 30 seconds.
+        """
+        try:
+            self._state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = (self._state_dir / "lock").open("wb")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise EmbeddedStoreError(
+                f"{self._state_dir} is in use by another service: give each its own --state-dir"
+            ) from None
+        except OSError as error:
+            raise EmbeddedStoreError(f"{self._state_dir} cannot be used: {error}") from None
+        self._port = _free_port()
+        self._run()
+        client = HttpStore.for_oxigraph(f"http://127.0.0.1:{self._port}")
+        self._wait_ready(client)
+        self._watcher.start()
+        return client
+
+    def stop(self) -> None:
+        """End the server; does nothing when it does not run."""
+        with self._guard:
+            self._stopping.set()
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._watcher.is_alive():
+            self._watcher.join(5)
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _run(self) -> None:
+        command = [
+            str(Path(sys.executable).with_name("oxigraph")), "serve",
+            "--location", str(self._state_dir / "data"),
+            "--bind", f"127.0.0.1:{self._port}",
+            "--timeout-s", str(_QUERY_LIMIT_SECONDS),
+        ]  # fmt: skip
+        try:
+            with (self._state_dir / "store.log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent
+                )
+        except OSError as error:
+            raise EmbeddedStoreError(f"{command[0]} cannot be started: {error}") from None
+
+    def _wait_ready(self, client: HttpStore) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                client.select("SELECT * WHERE {} LIMIT 1")
+            except StoreUnavailableError:
+                status = self._process.poll() if self._process else None
+                if status is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
+                    continue
+                self.stop()
+                raise EmbeddedStoreError(self._failure(status)) from None
+            else:
+                return
+
+    def _failure(self, status: int | None) -> str:
+        what = f"ended with status {status}" if status is not None else f"not ready in {_START_SECONDS:.0f} s"
+        lines = (self._state_dir / "store.log").read_text("utf-8", "replace").splitlines()
+        return f"the embedded store: {what}; it said: {' / '.join(lines[-3:]) or 'nothing'}"
+
+    def _watch(self) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            began = time.monotonic()
+            status = self._process.wait() if self._process else None
+            pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, 10.0)
+            if self._stopping.wait(pause):
+                return
+            _log.warning("the embedded store died and is started again", status=status)
+            with self._guard:
+                if self._stopping.is_set():
+                    return
+                try:
+                    self._run()
+                except EmbeddedStoreError as error:
+                    self._process = None
+                    _log.error("the embedded store cannot be started again", detail=str(error))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _die_with_parent() -> None:
+    # The server must not outlive a service that was killed. A terminal's Ctrl-C is for the service,
+    # which ends the server in its own order.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

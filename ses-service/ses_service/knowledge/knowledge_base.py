@@ -1,0 +1,88 @@
+"""The knowledge base: everything the service keeps in an RDF store, behind one class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ses_service.knowledge import site
+from ses_service.knowledge.environment import read_environment
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.queries import bind
+from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
+from ses_service.knowledge.store import SparqlStore
+from ses_service.knowledge.terms import (
+    ONTOLOGY_GRAPH,
+    REQUIREMENTS_GRAPH,
+    SITE_GRAPH,
+    ontology_directory,
+)
+from ses_service.model import Environment, Level, Requirement, RequirementSet
+
+
+class KnowledgeBase:
+    """Reads and writes one store. Safe to use from several threads.
+
+    Every method raises ``StoreUnavailableError`` or ``StoreRefusedError`` when the store does.
+    """
+
+    def __init__(self, store: SparqlStore) -> None:
+        self._store = store
+
+    def ping(self) -> None:
+        """Return when the store answers."""
+        self.revision()
+
+    def load_ontology(self) -> None:
+        """Put the vocabulary into its graph, in place of what it held."""
+        self._store.put_graph(ONTOLOGY_GRAPH, (ontology_directory() / "qstorman.ttl").read_text("utf-8"))
+
+    def load_site(self, turtle: str, *, source: str) -> None:
+        """Put a description of the site into its graph, in place of the one before.
+
+        Raises ``InvalidDescriptionError`` when it is not Turtle or breaks a shape; the description
+        before is untouched then. ``source`` names the text in messages.
+        """
+        description = site.parse(turtle, source)
+        faults = site.violations(description)
+        if faults:
+            raise InvalidDescriptionError(source, faults)
+        self._store.put_graph(SITE_GRAPH, site.storable(description, turtle))
+
+    def revision(self) -> str:
+        """Return a text that changes whenever the site or any requirement does."""
+        rows = self._store.select(bind("revisions.rq", site=SITE_GRAPH, requirements=REQUIREMENTS_GRAPH))
+        row = rows[-1] if rows else {}
+        return f"{row.get('digest', '')[:16]}.{row.get('revision', '0')}"
+
+    def environment(self) -> Environment:
+        """Return the site as it is described now."""
+        return read_environment(self._store, self.revision())
+
+    def requirement_sets(self) -> tuple[RequirementSet, ...]:
+        """Return every requirement set."""
+        return read_requirement_sets(self._store)
+
+    def replace_requirements(
+        self,
+        level: Level,
+        name: str,
+        requirements: Sequence[Requirement],
+        *,
+        author: str,
+        now: float,
+        expected_revision: int | None = None,
+    ) -> RequirementSet:
+        """Store a requirement set in place of the one before and return it with its revision.
+
+        ``author`` is the account that changes it and ``now`` the time in seconds since the epoch.
+        Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored.
+        """
+        return replace_requirement_set(
+            self._store,
+            level,
+            name,
+            requirements,
+            author=author,
+            now=now,
+            expected_revision=expected_revision,
+        )

@@ -1,0 +1,92 @@
+"""Descriptions of a site in Turtle: read, checked against the shapes, made ready to store."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+import pyshacl
+from rdflib import Graph, Literal, URIRef
+from rdflib.namespace import SH
+
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.terms import QSM, SITE_GRAPH, ontology_directory
+
+
+@cache
+def _turtle(name: str) -> Graph:
+    return Graph().parse(ontology_directory() / name)
+
+
+def parse(turtle: str, source: str) -> Graph:
+    """Return the triples of a description.
+
+    Raises ``InvalidDescriptionError`` that names the line where the Turtle is malformed.
+    """
+    try:
+        return Graph().parse(data=turtle, format="turtle", publicID="https://example.org/qstorman/site/")
+    except Exception as error:
+        # rdflib raises BadSyntax, but also ValueError and IndexError on some malformed texts.
+        line = getattr(error, "lines", None)
+        where = f"line {line + 1}: " if isinstance(line, int) else ""
+        reason = getattr(error, "_why", None) or str(error).strip() or type(error).__name__
+        raise InvalidDescriptionError(source, [f"{where}not Turtle: {reason}"]) from None
+
+
+def violations(description: Graph) -> list[str]:
+    """Return what is wrong with a description, one sentence for each fault; empty when all is well."""
+    conforms, report, _text = pyshacl.validate(
+        description, shacl_graph=_turtle("shapes.ttl"), ont_graph=_turtle("qstorman.ttl"), inference="none"
+    )
+    found = [] if conforms else sorted(_sentences(report, description))
+    return found + duplicate_elements(description)
+
+
+def duplicate_elements(description: Graph) -> list[str]:
+    """Return a sentence for each name that two elements of one storage system share."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for element, system in description.subject_objects(QSM.elementOf):
+        for name in description.objects(element, QSM.name):
+            seen.setdefault((str(system), str(name)), []).append(_short(element))
+    return [
+        f"{' and '.join(sorted(elements))} share the name {name!r} in one storage system"
+        for (_system, name), elements in sorted(seen.items())
+        if len(elements) > 1
+    ]
+
+
+def storable(description: Graph, turtle: str) -> str:
+    """Return the Turtle of the site graph: the description and the digest of its text."""
+    graph = Graph() + description
+    digest = hashlib.sha256(turtle.encode()).hexdigest()
+    graph.add((SITE_GRAPH, QSM.digest, Literal(digest)))
+    return graph.serialize(format="turtle")
+
+
+def _sentences(report: Graph, description: Graph) -> set[str]:
+    found = set()
+    for result in report.objects(None, SH.result):
+        node = report.value(result, SH.focusNode)
+        value = report.value(result, SH.value)
+        named = _named(node, description)
+        got = (
+            f" (it has {_short(value)})"
+            if value is not None and isinstance(value, URIRef | Literal) and value != node
+            else ""
+        )
+        for message in report.objects(result, SH.resultMessage):
+            found.add(f"{named}: {message}{got}")
+    return found
+
+
+def _named(node: object, description: Graph) -> str:
+    if isinstance(node, URIRef):
+        return _short(node)
+    for owner, property_ in description.subject_predicates(node):  # type: ignore[arg-type]
+        return f"{_short(property_)} of {_short(owner)}"
+    return "a node without a name"
+
+
+def _short(term: object) -> str:
+    text = str(term)
+    return text.rsplit("#", 1)[-1].rsplit("/", 1)[-1] if isinstance(term, URIRef) else text

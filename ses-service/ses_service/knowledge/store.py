@@ -1,0 +1,126 @@
+"""The HTTP client of an RDF store: SPARQL 1.1 Query, Update and Graph Store protocols."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import quote
+
+import urllib3
+
+from ses_service.knowledge.errors import StoreRefusedError, StoreUnavailableError
+
+Row = Mapping[str, str]
+"""One row of results: the text of each bound column (IRIs and literals alike)."""
+
+
+class SparqlStore(Protocol):
+    """What the knowledge base needs of a store.
+
+    Every method raises ``StoreUnavailableError`` when there is no answer in time and
+    ``StoreRefusedError`` when the store says no.
+    """
+
+    def select(self, query: str) -> list[Row]:
+        """Return the rows a SELECT query gives."""
+        ...
+
+    def update(self, update: str) -> None:
+        """Apply an update request, as a whole or not at all."""
+        ...
+
+    def put_graph(self, graph: str, turtle: str) -> None:
+        """Replace a named graph."""
+        ...
+
+
+class HttpStore:
+    """A store behind three addresses. Safe to use from several threads.
+
+    ``timeout`` is in seconds and bounds each request; loading a graph may take ten times as long.
+    ``auth`` is user and password (HTTP basic).
+    """
+
+    def __init__(
+        self,
+        query_url: str,
+        update_url: str,
+        graph_url: str,
+        auth: tuple[str, str] | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        self._query_url = query_url
+        self._update_url = update_url
+        self._graph_url = graph_url
+        self._timeout = timeout
+        self._headers = urllib3.make_headers(basic_auth=f"{auth[0]}:{auth[1]}") if auth else {}
+        self._pool = urllib3.PoolManager(maxsize=8, retries=False)
+
+    @classmethod
+    def for_oxigraph(cls, base_url: str, timeout: float = 5.0) -> HttpStore:
+        """Return the client of ``oxigraph serve`` at this address."""
+        base = base_url.rstrip("/")
+        return cls(f"{base}/query", f"{base}/update", f"{base}/store", timeout=timeout)
+
+    @classmethod
+    def for_fuseki(
+        cls, dataset_url: str, auth: tuple[str, str] | None = None, timeout: float = 5.0
+    ) -> HttpStore:
+        """Return the client of one dataset of Fuseki, such as ``http://127.0.0.1:3030/kb``."""
+        base = dataset_url.rstrip("/")
+        return cls(f"{base}/sparql", f"{base}/update", f"{base}/data", auth, timeout)
+
+    @property
+    def url(self) -> str:
+        """Where queries go."""
+        return self._query_url
+
+    def select(self, query: str) -> list[Row]:
+        """Return the rows a SELECT query gives."""
+        body = self._request(
+            "POST",
+            self._query_url,
+            query.encode(),
+            {"Content-Type": "application/sparql-query", "Accept": "application/sparql-results+json"},
+        )
+        try:
+            bindings = json.loads(body)["results"]["bindings"]
+            return [{name: cell["value"] for name, cell in row.items()} for row in bindings]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreUnavailableError(
+                f"{self._query_url} does not answer as a SPARQL store: {error!r}"
+            ) from None
+
+    def update(self, update: str) -> None:
+        """Apply an update request, as a whole or not at all."""
+        self._request(
+            "POST", self._update_url, update.encode(), {"Content-Type": "application/sparql-update"}
+        )
+
+    def put_graph(self, graph: str, turtle: str) -> None:
+        """Replace a named graph."""
+        address = f"{self._graph_url}?graph={quote(graph, safe='')}"
+        self._request("PUT", address, turtle.encode(), {"Content-Type": "text/turtle"}, patience=10.0)
+
+    def _request(
+        self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float = 1.0
+    ) -> bytes:
+        try:
+            answer = self._pool.request(
+                method,
+                url,
+                body=body,
+                headers={**self._headers, **headers},
+                timeout=urllib3.Timeout(connect=min(2.0, self._timeout), read=self._timeout * patience),
+                redirect=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
+        if answer.status < 300:
+            return answer.data
+        detail = answer.data[:300].decode("utf-8", "replace").strip().splitlines()
+        said = f"{url} answered {answer.status}{': ' + detail[0] if detail else ''}"
+        if answer.status >= 500:
+            raise StoreUnavailableError(said)
+        raise StoreRefusedError(said)
