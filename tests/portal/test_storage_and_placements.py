@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from ses_webface.errors import RefusedError
 from ses_webface.selection_model import Candidate, Storage
 from ses_webface.storage.services import MAX_TILES, build_map, tile
 
@@ -99,6 +100,30 @@ def test_placements_can_be_narrowed(alice, site, make_placement) -> None:
         text = alice.get(f"/placements?{query}").get_data(as_text=True)
         assert re.findall(r"/union/alice/(\d)\.bin</th>", text) == expected
     assert "No placement fits" in alice.get("/placements?element=union/b7").get_data(as_text=True)
+
+
+def test_a_filter_the_service_refuses_is_explained(alice, site, monkeypatch) -> None:
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise RefusedError("The request cannot be right.", (("query.element", "too short"),))
+
+    monkeypatch.setattr(site, "placements", refuse)
+    answer = alice.get("/placements?element=b1")
+    assert answer.status_code == 422
+    assert "These filters cannot be used: The request cannot be right.; too short" in answer.text
+    assert 'value="b1"' in answer.text
+
+
+def test_what_was_booked_in_vain_is_left_out_and_counted(alice, site, make_placement) -> None:
+    in_vain = {"path": None, "opened_at": None, "bytes_written": None}
+    for number in (6, 7):
+        site.records.append(make_placement(number, "alice", end_reason="unused", **in_vain))
+    text = alice.get("/placements").get_data(as_text=True)
+    assert "/union/alice/1.bin" in text
+    assert "never used" not in text
+    assert "2 decisions of which no file came are left out" in text
+    everything = alice.get("/placements?state=all").get_data(as_text=True)
+    assert everything.count("never used") == 2
+    assert "left out" not in everything
 
 
 def test_an_explanation_says_what_was_asked_expected_and_refused(alice) -> None:

@@ -6,7 +6,13 @@ from flask_wtf import FlaskForm  # type: ignore[import-untyped]
 from wtforms import SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 from wtforms.validators import Length  # type: ignore[import-untyped]
 
-STATES = (("", "any"), ("booked", "booked"), ("open", "open"), ("ended", "ended"))
+STATES = (
+    ("", "files"),
+    ("open", "files being written"),
+    ("ended", "ended"),
+    ("booked", "waiting for the file"),
+    ("all", "all decisions"),
+)
 
 
 class PlacementsForm(FlaskForm):  # type: ignore[misc]

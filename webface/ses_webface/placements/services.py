@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ses_webface.accounts.services import Person
 from ses_webface.errors import NotFoundError
 from ses_webface.quantities import kind_label, show_quantity
 from ses_webface.selection_client import PlacementFilter, SelectionService
 from ses_webface.selection_model import Placement
 
-_MAX_LISTED = 100
+MAX_LISTED = 100
+_MAX_ASKED = 500
 _ENDS = {
     "closed": "file closed",
     "exited": "program exited",
@@ -18,19 +21,38 @@ _ENDS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Placements to list; ``without_file`` were left out because no file came of them."""
+
+    placements: tuple[Placement, ...]
+    without_file: int
+
+
 def find(
     service: SelectionService, person: Person, *, path: str, element: str, state: str, user: str
-) -> tuple[Placement, ...]:
-    """List placements; everybody but administrators sees their own only."""
+) -> Found:
+    """List placements; everybody but administrators sees their own only.
+
+    ``state`` is one of the service's, ``all``, or anything else for those that became files: an
+    agent books ahead, and what it booked in vain would hide the rest.
+    """
     whose = (user or None) if person.is_admin else person.name
     wanted = PlacementFilter(
         user=whose,
         path=path or None,
         element=element or None,
         state=state if state in ("booked", "open", "ended") else None,
-        limit=_MAX_LISTED,
+        limit=_MAX_ASKED,
     )
-    return service.placements(wanted, acting=person.name)
+    found = service.placements(wanted, acting=person.name)
+    files = found if wanted.state or state == "all" else tuple(filter(became_file, found))
+    return Found(files[:MAX_LISTED], len(found) - len(files))
+
+
+def became_file(record: Placement) -> bool:
+    """Tell whether a program made a file of the placement."""
+    return record.path is not None or record.opened_at is not None
 
 
 def one(service: SelectionService, person: Person, placement_id: str) -> Placement:
