@@ -114,7 +114,7 @@ def serve(
         app = create_app(
             ServiceConfig(
                 knowledge=knowledge,
-                knowledge_url=kb_url,
+                knowledge_url=store.url,
                 prepare=prepare,
                 monitor_url=monitor_url,
                 tokens=token_file,
@@ -125,8 +125,11 @@ def serve(
         running = runtime(app)
         try:
             running.keeper.refresh()
-        except (InvalidDescriptionError, OSError, UnicodeDecodeError) as error:
-            raise click.ClickException(f"the site cannot be loaded: {error}") from None
+        except InvalidDescriptionError as error:
+            listed = "".join(f"\n  {message}" for message in error.messages)
+            raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.ClickException(f"the site cannot be read: {error}") from None
         except KnowledgeBaseError as error:
             log.warning("knowledge base failed", detail=str(error))
         running.start()

@@ -137,4 +137,5 @@ def _yaml(node: Any, indent: str) -> Iterator[str]:
 def _scalar(value: Any) -> str:
     if isinstance(value, str) and _PLAIN.match(value) and value not in _NOT_TEXT:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("e+", ".0e+") if isinstance(value, float) and "." not in text else text

@@ -231,7 +231,7 @@ class MemoryKnowledge:
         self._try()
         known = self.sets.get((level, name), RequirementSet(level, name))
         if expected_revision is not None and expected_revision != known.revision:
-            raise RevisionConflictError(f"{level}/{name} has revision {known.revision}")
+            raise RevisionConflictError(level, name, expected_revision, known.revision)
         self.changes += 1
         changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author)
         self.sets[level, name] = changed

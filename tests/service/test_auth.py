@@ -1,0 +1,234 @@
+"""Who may do what: the matrix of roles and routes, loopback trust, the token file."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.auth import Role, TokenFile, TokenFileError, add_token
+
+Service = Any
+SET = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
+ASK = {"subject": {"user": "alice"}}
+
+
+class Keys:
+    """A service with one token of each role."""
+
+    def __init__(self, service: Service, tokens: dict[str, str]) -> None:
+        self.service = service
+        self.tokens = tokens
+
+    def call(
+        self, role: str | None, method: str, path: str, body: Any = None, acting: str | None = None
+    ) -> int:
+        headers = {"X-Acting-User": acting} if acting else {}
+        if role is not None:
+            headers["Authorization"] = f"Bearer {self.tokens[role]}"
+        options = {"json": body} if body is not None else {}
+        status: int = self.service.client.open(path, method=method, headers=headers, **options).status_code
+        return status
+
+
+@pytest.fixture
+def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
+    path = tmp_path / "tokens.toml"
+    tokens = {role.value: add_token(path, role, role.value, None) for role in Role if role is not Role.USER}
+    tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
+    service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path), trust_loopback=False)
+    return Keys(service.refresh(), tokens)
+
+
+EVERYONE = {"node", "portal", "user", "admin"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "allowed"),
+    [
+        ("POST", "/v1/selections", ASK, EVERYONE),
+        ("POST", "/v1/placements", ASK, {"node", "admin"}),
+        ("PATCH", "/v1/placements/ID", {"state": "open"}, {"node", "admin"}),
+        ("POST", "/v1/placements/ID/end", {"reason": "closed"}, {"node", "admin"}),
+        ("GET", "/v1/placements", None, EVERYONE),
+        ("GET", "/v1/placements/ID", None, EVERYONE),
+        ("GET", "/v1/elements", None, EVERYONE),
+        ("GET", "/v1/storage-systems", None, EVERYONE),
+        ("GET", "/v1/requirements", None, EVERYONE),
+        ("GET", "/v1/requirements/user/bob", None, EVERYONE),
+        ("GET", "/v1/requirements/effective?user=bob", None, EVERYONE),
+        ("PUT", "/v1/requirements/user/alice", SET, {"portal", "user", "admin"}),
+        ("PUT", "/v1/requirements/application/alice:dd", SET, {"portal", "user", "admin"}),
+        ("PUT", "/v1/requirements/user/bob", SET, {"portal", "admin"}),
+        ("PUT", "/v1/requirements/application/bob:dd", SET, {"portal", "admin"}),
+        ("PUT", "/v1/requirements/vo/materials", SET, {"portal", "admin"}),
+        ("PUT", "/v1/requirements/vo/alice", SET, {"portal", "admin"}),
+        ("PUT", "/v1/requirements/site/default", SET, {"portal", "admin"}),
+    ],
+)
+def test_each_role_may_do_exactly_what_it_is_for(
+    keys: Keys, method: str, path: str, body: Any, allowed: set[str]
+) -> None:
+    booked = keys.service.runtime.desk.place
+    from ses_service.desk import Asked
+    from ses_service.model import Subject
+
+    _, (placement,) = booked(Asked(Subject("alice")), 1, 30)
+    path = path.replace("ID", placement.placement_id)
+    statuses = {
+        role: keys.call(role, method, path, body, acting="carol" if role == "portal" else None)
+        for role in sorted(EVERYONE)
+    }
+    assert {role for role, status in statuses.items() if status < 300} == allowed, statuses
+    assert {status for role, status in statuses.items() if role not in allowed} <= {403}
+    assert keys.call(None, method, path, body) == 401
+
+
+def test_a_person_sees_only_their_own_placements(keys: Keys) -> None:
+    from ses_service.desk import Asked
+    from ses_service.model import Subject
+
+    desk = keys.service.runtime.desk
+    _, (mine,) = desk.place(Asked(Subject("alice")), 1, 30)
+    _, (other,) = desk.place(Asked(Subject("bob")), 1, 30)
+    headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
+    listed = keys.service.get("/v1/placements", headers=headers).get_json()["placements"]
+    assert [one["placement_id"] for one in listed] == [mine.placement_id]
+    assert keys.call("user", "GET", f"/v1/placements/{other.placement_id}") == 403
+
+
+def test_a_portal_must_say_for_whom_it_acts(keys: Keys) -> None:
+    assert keys.call("portal", "PUT", "/v1/requirements/user/bob", SET) == 403
+    assert keys.call("portal", "PUT", "/v1/requirements/user/bob", SET, acting="bob") == 200
+    (stored,) = keys.service.knowledge.sets.values()
+    assert stored.modified_by == "bob"
+
+
+def test_a_person_cannot_act_for_another(keys: Keys) -> None:
+    assert keys.call("user", "PUT", "/v1/requirements/user/bob", SET, acting="bob") == 403
+    assert keys.call("user", "PUT", "/v1/requirements/user/alice", SET, acting="bob") == 200
+    (stored,) = keys.service.knowledge.sets.values()
+    assert stored.modified_by == "alice"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json"])
+def test_health_metrics_and_contract_are_open(keys: Keys, path: str) -> None:
+    assert keys.call(None, "GET", path) == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "Bearer \u0142", "wrong", "Bearer " + "x" * 5000],
+)
+def test_a_wrong_authorization_is_refused_with_a_challenge(keys: Keys, header: str) -> None:
+    answer = keys.service.client.get(
+        "/v1/elements", headers={"Authorization": header.encode("utf-8").decode("latin-1")}
+    )
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_token_can_be_added_and_withdrawn_while_serving(keys: Keys) -> None:
+    path: Path = keys.service.app.extensions["qstorman.authenticator"]._tokens.path
+    keys.tokens["late"] = add_token(path, Role.NODE, "late", None)
+    assert keys.call("late", "GET", "/v1/elements") == 200
+    path.write_text("", "utf-8")
+    assert keys.call("late", "GET", "/v1/elements") == 401
+    path.unlink()
+    assert keys.call("admin", "GET", "/v1/elements") == 401
+
+
+def test_a_token_file_that_becomes_readable_by_others_lets_nobody_in(keys: Keys) -> None:
+    path: Path = keys.service.app.extensions["qstorman.authenticator"]._tokens.path
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    path.chmod(0o644)
+    assert keys.call("admin", "GET", "/v1/elements") == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "extra", "status"),
+    [
+        ("127.0.0.1", "127.0.0.1:8630", {}, 200),
+        ("127.0.0.9", "localhost", {}, 200),
+        ("::1", "[::1]:8630", {}, 200),
+        ("::ffff:127.0.0.1", "localhost:8630", {}, 200),
+        ("192.0.2.7", "localhost", {}, 401),
+        ("127.0.0.1", "evil.example", {}, 401),
+        ("127.0.0.1", "evil.example:8630", {}, 401),
+        ("127.0.0.1", "192.0.2.7:8630", {}, 401),
+        ("127.0.0.1", "localhost", {"X-Forwarded-For": "192.0.2.7"}, 401),
+        ("127.0.0.1", "localhost", {"Forwarded": "for=192.0.2.7"}, 401),
+        ("127.0.0.1", "localhost", {"Authorization": "Bearer wrong"}, 401),
+        ("not-an-address", "localhost", {}, 401),
+    ],
+)
+def test_loopback_is_trusted_only_when_it_is_really_this_machine(
+    service: Service, address: str, host: str, extra: dict[str, str], status: int
+) -> None:
+    answer = service.client.get(
+        "/v1/elements", headers={"Host": host, **extra}, environ_base={"REMOTE_ADDR": address}
+    )
+    assert answer.status_code == status
+
+
+def test_without_trust_loopback_needs_a_token(make_service: Any, site: Any, clock: Any) -> None:
+    service = make_service(site.equal(1).environment, clock, trust_loopback=False).refresh()
+    assert service.get("/v1/elements").status_code == 401
+
+
+def test_the_file_holds_digests_only_and_nobody_else_may_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    token = add_token(path, Role.USER, "laptop", "alice")
+    text = path.read_text("utf-8")
+    assert token not in text
+    assert hashlib.sha256(token.encode()).hexdigest() in text
+    assert path.stat().st_mode & 0o777 == 0o600
+    found = TokenFile(path).find(token)
+    assert found is not None
+    assert (found.name, found.role, found.user) == ("laptop", Role.USER, "alice")
+
+
+def test_a_name_is_used_once(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    add_token(path, Role.NODE, "n1", None)
+    with pytest.raises(TokenFileError, match="already"):
+        add_token(path, Role.ADMIN, "n1", None)
+
+
+DIGEST = "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nonsense", "not TOML"),
+        ("token = 5", r"\[\[token\]\]"),
+        ("token = [5]", "not a table"),
+        ('[[token]]\nrole="node"', "no name"),
+        ('[[token]]\nname="a"\nrole="king"', "no known role"),
+        ('[[token]]\nname="a"\nrole="node"\nsha256="abc"', "64"),
+        (f'[[token]]\nname="a"\nrole="node"\nsha256="{DIGEST.upper()}"', "lower-case"),
+        (f'[[token]]\nname="a"\nrole="user"\nsha256="{DIGEST}"', "user"),
+        (f'[[token]]\nname="a"\nrole="node"\nuser="b"\nsha256="{DIGEST}"', "user"),
+    ],
+)
+def test_a_wrong_token_file_is_refused_with_the_reason(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "tokens.toml"
+    path.write_text(text, "utf-8")
+    path.chmod(0o600)
+    with pytest.raises(TokenFileError, match=says):
+        TokenFile(path)
+
+
+def test_a_token_file_others_may_read_is_refused_with_the_cure(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    add_token(path, Role.NODE, "n1", None)
+    path.chmod(0o640)
+    with pytest.raises(TokenFileError, match="chmod 600"):
+        TokenFile(path)
+
+
+def test_a_missing_token_file_is_refused_with_the_cure(tmp_path: Path) -> None:
+    with pytest.raises(TokenFileError, match="token new"):
+        TokenFile(tmp_path / "none.toml")

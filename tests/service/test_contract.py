@@ -1,0 +1,124 @@
+"""The contract file says what the service does: compared, and tried with generated requests."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from ses_service import contract
+from ses_service.app import create_app
+from ses_service.auth import Role, TokenFile, add_token
+from ses_service.model import ElementState, Kind, Level, Strictness
+from ses_service.placement import Basis, EndReason, PlacementState, Reason
+from ses_service.runtime import ServiceConfig
+
+FILE = Path(__file__).parents[2] / "ses-service" / "openapi.yaml"
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
+    return loaded
+
+
+def test_the_committed_file_is_the_one_the_service_makes() -> None:
+    made = contract.document(create_app(ServiceConfig()))
+    assert FILE.read_text("utf-8") == made, "run: ses-service openapi > ses-service/openapi.yaml"
+
+
+def test_the_running_service_gives_the_same_document(service: Any, document: dict[str, Any]) -> None:
+    assert service.get("/openapi.json").get_json() == document
+
+
+def test_every_route_is_in_the_document_and_back(document: dict[str, Any]) -> None:
+    app = create_app(ServiceConfig())
+    served = {
+        (re.sub(r"<(?:[^:<>]+:)?([^<>]+)>", r"{\1}", rule.rule), method.lower())
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if rule.endpoint != "openapi.spec"
+    }
+    described = {(path, method) for path, operations in document["paths"].items() for method in operations}
+    assert served == described
+    assert len(described) >= 15
+
+
+def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any]) -> None:
+    def references(node: Any) -> list[str]:
+        if isinstance(node, dict):
+            return [
+                *([node["$ref"]] if isinstance(node.get("$ref"), str) else []),
+                *(one for value in node.values() for one in references(value)),
+            ]
+        return [one for value in node for one in references(value)] if isinstance(node, list) else []
+
+    found = set(references(document))
+    assert len(found) > 20
+    for reference in found:
+        node: Any = document
+        for part in reference.removeprefix("#/").split("/"):
+            node = node[part]
+
+
+@pytest.mark.parametrize(
+    ("schema", "member", "names"),
+    [
+        ("Requirement", "kind", Kind),
+        ("Requirement", "strictness", Strictness),
+        ("ResolvedRequirement", "level", Level),
+        ("Candidate", "basis", Basis),
+        ("Refusal", "reason", Reason),
+        ("ElementOut", "state", ElementState),
+        ("PlacementRecord", "state", PlacementState),
+        ("PlacementEnded", "reason", EndReason),
+    ],
+)
+def test_the_words_of_the_contract_are_those_of_the_core(
+    document: dict[str, Any], schema: str, member: str, names: Any
+) -> None:
+    described = document["components"]["schemas"][schema]["properties"][member]["enum"]
+    assert sorted(described) == sorted(one.value for one in names)
+
+
+OPERATIONS = [
+    (path, method)
+    for path, operations in yaml.safe_load(FILE.read_text("utf-8"))["paths"].items()
+    for method in operations
+]
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode))
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_generated_requests_get_what_the_contract_says(
+    tmp_path: Path, site: Any, make_service: Any, clock: Any, path: str, method: str, mode: GenerationMode
+) -> None:
+    token = add_token(tmp_path / "tokens", Role.ADMIN, "generated", None)
+    tokens = TokenFile(tmp_path / "tokens")
+    service = make_service(site.equal(3).environment, clock, tokens=tokens, trust_loopback=False).refresh()
+    operation = schemathesis.openapi.from_wsgi("/openapi.json", service.app)[path][method]
+    tried = 0
+
+    @given(case=operation.as_strategy(generation_mode=mode))
+    @settings(
+        max_examples=6,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+    def send(case: schemathesis.Case) -> None:
+        nonlocal tried
+        tried += 1
+        case.call_and_validate(headers={"Authorization": f"Bearer {token}"})
+
+    try:
+        send()
+    except Unsatisfiable:
+        pytest.skip("nothing in this request can be wrong")
+    assert tried

@@ -1,0 +1,64 @@
+"""Every error is problem+json, names its cause, and gives nothing away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+Service = Any
+JSON = "application/json"
+
+
+def problem(answer: Any, status: int, slug: str) -> dict[str, Any]:
+    assert answer.status_code == status, answer.get_data(as_text=True)
+    assert answer.content_type == "application/problem+json"
+    body: dict[str, Any] = answer.get_json()
+    assert body["type"] == f"urn:qstorman:problem:{slug}"
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"]
+    return body
+
+
+def test_an_unknown_path(service: Service) -> None:
+    problem(service.get("/v1/nothing"), 404, "not-found")
+
+
+def test_a_method_that_is_not_served(service: Service) -> None:
+    answer = service.client.delete("/v1/elements")
+    problem(answer, 405, "method-not-allowed")
+    assert "GET" in answer.headers["Allow"]
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_a_body_that_is_not_declared_as_json(service: Service, content_type: str | None) -> None:
+    answer = service.client.post("/v1/selections", data='{"subject":{}}', content_type=content_type)
+    problem(answer, 415, "unsupported-media-type")
+
+
+@pytest.mark.parametrize("text", ["", "{", "{bad}", "\xff", "[" * 100_000, '{"a":1}x', "9" * 10_000])
+def test_a_body_that_is_not_json(service: Service, text: str) -> None:
+    answer = service.client.post("/v1/selections", data=text.encode("latin-1"), content_type=JSON)
+    assert "JSON" in problem(answer, 400, "malformed-request")["detail"]
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "5", '"text"', "{}"])
+def test_a_body_of_another_shape(service: Service, text: str) -> None:
+    problem(service.client.post("/v1/selections", data=text, content_type=JSON), 422, "invalid-request")
+
+
+def test_a_body_that_is_too_large(make_service: Any, site: Any, clock: Any) -> None:
+    small = make_service(site.equal(1).environment, clock, max_body=1000).refresh()
+    answer = small.client.post("/v1/selections", data=b" " * 1001, content_type=JSON)
+    problem(answer, 413, "body-too-large")
+
+
+def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch: Any) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret inside")
+
+    monkeypatch.setattr(service.runtime.desk, "select", fail)
+    answer = service.post("/v1/selections", {"subject": {"user": "a"}})
+    problem(answer, 500, "internal-error")
+    assert "secret" not in answer.get_data(as_text=True)

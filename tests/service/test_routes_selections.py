@@ -1,0 +1,148 @@
+"""POST /v1/selections: the question, its answer, and what a wrong question gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ses_service.model import Level, Observation
+
+Service = Any
+ASK = {"subject": {"user": "alice"}}
+WRITE_50 = {"kind": "current-write-rate", "minimum": 50, "unit": "MB/s"}
+
+
+def test_a_selection_ranks_explains_and_books_nothing(service: Service, clock: Any) -> None:
+    service.see(
+        [
+            Observation("union/b0", clock() - 0.5, 0, 90e6, free_bytes=5e9),
+            Observation("union/b1", clock() - 0.5, 0, 0, free_bytes=5e9),
+            Observation("union/b2", clock() - 0.5, 0, 0, free_bytes=5e9, read_only=True),
+        ]
+    )
+    answer = service.post("/v1/selections", {**ASK, "requirements": [WRITE_50]})
+    assert answer.status_code == 200
+    body = answer.get_json()
+    first, second = body["candidates"]
+    assert (first["rank"], first["element"], first["distance"]) == (1, "union/b1", 0)
+    assert first["predicted"] == [
+        {"kind": "current-write-rate", "value": 100, "unit": "MB/s", "minimum": 50, "shortfall": 0}
+    ]
+    assert (first["free_gb"], first["age_seconds"], first["basis"]) == (5, 0.5, "monitor+ledger")
+    assert (first["storage_system"], first["backend"], first["target"]) == ("union", "mergerfs", "/mnt/b1")
+    assert second["available"] == {"read_mb_s": 100, "write_mb_s": round(100 / 1.9, 6)}
+    assert body["refused"] == [
+        {"element": "union/b2", "reason": "read-only", "detail": "The monitor sees it mounted read-only."}
+    ]
+    assert body["decided_at"] == clock()
+    elements = service.get("/v1/elements").get_json()["elements"]
+    assert {one["open_placements"] for one in elements} == {0}
+
+
+def test_requirements_come_from_the_levels_that_state_them(service: Service, site: Any) -> None:
+    service.knowledge.put(Level.APPLICATION, "alice:dd", site.read(7))
+    service.knowledge.put(Level.USER, "alice", site.read(1), site.free(2, hard=True))
+    service.refresh()
+    body = service.post(
+        "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "requirements": [WRITE_50]}
+    ).get_json()
+    found = [
+        (one["kind"], one["minimum"], one["unit"], one["level"], one["level_name"])
+        for one in body["requirements"]
+    ]
+    assert found == [
+        ("current-read-rate", 7, "MB/s", "application", "alice:dd"),
+        ("current-write-rate", 50, "MB/s", "explicit", "request"),
+        ("free-capacity", 2, "GB", "user", "alice"),
+    ]
+    assert body["requirements"][2]["strictness"] == "hard"
+
+
+def test_the_home_vo_of_a_user_applies(make_service: Any, site: Any, clock: Any) -> None:
+    environment = replace(site.equal(1).environment, home_vo={"alice": "materials"})
+    service = make_service(environment, clock)
+    service.knowledge.put(Level.VO, "materials", site.write(9))
+    body = service.refresh().post("/v1/selections", ASK).get_json()
+    assert [(one["level"], one["level_name"]) for one in body["requirements"]] == [("vo", "materials")]
+
+
+def test_units_are_converted(service: Service) -> None:
+    asked = [
+        {"kind": "current-read-rate", "minimum": 1, "unit": "GiB/s"},
+        {"kind": "free-capacity", "minimum": 500, "unit": "MB"},
+    ]
+    body = service.post("/v1/selections", {**ASK, "requirements": asked}).get_json()
+    assert [(one["minimum"], one["unit"]) for one in body["requirements"]] == [
+        (1073.741824, "MB/s"),
+        (0.5, "GB"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "location", "says"),
+    [
+        ({"subject": None}, "json.subject", "valid"),
+        ({"subject": {}}, "json.subject.user", "required"),
+        ({"subject": {"user": ""}}, "json.subject.user", "at least 1"),
+        ({"subject": {"user": "a\nb"}}, "json.subject.user", "pattern"),
+        ({"subject": {"user": "\ud800"}}, "json.subject.user", "unicode"),
+        ({"subject": {"user": "a", "uid": 0}}, "json.subject.uid", "not permitted"),
+        ({"unknown": 1}, "json.unknown", "not permitted"),
+        ({"limit": -1}, "json.limit", "greater"),
+        ({"limit": "3"}, "json.limit", "integer"),
+        ({"expected_bytes": -5}, "json.expected_bytes", "greater"),
+        ({"exclude": "union/b0"}, "json.exclude", "list"),
+        ({"storage_system": "nowhere"}, "json.storage_system", "no storage system 'nowhere'"),
+        ({"requirements": [{**WRITE_50, "kind": "colour"}]}, "json.requirements.0.kind", "current-read-rate"),
+        (
+            {"requirements": [{**WRITE_50, "unit": "furlongs"}]},
+            "json.requirements.0",
+            "unknown unit 'furlongs'",
+        ),
+        ({"requirements": [{**WRITE_50, "unit": "GB"}]}, "json.requirements.0", "unknown unit 'GB'"),
+        ({"requirements": [{**WRITE_50, "minimum": -1}]}, "json.requirements.0.minimum", "greater"),
+        ({"requirements": [{**WRITE_50, "minimum": "50"}]}, "json.requirements.0.minimum", "number"),
+        ({"requirements": [{**WRITE_50, "weight": 0}]}, "json.requirements.0.weight", "greater"),
+        ({"requirements": [{**WRITE_50, "strictness": "very"}]}, "json.requirements.0.strictness", "soft"),
+        ({"requirements": [WRITE_50, WRITE_50]}, "json", "stated more than once"),
+    ],
+)
+def test_a_wrong_question_is_refused_where_it_is_wrong(
+    service: Service, change: dict[str, Any], location: str, says: str
+) -> None:
+    answer = service.post("/v1/selections", {**ASK, **change})
+    assert answer.status_code == 422
+    problem = answer.get_json()
+    assert problem["type"] == "urn:qstorman:problem:invalid-request"
+    located = {one["location"]: one["message"] for one in problem["errors"]}
+    assert says in located[location], located
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_not_finite_are_refused(service: Service, number: str) -> None:
+    text = '{"subject":{"user":"a"},"expected_bytes":' + number + "}"
+    answer = service.client.post("/v1/selections", data=text, content_type="application/json")
+    assert answer.status_code == 422
+
+
+def test_before_the_site_is_read_the_service_says_so(make_service: Any, site: Any, clock: Any) -> None:
+    service = make_service(site.equal(1).environment, clock)
+    answer = service.post("/v1/selections", ASK)
+    assert (answer.status_code, answer.get_json()["type"]) == (503, "urn:qstorman:problem:not-ready")
+
+
+def test_a_silent_monitor_is_told_in_the_notes(service: Service) -> None:
+    notes = service.post("/v1/selections", ASK).get_json()["notes"]
+    assert "No observations: no monitor is configured." in notes
+
+
+def test_a_lost_knowledge_base_is_told_with_the_age_of_what_is_used(service: Service, clock: Any) -> None:
+    from ses_service.knowledge import StoreUnavailableError
+
+    service.knowledge.broken = StoreUnavailableError("connection refused")
+    clock.time += 42
+    service.runtime.keeper.step()
+    answer = service.post("/v1/selections", ASK)
+    assert answer.status_code == 200
+    assert "Site and requirements are 42 s old: connection refused." in answer.get_json()["notes"]
