@@ -164,7 +164,7 @@ static void fill_ask(struct scene *scene, const struct ses_need *need) {
            ask->requirement_count * sizeof need->requirements[0]);
     if (need->pool)
       memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
-    if (need->application)
+    if (need->application && *need->application)
       application = need->application;
   }
   memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
