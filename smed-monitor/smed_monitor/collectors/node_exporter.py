@@ -38,7 +38,7 @@ DEVICE_HINT = (
     "start it with --collector.diskstats.device-exclude='^(ram|fd|sr)\\d+$'"
 )
 MOUNT_HINT = (
-    "is it mounted there, as process 1 sees it? Debian's node_exporter leaves out /mnt, /media, /run and others: "
+    "is it mounted there, as process 1 sees it? Debian's node_exporter leaves out /mnt, /media and /run: "
     "start it with --collector.filesystem.mount-points-exclude='^/(dev|proc|sys)($|/)'"
 )
 
