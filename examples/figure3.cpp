@@ -6,6 +6,7 @@
  *     c++ -std=c++17 figure3.cpp $(pkg-config --cflags --libs ses) -o figure3
  */
 #include <cstdio>
+#include <iostream>
 #include <ses/ses.hpp>
 #include <string_view>
 #include <unistd.h>
@@ -27,10 +28,10 @@ int main() {
   }
   const ses::Result &result = manager.lastResult();
   if (result.placed())
-    std::printf("fileName.dat is on %s, distance %.2f\n", result.element().data(),
-                result.distance());
+    std::cout << "fileName.dat is on " << result.element() << ", distance " << result.distance()
+              << '\n';
   else
-    std::printf("fileName.dat was not placed: %s\n", result.message().data());
+    std::cout << "fileName.dat was not placed: " << result.message() << '\n';
 
   constexpr std::string_view line = "data\n";
   bool written = write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size());

@@ -40,7 +40,7 @@ namespace ses {
 using Status = ses_status;
 using Kind = ses_requirement_kind;
 
-/* What a Status means, as one English clause; valid for ever. */
+/* What a Status means, as one English clause; valid for ever, and NUL-terminated. */
 inline std::string_view describe(Status status) noexcept { return ses_strerror(status); }
 
 /*
@@ -51,8 +51,9 @@ inline std::string_view describe(Status status) noexcept { return ses_strerror(s
  * A value: copies are independent.  One policy may be read by many threads
  * at once; changing it needs the caller's synchronisation.
  *
- * Setters return SES_OK, or a SES_REFUSED_* and leave the policy as it was;
- * status() keeps the first refusal, and so does the Result of a create.
+ * Setters return SES_OK, or a SES_REFUSED_* and leave the policy as it was.
+ * Their answers may be ignored, as in Figure 3: status() keeps the first
+ * refusal, and so does the Result of a create.
  * When memory is short at construction, the policy stays empty and every
  * setter returns SES_REFUSED_NO_POLICY.
  */
@@ -142,7 +143,7 @@ public:
   [[nodiscard]] bool placed() const noexcept { return result_.placed != 0; }
   [[nodiscard]] explicit operator bool() const noexcept { return placed(); }
 
-  /* "system/element"; empty if not placed.  Valid as long as this object. */
+  /* "system/element", NUL-terminated; empty if not placed.  Valid as long as this object. */
   [[nodiscard]] std::string_view element() const noexcept { return result_.element; }
 
   /* How far the element falls short of the requirements; 0: meets them all; -1 if not placed. */

@@ -26,7 +26,7 @@ def examples(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_figure_3_of_the_paper_places_its_file(union: Union, examples: Path) -> None:
     union.agent.choose = lambda _: 1
     out = union.run(examples / "figure3", library=False).stdout
-    assert out == "fileName.dat is on union/b2, distance 0.00\n"
+    assert out == "fileName.dat is on union/b2, distance 0\n"
     assert union.copies(union.path / "fileName.dat") == [1]
     assert (union.path / "fileName.dat").read_text() == "data\n"
     (ask,) = union.agent.asks
