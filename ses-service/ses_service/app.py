@@ -11,7 +11,7 @@ from flask import request
 
 from ses_service import contract, problems
 from ses_service.auth import AUTHENTICATOR, Authenticator
-from ses_service.problems import MediaTypeProblem
+from ses_service.problems import InvalidProblem, MediaTypeProblem
 from ses_service.routes import elements, health, placements, requirements, selections
 from ses_service.runtime import RUNTIME, Runtime, ServiceConfig
 
@@ -38,6 +38,13 @@ def create_app(config: ServiceConfig) -> APIFlask:
     def only_json() -> None:
         if request.method in ("POST", "PUT", "PATCH") and request.mimetype != "application/json":
             raise MediaTypeProblem("Send the body as JSON, with 'Content-Type: application/json'.")
+
+    @app.before_request
+    def each_parameter_once() -> None:
+        twice = sorted(name for name, values in request.args.lists() if len(values) > 1)
+        if twice:
+            error = {"location": f"query.{twice[0]}", "message": "given more than once"}
+            raise InvalidProblem(f"Parameter {twice[0]!r} is given more than once.", errors=[error])
 
     for area in (selections, placements, elements, requirements, health):
         app.register_blueprint(area.blueprint)

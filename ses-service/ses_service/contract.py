@@ -97,6 +97,8 @@ def _finish(spec: Json | str) -> Json | str:
     _shorten(spec)
     for path, operations in spec["paths"].items():
         for operation in operations.values():
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
             operation["security"] = [{"token": []}] if path.startswith("/v1/") else []
             if not path.startswith("/v1/"):
                 for status in ("401", "403"):

@@ -62,3 +62,8 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     answer = service.post("/v1/selections", {"subject": {"user": "a"}})
     problem(answer, 500, "internal-error")
     assert "secret" not in answer.get_data(as_text=True)
+
+
+def test_a_parameter_given_twice(service: Service) -> None:
+    body = problem(service.get("/v1/placements?user=a&user=b"), 422, "invalid-request")
+    assert body["errors"] == [{"location": "query.user", "message": "given more than once"}]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ses_service import model
 from ses_service.model import Kind, Level, Strictness, Subject
-from ses_service.units import UnknownUnitError, to_base
+from ses_service.units import CAPACITY_UNITS, RATE_UNITS, UnknownUnitError, to_base
 
 KindName = Literal[
     "current-read-rate", "average-read-rate", "current-write-rate", "average-write-rate", "free-capacity"
@@ -36,9 +36,17 @@ class Query(BaseModel):
 class Requirement(Body):
     """One minimum: rates in B/s to PiB/s, capacity in B to PiB."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"kind": {"const": Kind.FREE_CAPACITY.value}}},
+            "then": {"properties": {"unit": {"enum": [*CAPACITY_UNITS]}}},
+            "else": {"properties": {"unit": {"enum": [*RATE_UNITS]}}},
+        }
+    )
+
     kind: KindName
     minimum: Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
-    unit: Annotated[str, Field(max_length=8, examples=["MB/s"])]
+    unit: Annotated[str, Field(max_length=8, json_schema_extra={"enum": [*RATE_UNITS, *CAPACITY_UNITS]})]
     weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
     strictness: StrictnessName = "soft"
 
