@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,7 @@ from ses_benchmarks import creates, report, selections, site_description
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
+from ses_benchmarks.site_service import service
 from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,34 +35,40 @@ class Plan:
 
     creates: Effort
     selection_rounds: int
-    selection_calls: dict[int, int]  # by number of elements
+    selection_calls: int
+    largest_site: int  # elements; a row about more is measured on this many, and says so
 
 
-FULL = Plan(Effort(pairs=7, calls=3000, slow_calls=200), 5, {24: 60, 1000: 40, 10000: 20})
-QUICK = Plan(Effort(pairs=2, calls=50, slow_calls=20), 2, dict.fromkeys(SELECTION_SIZES, 2))
+FULL = Plan(Effort(pairs=7, calls=3000, slow_calls=200), 5, 40, max(SELECTION_SIZES))
+QUICK = Plan(Effort(pairs=2, calls=50, slow_calls=20), 2, 2, 100)
 
 
-def measure_creates(plan: Plan, build: Path, service: Path, scratch: Path) -> Iterator[Measurement]:
+def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> Generator[Measurement]:
     """Every row about the preload library."""
     probe = Probe(build_probe(scratch), max(os.sched_getaffinity(0)))
-    library = build / "libses-wrapper.so"
+    library, agent = build / "libses-wrapper.so", build / "agent/ses-agent"
+    if missing := [path for path in (library, agent) if not path.exists()]:
+        raise BenchmarkError(f"{missing[0]} does not exist: run `make native` first")
     off_policy = scratch / "elsewhere"
     off_policy.mkdir()
-    with chain(build / "agent/ses-agent", service, scratch) as site:
+    with chain(agent, programs, scratch) as site:
         yield from creates.passed_on(probe, library, off_policy, site.socket, plan.creates)
         yield creates.exec_true(probe, library, off_policy, plan.creates)
         yield from creates.placed(probe, library, site, plan.creates)
 
 
-def measure_selections(plan: Plan, service: Path, scratch: Path) -> Iterator[Measurement]:
+def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:
     """Every row about the service."""
-    for count in SELECTION_SIZES:
-        directory = scratch / f"selection-{count}"
+    for size in SELECTION_SIZES:
+        directory = scratch / f"selection-{size}"
         directory.mkdir()
-        facts = selections.elements(count)
-        turtle = site_description.describe("bench", "/srv/bench", facts)
-        with selections.service(service, directory, turtle, count) as port:
-            yield selections.measure(port, count, plan.selection_rounds, plan.selection_calls[count])
+        count = min(size, plan.largest_site)
+        turtle = site_description.describe("bench", "/srv/bench", selections.elements(count))
+        with service(programs, directory, turtle, count) as port:
+            note = f"only {count} elements" if count < size else ""
+            yield selections.measure(
+                f"selection-{size}", port, plan.selection_rounds, plan.selection_calls, note
+            )
 
 
 def arguments() -> argparse.Namespace:
@@ -66,6 +76,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=ROOT / "build/bench.json", help="file for the results")
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where libses was built")
+    parser.add_argument(
+        "--scratch", type=Path, default=Path("/dev/shm"), help="directory to work in, on tmpfs (%(default)s)"
+    )
     parser.add_argument("--only", choices=("creates", "selections"), help="measure only this half")
     parser.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
     return parser.parse_args()
@@ -75,25 +88,27 @@ def main() -> int:
     """Measure, print, write; 1 when something could not be measured."""
     chosen = arguments()
     plan = QUICK if chosen.quick else FULL
-    service = Path(sys.executable).with_name("ses-service")
+    programs = Path(sys.executable).parent
     measured: list[Measurement] = []
     failures: list[str] = []
     print(report.machine_line(), flush=True)
-    with tempfile.TemporaryDirectory(prefix="ses-bench-", dir="/dev/shm") as name:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is stopped and unmounted
+    with tempfile.TemporaryDirectory(prefix="ses-bench-", dir=chosen.scratch) as name:
         scratch = Path(name)
         halves = {
-            "creates": measure_creates(plan, chosen.build.resolve(), service, scratch),
-            "selections": measure_selections(plan, service, scratch),
+            "creates": measure_creates(plan, chosen.build.resolve(), programs, scratch),
+            "selections": measure_selections(plan, programs, scratch),
         }
-        for half, rows in halves.items():
+        for half, started in halves.items():
             if chosen.only not in (None, half):
                 continue
-            try:
-                for row in rows:
-                    print(f"  {row.name}: {row.ratio:.2f}", file=sys.stderr, flush=True)
-                    measured.append(row)
-            except (BenchmarkError, OSError) as error:
-                failures.append(f"{half}: not all measured: {error}")
+            with closing(started) as rows:
+                try:
+                    for row in rows:
+                        print(f"  {row.name}: {row.ratio:.2f}", file=sys.stderr, flush=True)
+                        measured.append(row)
+                except (BenchmarkError, OSError, subprocess.SubprocessError) as error:
+                    failures.append(f"{half}: not all measured: {error}")
     report.write_json(chosen.output, measured)
     print(report.table(measured))
     print(report.machine_line())

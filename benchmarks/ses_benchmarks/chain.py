@@ -17,8 +17,8 @@ from pathlib import Path
 
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import server
-from ses_benchmarks.selections import service
 from ses_benchmarks.site_description import Facts, describe
+from ses_benchmarks.site_service import service
 
 AGENT_READY_SECONDS = 20
 PATIENCE_MS = 5000  # of agent and program: a late answer shall show in p99, not turn into a plain create
@@ -78,8 +78,9 @@ def accepts(path: Path) -> bool:
 
 
 @contextmanager
-def chain(agent: Path, ses_service: Path, scratch: Path) -> Iterator[Chain]:
-    """The site, ready to be asked; ``scratch`` is a directory on tmpfs.
+def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
+    """The site, ready to be asked; ``scratch`` is a directory on tmpfs and ``programs`` that of
+    ``ses-service`` and ``oxigraph``.
 
     Raises BenchmarkError naming the part that could not be started.
     """
@@ -89,7 +90,7 @@ def chain(agent: Path, ses_service: Path, scratch: Path) -> Iterator[Chain]:
         directory.mkdir()
     agent_socket = scratch / "agent.sock"
     turtle = describe("union", str(union), facts(branches))
-    with mounted_union(branches, union), service(ses_service, scratch, turtle, BRANCHES) as port:
+    with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as port:
         command: list[str | Path] = [
             agent,
             "--service-url",

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
-from ses_benchmarks.processes import free_port, server
 from ses_benchmarks.site_description import Facts
 from ses_benchmarks.summary import Measurement, summarise
 
 MB = 1e6
-READY_SECONDS = 90
 
 QUESTION = {
     "subject": {"user": "bench", "application": "bench"},
@@ -39,36 +34,7 @@ def elements(count: int) -> list[Facts]:
     ]
 
 
-def is_serving(port: int, count: int) -> bool:
-    """True when the service on ``port`` answers with ``count`` elements."""
-    try:
-        with Connection(port) as connection:
-            _, body = connection.call(request_bytes("GET", "/v1/elements"))
-    except (OSError, BenchmarkError):
-        return False
-    return len(json.loads(body)["elements"]) == count
-
-
-@contextmanager
-def service(program: Path, scratch: Path, turtle: str, count: int) -> Iterator[int]:
-    """A real ses-service for the site in ``turtle`` with ``count`` elements; yields its port."""
-    port = free_port()
-    site = scratch / "site.ttl"
-    site.write_text(turtle)
-    command: list[str | Path] = [
-        program,
-        "serve",
-        "--listen",
-        f"127.0.0.1:{port}",
-        "--state-dir",
-        scratch / "state",
-    ]
-    command += ["--site", site, "--trust-loopback", "--log-level", "warning"]
-    with server(command, scratch / "service.log", lambda: is_serving(port, count), READY_SECONDS):
-        yield port
-
-
-def measure(port: int, count: int, rounds: int, calls: int) -> Measurement:
+def measure(name: str, port: int, rounds: int, calls: int, note: str) -> Measurement:
     """``rounds`` times ``calls`` questions, each followed by a GET /healthz on the same connection."""
     question = request_bytes("POST", "/v1/selections", QUESTION)
     healthz = request_bytes("GET", "/healthz")
@@ -78,13 +44,11 @@ def measure(port: int, count: int, rounds: int, calls: int) -> Measurement:
             _, body = connection.call(question)
         considered = json.loads(body)
         if not considered["candidates"]:
-            raise BenchmarkError(
-                f"selection-{count}: the service found no candidate: {considered['refused'][:3]}"
-            )
+            raise BenchmarkError(f"{name}: the service found no candidate: {considered['refused'][:3]}")
         for _ in range(rounds):
             asked, idle = [], []
             for _ in range(calls):
                 asked.append(connection.call(question)[0])
                 idle.append(connection.call(healthz)[0])
             pairs.append((asked, idle))
-    return summarise(f"selection-{count}", "us", pairs, baseline_is="GET /healthz, same server")
+    return summarise(name, "us", pairs, baseline_is="GET /healthz, same server", note=note)

@@ -1,0 +1,69 @@
+"""A real ses-service on a real knowledge base that holds one site.
+
+The site is put into the store before the service starts, as an administrator's own Fuseki or Oxigraph
+would hold it: checking the shapes of 10,000 elements takes minutes, and is not what is measured here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ses_benchmarks.http_call import Connection, request_bytes
+from ses_benchmarks.probe import BenchmarkError
+from ses_benchmarks.processes import free_port, server
+
+SITE_GRAPH = "https://example.org/qstorman/graph/site"
+READY_SECONDS = 90
+
+
+def answers(port: int, path: str) -> bytes | None:
+    """The body of a 200, or None."""
+    try:
+        with Connection(port) as connection:
+            return connection.call(request_bytes("GET", path))[1]
+    except (OSError, BenchmarkError):
+        return None
+
+
+@contextmanager
+def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
+    """An Oxigraph server with the site in its graph; yields its port."""
+    site = scratch / "site.ttl"
+    site.write_text(turtle)
+    store = scratch / "store"
+    load = [oxigraph, "load", "--location", store, "--graph", SITE_GRAPH, "--file", site]
+    done = subprocess.run(
+        [str(part) for part in load], capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode != 0:
+        raise BenchmarkError(f"oxigraph cannot load the site: {done.stderr.strip()}")
+    port = free_port()
+    command: list[str | Path] = [oxigraph, "serve", "--location", store, "--bind", f"127.0.0.1:{port}"]
+    ready = lambda: answers(port, "/query?query=ASK%7B%7D") is not None  # noqa: E731
+    with server(command, scratch / "oxigraph.log", ready, READY_SECONDS):
+        yield port
+
+
+@contextmanager
+def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[int]:
+    """The service, once it knows the ``count`` elements of the site in ``turtle``; yields its port.
+
+    ``programs`` is the directory of ``ses-service`` and ``oxigraph``.  No monitor runs: what is measured
+    are decisions on static facts and the ledger.
+    """
+
+    def ready() -> bool:
+        body = answers(port, "/v1/elements")
+        return body is not None and len(json.loads(body)["elements"]) == count
+
+    with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
+        port = free_port()
+        command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
+        command += ["--trust-loopback", "--state-dir", scratch / "state", "--log-level", "warning"]
+        command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
+        with server(command, scratch / "service.log", ready, READY_SECONDS):
+            yield port

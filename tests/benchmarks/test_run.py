@@ -1,0 +1,56 @@
+"""`make bench` as a whole: everything can be measured, and the file has what readers of it expect."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAMES = {
+    "open-existing",
+    "create-offpolicy-absolute",
+    "create-offpolicy-relative",
+    "create-placed",
+    "exec-true",
+    "selection-24",
+    "selection-1000",
+    "selection-10000",
+}
+
+
+def bench(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
+    command = [sys.executable, ROOT / "benchmarks/run.py", "--quick", "--build", build, "--output", output]
+    command += ["--scratch", output.parent]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=280, check=False)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a union needs root")
+def test_every_name_is_measured_and_in_the_file(tmp_path: Path) -> None:
+    done = bench(tmp_path / "bench.json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["name"]: row for row in json.loads((tmp_path / "bench.json").read_text())}
+    assert set(rows) >= NAMES
+    for row in rows.values():
+        assert row["value"] > 0
+        assert row["baseline"] > 0
+        assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+        assert row["p50"] <= row["p99"]
+        assert row["unit"] in ("ns", "us")
+        assert row["name"] in done.stdout
+    assert "only 100 elements" in rows["selection-10000"]["note"]
+    assert "CPUs, Linux" in done.stdout
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]
+
+
+def test_what_cannot_be_measured_is_said_and_ends_with_1(tmp_path: Path) -> None:
+    done = bench(tmp_path / "bench.json", "--only", "creates", "--build", str(tmp_path / "nothing-built"))
+    assert done.returncode == 1
+    assert "creates: not all measured: " in done.stderr
+    assert "make native" in done.stderr
+    assert json.loads((tmp_path / "bench.json").read_text()) == []
