@@ -12,7 +12,7 @@
  * A program that closes without a report did not use the placement.  The
  * agent takes who asks (uid, pid) from SO_PEERCRED, never from a message.
  * All integers are in host byte order (both ends are one machine); strings
- * are NUL-terminated inside their fixed arrays.
+ * are NUL-terminated inside their fixed arrays; reserved fields are zero.
  *
  * Versioning: a message whose magic, version, type or size is not the one
  * expected is dropped with its connection, and the program makes the plain
@@ -112,7 +112,9 @@ struct ses_answer {
   uint32_t reserved;
   char element[SES_ELEMENT_MAX]; /* "system/element" */
   /* mergerfs: the caller's staging directory on the chosen branch, and the same directory
-   * seen through the union. */
+   * seen through the union.  Absolute, without "..", and with room for a name: each at least 18
+   * bytes shorter than its array.  The program stages its file under the 16 hexadecimal digits of
+   * placement_id. */
   char stage[SES_STAGE_MAX];
   char stage_in_union[SES_STAGE_MAX];
 };
