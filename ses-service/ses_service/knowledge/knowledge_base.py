@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from ses_service.knowledge import site
@@ -27,6 +28,8 @@ class KnowledgeBase:
 
     def __init__(self, store: SparqlStore) -> None:
         self._store = store
+        # Fuseki puts updates in a row; the oxigraph server may apply one on what it read before another.
+        self._changing = threading.Lock()
 
     def ping(self) -> None:
         """Return when the store answers."""
@@ -77,12 +80,13 @@ class KnowledgeBase:
         ``author`` is the account that changes it and ``now`` the time in seconds since the epoch.
         Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored.
         """
-        return replace_requirement_set(
-            self._store,
-            level,
-            name,
-            requirements,
-            author=author,
-            now=now,
-            expected_revision=expected_revision,
-        )
+        with self._changing:
+            return replace_requirement_set(
+                self._store,
+                level,
+                name,
+                requirements,
+                author=author,
+                now=now,
+                expected_revision=expected_revision,
+            )

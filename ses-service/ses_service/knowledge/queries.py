@@ -14,6 +14,9 @@ from rdflib import Literal, URIRef
 from ses_service.knowledge.terms import ontology_directory
 
 _INPUT = re.compile(r"\$([A-Za-z]+)\b")
+_ESCAPES = str.maketrans(
+    {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+)
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
@@ -24,12 +27,13 @@ def _text(name: str) -> str:
 
 
 def serialise(term: URIRef | Literal) -> str:
-    """Return a term as SPARQL writes it. Raises ``ValueError`` for an IRI that cannot be written."""
+    """Return a term as SPARQL writes it, on one line. Raises ``ValueError`` for what is not an IRI."""
     if isinstance(term, URIRef):
         if _NOT_IN_IRI.search(term):
             raise ValueError(f"not an IRI: {str(term)!r}")
         return f"<{term}>"
-    return str(term.n3())
+    text = f'"{str(term).translate(_ESCAPES)}"'
+    return f"{text}^^<{term.datatype}>" if term.datatype else text
 
 
 def bind(name: str, **inputs: URIRef | Literal) -> str:
@@ -50,8 +54,7 @@ def sequence(parts: list[str]) -> str:
 
     The grammar allows a prologue after each ``;`` but not every store does.
     """
-    lines = [line for part in parts for line in part.splitlines() if line.startswith("PREFIX ")]
-    bodies = [
-        "\n".join(line for line in part.splitlines() if not line.startswith("PREFIX ")) for part in parts
-    ]
-    return "\n".join([*dict.fromkeys(lines), ";\n".join(bodies)])
+    lines = [line for part in parts for line in part.split("\n")]
+    prefixes = dict.fromkeys(line for line in lines if line.startswith("PREFIX "))
+    bodies = ["\n".join(line for line in part.split("\n") if line not in prefixes) for part in parts]
+    return "\n".join([*prefixes, ";\n".join(bodies)])

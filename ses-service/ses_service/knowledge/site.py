@@ -8,6 +8,7 @@ from functools import cache
 import pyshacl
 from rdflib import Graph, Literal, URIRef
 from rdflib.namespace import SH
+from rdflib.plugins.parsers.notation3 import BadSyntax
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.terms import QSM, SITE_GRAPH, ontology_directory
@@ -25,12 +26,11 @@ def parse(turtle: str, source: str) -> Graph:
     """
     try:
         return Graph().parse(data=turtle, format="turtle", publicID="https://example.org/qstorman/site/")
+    except BadSyntax as error:
+        raise InvalidDescriptionError(source, [f"line {error.lines + 1}: not Turtle: {error._why}"]) from None
     except Exception as error:
-        # rdflib raises BadSyntax, but also ValueError and IndexError on some malformed texts.
-        line = getattr(error, "lines", None)
-        where = f"line {line + 1}: " if isinstance(line, int) else ""
-        reason = getattr(error, "_why", None) or str(error).strip() or type(error).__name__
-        raise InvalidDescriptionError(source, [f"{where}not Turtle: {reason}"]) from None
+        # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
+        raise InvalidDescriptionError(source, [f"not Turtle: {error}"]) from None
 
 
 def violations(description: Graph) -> list[str]:

@@ -1,0 +1,102 @@
+"""Promises of the embedded store: it keeps data, survives its death, ends with its owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
+from ses_service.model import Kind, Level, Requirement
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and is no zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_for(condition: object, seconds: float = 30.0) -> None:
+    """Wait until a callable is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def store_requirement(knowledge: KnowledgeBase) -> None:
+    """Write something to find again."""
+    requirement = Requirement(Kind.FREE_CAPACITY, 1e9)
+    knowledge.replace_requirements(Level.USER, "alice", [requirement], author="alice", now=1.0)
+
+
+def test_data_outlive_a_restart(tmp_path: Path) -> None:
+    first = EmbeddedStore(tmp_path)
+    store_requirement(KnowledgeBase(first.start()))
+    first.stop()
+    second = EmbeddedStore(tmp_path)
+    try:
+        assert [found.name for found in KnowledgeBase(second.start()).requirement_sets()] == ["alice"]
+    finally:
+        second.stop()
+
+
+def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path)
+    knowledge = KnowledgeBase(store.start())
+    try:
+        store_requirement(knowledge)
+        killed = store.pid
+        assert killed
+        os.kill(killed, signal.SIGKILL)
+
+        def answers() -> bool:
+            try:
+                return store.pid != killed and len(knowledge.requirement_sets()) == 1
+            except StoreUnavailableError:
+                return False
+
+        wait_for(answers)
+    finally:
+        store.stop()
+    assert store.pid
+    assert not is_running(store.pid)
+
+
+def test_two_services_cannot_share_a_directory(tmp_path: Path) -> None:
+    first = EmbeddedStore(tmp_path)
+    first.start()
+    try:
+        with pytest.raises(KnowledgeBaseError, match="in use by another service"):
+            EmbeddedStore(tmp_path).start()
+    finally:
+        first.stop()
+
+
+def test_an_unusable_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KnowledgeBaseError, match="file"):
+        EmbeddedStore(tmp_path / "file/state").start()
+
+
+def test_the_server_does_not_outlive_a_killed_owner(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom pathlib import Path\nfrom ses_service.knowledge import EmbeddedStore\n"
+        "store = EmbeddedStore(Path(sys.argv[1]))\nstore.start()\n"
+        "print(store.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout
+    server = int(owner.stdout.readline())
+    assert is_running(server)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    wait_for(lambda: not is_running(server))

@@ -1,0 +1,115 @@
+"""Promises of the vocabulary, its shapes, its examples and its queries as files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyshacl
+import pytest
+from rdflib import OWL, RDF, RDFS, SKOS, Graph, Namespace, URIRef
+from rdflib.plugins.sparql import prepareQuery
+
+ROOT = Path(__file__).resolve().parents[2]
+ONTOLOGY = ROOT / "ontology"
+QSM = Namespace("https://example.org/qstorman/ontology#")
+TURTLE = sorted(ONTOLOGY.rglob("*.ttl"))
+QUERIES = sorted((ONTOLOGY / "queries").iterdir())
+PREFIX = re.compile(r"^\s*@?PREFIX\s+([a-z0-9]*:)\s+<([^>]+)>", re.MULTILINE | re.IGNORECASE)
+
+
+def table() -> dict[str, str]:
+    """Return the one prefix table."""
+    found = dict(PREFIX.findall((ONTOLOGY / "prefixes.ttl").read_text()))
+    assert len(found) > 10
+    return found
+
+
+def vocabulary() -> Graph:
+    """Return the vocabulary."""
+    return Graph().parse(ONTOLOGY / "qstorman.ttl")
+
+
+@pytest.mark.parametrize("path", TURTLE, ids=lambda path: path.name)
+def test_every_turtle_file_parses_and_uses_the_one_prefix_table(path: Path) -> None:
+    Graph().parse(path, format="turtle")
+    used = dict(PREFIX.findall(path.read_text()))
+    fuseki_only = {"fuseki:", "ja:", "tdb2:"} if path.parent.name == "fuseki" else set()
+    for name, iri in used.items():
+        if name != ":" and name not in fuseki_only:
+            assert table().get(name) == iri, f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.name)
+def test_every_query_says_its_question_and_has_a_total_order(path: Path) -> None:
+    text = path.read_text()
+    head = text.splitlines()[0]
+    assert head.startswith("# ")
+    assert head.endswith("?" if path.suffix == ".rq" else ".") or "." in head
+    assert "Inputs:" in text
+    for name, iri in PREFIX.findall(text):
+        assert table().get(name) == iri
+    if path.suffix == ".rq":
+        assert "ORDER BY" in text
+        assert "Columns:" in text
+        prepareQuery(text)
+
+
+def test_every_term_has_label_definition_and_example() -> None:
+    graph = vocabulary()
+    kinds = [OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.NamedIndividual]
+    terms = {term for kind in kinds for term in graph.subjects(RDF.type, kind)}
+    assert len(terms) > 40
+    for term in terms:
+        for needed in (RDFS.label, SKOS.definition, SKOS.example):
+            assert graph.value(term, needed), f"{term} has no {needed}"
+
+
+def test_every_term_the_other_files_use_is_in_the_vocabulary() -> None:
+    known = set(vocabulary().subjects())
+    shapes = {s for s in Graph().parse(ONTOLOGY / "shapes.ttl").subjects() if isinstance(s, URIRef)}
+    used = {
+        QSM[name]
+        for path in [*TURTLE, *QUERIES]
+        for name in re.findall(r"\bqsm:([A-Za-z]+)", path.read_text())
+    }
+    assert len(used) > 30
+    assert used - known - shapes == set()
+
+
+@pytest.mark.parametrize("path", sorted((ONTOLOGY / "examples").glob("*.ttl")), ids=lambda path: path.name)
+def test_every_example_conforms_to_the_shapes(path: Path) -> None:
+    conforms, _report, text = pyshacl.validate(
+        Graph().parse(path), shacl_graph=Graph().parse(ONTOLOGY / "shapes.ttl"), ont_graph=vocabulary()
+    )
+    assert conforms, text
+
+
+REQUIREMENT = """@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
+@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+[] a qsm:Requirement ; odrl:leftOperand qsm:CurrentReadRate ; odrl:operator odrl:gteq ;
+   odrl:rightOperand 50.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC ; qsm:weight 1.0e0 ; qsm:strictness qsm:Soft .
+"""
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("50.0e0", "-50.0e0", "not negative"),
+        ("qsm:CurrentReadRate", "qsm:Speed", "one known kind"),
+        ("unit:MegaBYTE-PER-SEC", "unit:GigaBYTE", "a rate in a unit of data rate"),
+        ("odrl:gteq", "odrl:lteq", "a minimum"),
+        ("qsm:weight 1.0e0", "qsm:weight 0.0e0", "greater than 0"),
+        ("qsm:Soft", "qsm:Maybe", "qsm:Soft or qsm:Hard"),
+        ("odrl:unit unit:MegaBYTE-PER-SEC ;", "", "exactly one unit"),
+    ],
+)
+def test_a_requirement_that_breaks_a_rule_is_refused_in_words(good: str, bad: str, message: str) -> None:
+    shapes = Graph().parse(ONTOLOGY / "shapes.ttl")
+    assert pyshacl.validate(Graph().parse(data=REQUIREMENT), shacl_graph=shapes)[0]
+    broken = REQUIREMENT.replace(good, bad)
+    assert broken != REQUIREMENT
+    conforms, _report, text = pyshacl.validate(Graph().parse(data=broken), shacl_graph=shapes)
+    assert not conforms
+    assert message in text
