@@ -22,7 +22,7 @@ def most_questions(seconds: float) -> int:
     return 1 + math.floor(math.log2(seconds / FIRST_PAUSE + 1))
 
 
-def create_many(union: Union, probes: Path, count: int = 200, **extra: str) -> float:
+def create_many(union: Union, probes: Path, count: int = 60, **extra: str) -> float:
     """Create files one by one, all of which must succeed; the seconds it took."""
     directory = union.path / "many"
     directory.mkdir(exist_ok=True)
