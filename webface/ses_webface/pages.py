@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from flask import Flask, g, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
+from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
 from ses_webface.errors import NotFoundError, SelectionError, ServiceUnavailableError
@@ -50,6 +51,7 @@ def register(app: Flask) -> None:
         quantity=show_quantity,
         kind=kind_label,
         amount=amount,
+        breakable=breakable,
         in_order=in_order,
         when=when,
         iso=iso,
@@ -124,6 +126,11 @@ def in_order(items: Iterable[Any]) -> list[Any]:
         return kind_rank(item.requirement.kind if hasattr(item, "requirement") else item.kind)
 
     return sorted(items, key=rank)
+
+
+def breakable(path: str) -> Markup:
+    """Return a path, escaped, that may be broken after each slash."""
+    return Markup("/<wbr>").join(path.split("/"))
 
 
 def set_title(level: str, name: str) -> str:
