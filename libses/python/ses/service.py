@@ -202,7 +202,7 @@ def _refusal(status: int, data: bytes, url: str, had_token: bool) -> SesError:
         for one in problem.get("errors") or ()
         if isinstance(one, dict)
     ]
-    message = "; ".join([detail, *faults]) + "."
+    message = "; ".join([detail, *dict.fromkeys(faults)]) + "."
     if status >= 500 and not slug:
         return BadAnswerError(f"The selection service failed: {message} Its log says more.")
     return RefusedError(message, slug, status)

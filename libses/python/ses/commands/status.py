@@ -44,7 +44,10 @@ def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inve
     out = console()
     line(out, f"{url}: {'ready' if ready else 'NOT ready'}", "green" if ready else "red")
     rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
-    for name, source in (("monitor", inventory.monitor), ("knowledge base", inventory.knowledge_base)):
+    for name, source in (
+        ("reads monitor", inventory.monitor),
+        ("reads knowledge base", inventory.knowledge_base),
+    ):
         state = "reachable" if source.reachable else "NOT reachable"
         revision = f", revision {source.revision}" if source.revision else ""
         rows.append(

@@ -99,10 +99,21 @@ def device_number(device: Path) -> str:
     return f"{os.major(number)}:{os.minor(number)}"
 
 
+def attached(image: Path, block_devices: Path = Path("/sys/block")) -> list[Path]:
+    """Return the loop devices that stand on an image file."""
+    found = []
+    for backing in block_devices.glob("loop*/loop/backing_file"):
+        try:
+            if backing.read_text().rstrip("\n") == str(image):
+                found.append(Path("/dev") / backing.parts[-3])
+        except OSError:  # detached at this moment
+            continue
+    return found
+
+
 def _detach(image: Path) -> None:
-    """Detach every loop device on an image; there may be none."""
-    for entry in tool("losetup", "--noheadings", "--output", "NAME", "--associated", str(image)).splitlines():
-        tool("losetup", "--detach", entry.strip())
+    for device in attached(image):
+        tool("losetup", "--detach", str(device))
 
 
 def _remove(image: Path) -> None:

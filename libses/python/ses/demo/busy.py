@@ -53,7 +53,7 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
 
 def _as_meant(elements: Iterable[Element]) -> bool:
     return all(
-        (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.05)
+        (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.1)
         for one in elements
         if (share := _utilisation(one)) is not None
     )

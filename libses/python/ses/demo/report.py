@@ -7,12 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
-from ses.answers import Placement, Prediction
-from ses.commands.decision import origin, shortfalls
+from ses.answers import Placement, Prediction, Requirement
+from ses.commands.decision import origin
 from ses.demo.programs import Run
 from ses.demo.verify import Verdict
 from ses.output import line, table
-from ses.quantities import written
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is shown at the end."""
+    """Everything that is shown at the end.  ``throttled``: branches have the speeds the site describes."""
 
     conditions: tuple[str, ...]
+    throttled: bool
     busy: tuple[str, ...]
     policy: str
     rows: tuple[Row, ...]
@@ -75,6 +75,7 @@ class Report:
         """Return the report as JSON data."""
         return {
             "conditions": list(self.conditions),
+            "throttled": self.throttled,
             "busy": list(self.busy),
             "policy": self.policy,
             "programs": [asdict(row) for row in self.rows],
@@ -93,7 +94,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
         user=placed.program.user,
         file=placed.program.file,
         size=placed.size,
-        requirements=tuple(written(one) for one in placement.requirements) if placement else (),
+        requirements=tuple(_asked(one) for one in placement.requirements) if placement else (),
         levels=tuple(dict.fromkeys(origin(one) for one in placement.requirements)) if placement else (),
         chosen=_short(placement.element) if placement else None,
         predicted=tuple(_predicted(one) for one in placement.predicted) if placement else (),
@@ -119,9 +120,9 @@ def passed_over(placement: Placement) -> str:
         return f"{_short(refusal.element)}: {refusal.detail or refusal.reason}"
     others = [one for one in placement.candidates if one.element != placement.element]
     for one in others:
-        missed = shortfalls(one.predicted)
+        missed = [f"{_predicted(item)}" for item in one.predicted if item.shortfall]
         if missed and one.distance > placement.distance:
-            return f"{_short(one.element)}: {missed}"
+            return f"{_short(one.element)}: only {' and '.join(missed)}, distance {one.distance:.2f}"
     for one in others:
         return f"{_short(one.element)}: rank {one.rank}, would write {one.write or 0:.0f} MB/s"
     return ""
@@ -132,20 +133,11 @@ def show(out: Console, report: Report) -> None:
     line(out)
     for text in report.conditions:
         line(out, text)
-    table(
-        out,
-        ("program", "asked for (level)", "chosen", "predicted there", "passed over, and why", "bytes are on",
-         ">MB/s", "without", ">MB/s"),
-        [_cells(row, report.busy) for row in report.rows],
-    )  # fmt: skip
-    busy = ", ".join(report.busy)
-    line(out, f"* {busy}: kept busy by somebody else's writers all the time.")
-    line(out, f"without: the same programs without the library; mergerfs chose by {report.policy}.")
-    line(
-        out,
-        f"Total time: {report.seconds:.1f} s with the library, {report.plain_seconds:.1f} s without: "
-        f"{report.ratio:.1f} times as long. One run each; your times will differ.",
-    )
+    headers = ("program", "needs at least", "chosen: predicted there", "passed over", "bytes on", ">MB/s",
+               "without", ">MB/s")  # fmt: skip
+    table(out, headers, [_cells(row, report.busy) for row in report.rows])
+    for text in _legend(report):
+        line(out, text)
     wrong = [row for row in report.rows if not row.as_chosen]
     if wrong:
         names = ", ".join(f"{row.program} ({row.user})" for row in wrong)
@@ -154,16 +146,31 @@ def show(out: Console, report: Report) -> None:
         line(out, f"All {len(report.rows)} files are on the element chosen for them.", "green")
 
 
+def _legend(report: Report) -> list[str]:
+    total = f"Total time: {report.seconds:.1f} s with the library, {report.plain_seconds:.1f} s without: "
+    if report.throttled:
+        total += f"{report.ratio:.1f} times as long. One run each; your times will differ."
+    else:
+        total += "all branches are equally fast here, so this says nothing about placement."
+    return [
+        f"* {', '.join(report.busy)}: kept busy by somebody else's writers all the time.",
+        f"without: the same programs without the library; mergerfs chose by its policy {report.policy}.",
+        "MB/s: from the start of the program to its last byte on the device.",
+        total,
+    ]
+
+
 def _cells(row: Row, busy: tuple[str, ...]) -> list[str]:
-    asked = [*row.requirements, *(f"({level})" for level in row.levels)]
-    chosen = (
-        "not placed" if row.chosen is None else f"{_marked(row.chosen, busy)}\ndistance {row.distance:.2f}"
-    )
+    needs = [*row.requirements, *(f"({level})" for level in row.levels)]
+    chosen = "not placed"
+    if row.chosen is not None:
+        first = row.predicted[0] if row.predicted else "nothing asked"
+        more = [*row.predicted[1:], f"distance {row.distance or 0:.2f}"]
+        chosen = "\n".join([f"{_marked(row.chosen, busy)}: {first}", *more])
     return [
         f"{row.program}\n{row.user}: {row.file}",
-        "\n".join(asked) or "nothing",
+        "\n".join(needs) or "nothing",
         chosen,
-        "\n".join(row.predicted) or "-",
         row.passed_over or "-",
         f"{_marked(row.verified_on, busy)}{'' if row.as_chosen else ' WRONG'}",
         f"{row.rate:.0f}" if row.measured else "-",
@@ -176,10 +183,17 @@ def _marked(branch: str | None, busy: tuple[str, ...]) -> str:
     return "?" if branch is None else f"{branch}*" if branch in busy else branch
 
 
+def _asked(one: Requirement) -> str:
+    return f"{_kind(one.kind)} {one.minimum:g} {one.unit}{', hard' if one.strictness == 'hard' else ''}"
+
+
 def _predicted(one: Prediction) -> str:
     value = "unknown" if one.value is None else f"{one.value:.{2 if one.kind == 'free-capacity' else 0}f}"
-    name = one.kind.removesuffix("-rate").removesuffix("-capacity").replace("-", " ")
-    return f"{name} {value} {one.unit}"
+    return f"{_kind(one.kind)} {value} {one.unit}"
+
+
+def _kind(kind: str) -> str:
+    return kind.removesuffix("-rate").removesuffix("-capacity").replace("-", " ")
 
 
 def _short(element: str) -> str:

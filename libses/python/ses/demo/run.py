@@ -135,7 +135,7 @@ def _compare(
         verdict = verify(mine.path, client, interrupts)
         where = None if verdict.branch is None else storage.branch_of(verdict.branch)
         rows.append(make_row(mine, verdict, where, theirs, branch))
-    return Report(storage.notes, BUSY, CREATE_POLICY, tuple(rows))
+    return Report(storage.notes, storage.throttled, BUSY, CREATE_POLICY, tuple(rows))
 
 
 def _run_all(

@@ -1,0 +1,71 @@
+"""What the tests of the ``ses`` command stand on: a double of the service, and a way to run commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from selection_service_double import TOKEN, SelectionServiceDouble, serving
+from ses.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def service() -> Iterator[SelectionServiceDouble]:
+    with serving(SelectionServiceDouble()) as double:
+        yield double
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def dead_url() -> str:
+    """An address where nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+@dataclass
+class Ses:
+    """Runs ``ses`` against the double; ``env`` is its whole environment of ours."""
+
+    env: dict[str, str]
+
+    def __call__(self, *args: str, **env: str) -> Result:
+        runner = CliRunner()
+        cleared = {name: None for name in os.environ if name.startswith("SES_")}
+        return runner.invoke(main, list(args), env={**cleared, "COLUMNS": "160", **self.env, **env})
+
+    def json(self, *args: str, code: int = 0) -> Any:
+        result = self(*args, "--json")
+        assert result.exit_code == code, result.output
+        return json.loads(result.stdout)
+
+
+@pytest.fixture
+def ses(service: SelectionServiceDouble, token_file: Path, tmp_path: Path) -> Ses:
+    return Ses({
+        "SES_SERVICE_URL": service.url,
+        "SES_TOKEN_FILE": str(token_file),
+        "SES_AGENT_SOCKET": str(tmp_path / "no-agent.sock"),
+        "HOME": str(tmp_path),
+    })  # fmt: skip

@@ -1,0 +1,182 @@
+"""A selection service in this process that answers as its contract says, and misbehaves on demand.
+
+Holds two elements, requirement sets and placement records.  Decides nothing: what ``select``
+answers is what the test put into ``selection``.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+TOKEN = "a-token-that-is-known"
+JSON = dict[str, Any]
+
+
+def observation(element: str, *, exporter: str, state: str = "ok", age: float = 0.4) -> JSON:
+    return {
+        "element": element, "source": "node_exporter", "target": exporter, "state": state,
+        "sampled_at": 1_700_000_000.0, "age_seconds": age,
+        "read_bytes_per_second": {"current": 0.0, "average": 0.0},
+        "write_bytes_per_second": {"current": 45e6, "average": 40e6},
+        "queue_depth": 0.0, "free_bytes": 2.5e8, "size_bytes": 3e8, "read_only": False, "detail": "",
+    }  # fmt: skip
+
+
+def element(name: str, mount: str, target: str, seen: JSON | None) -> JSON:
+    return {
+        "id": f"union/{name}", "iri": f"https://example.org/{name}", "label": name, "storage_system": "union",
+        "backend": "mergerfs", "mount_point": mount, "target": target, "server": "server", "tier": None,
+        "pool": None, "state": "active", "capacity_bytes": 3e8,
+        "nominal": {"read_mb_s": 120.0, "write_mb_s": 90.0}, "observation": seen,
+        "available": {"read_mb_s": 120.0, "write_mb_s": 45.0}, "open_placements": 1, "reserved_bytes": 0,
+    }  # fmt: skip
+
+
+def requirement(kind: str, minimum: float, unit: str, **more: Any) -> JSON:
+    return {"kind": kind, "minimum": minimum, "unit": unit, "weight": 1.0, "strictness": "soft", **more}
+
+
+def candidate(rank: int, name: str, distance: float, write: float, minimum: float) -> JSON:
+    return {
+        "rank": rank, "element": f"union/{name}", "storage_system": "union", "backend": "mergerfs",
+        "target": f"/srv/{name}", "distance": distance, "available": {"read_mb_s": 100.0, "write_mb_s": write},
+        "free_gb": 0.25, "age_seconds": 0.4, "basis": "monitor+ledger",
+        "predicted": [{"kind": "current-write-rate", "value": write, "unit": "MB/s", "minimum": minimum,
+                       "shortfall": max(0.0, 1 - write / minimum)}],
+    }  # fmt: skip
+
+
+class SelectionServiceDouble:
+    """State a test may change between requests.  ``requests`` keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.token: str | None = TOKEN
+        self.delay_seconds = 0.0
+        self.rubbish: bytes | None = None
+        self.ready = True
+        self.checks: list[JSON] = [{"name": "knowledge-base", "ok": True, "detail": ""}]
+        self.elements: list[JSON] = []
+        self.monitor: JSON = {"url": "http://127.0.0.1:1", "reachable": True, "age_seconds": 0.3}
+        self.knowledge_base: JSON = {"url": None, "reachable": True, "age_seconds": 0.1, "revision": "7"}
+        self.selection: JSON = {
+            "decided_at": 1.0,
+            "requirements": [],
+            "candidates": [],
+            "refused": [],
+            "notes": [],
+        }
+        self.placements: list[JSON] = []
+        self.sets: dict[tuple[str, str], JSON] = {}
+        self.steal_next_revision = False
+        self.requests: list[tuple[str, str, Any]] = []
+        self.url = ""
+
+    def set_of(self, level: str, name: str) -> JSON:
+        empty = {"level": level, "name": name, "requirements": [], "revision": 0, "modified_at": None,
+                 "modified_by": None}  # fmt: skip
+        return self.sets.get((level, name), empty)
+
+    def answer(
+        self, method: str, path: str, query: dict[str, list[str]], body: Any, headers: Any
+    ) -> tuple[int, Any]:
+        if path == "/readyz":
+            return (200 if self.ready else 503), {"ready": self.ready, "checks": self.checks}
+        if self.token is not None and headers.get("Authorization") != f"Bearer {self.token}":
+            return problem(401, "unauthorized", "This request needs a known token.")
+        if path == "/v1/elements":
+            return 200, {"generated_at": 1.0, "elements": self.elements, "monitor": self.monitor,
+                         "knowledge_base": self.knowledge_base}  # fmt: skip
+        if path == "/v1/selections":
+            return 200, self.selection
+        if path == "/v1/placements":
+            wanted = query.get("path", [None])[0]
+            short = [
+                {k: v for k, v in one.items() if k not in ("candidates", "refused")}
+                for one in self.placements
+            ]
+            return 200, {"placements": [one for one in short if wanted in (None, one["path"])]}
+        if path.startswith("/v1/placements/"):
+            for one in self.placements:
+                if one["placement_id"] == path.rpartition("/")[2]:
+                    return 200, one
+            return problem(404, "no-placement", "There is no such placement.")
+        if path == "/v1/requirements":
+            user = query.get("user", [None])[0]
+            return 200, {"sets": [one for one in self.sets.values() if user is None or user in one["name"]]}
+        if path == "/v1/requirements/effective":
+            return 200, {
+                "subject": {"user": query["user"][0]},
+                "requirements": self.selection["requirements"],
+            }
+        level, name = path.split("/")[3:5]
+        return self._requirements(method, level, unquote(name), body, headers)
+
+    def _requirements(self, method: str, level: str, name: str, body: Any, headers: Any) -> tuple[int, Any]:
+        current = self.set_of(level, name)
+        if method == "GET":
+            return 200, current
+        if self.steal_next_revision or headers.get("If-Match") != f'"{current["revision"]}"':
+            return problem(412, "revision-conflict", "The set has changed.")
+        for index, one in enumerate(body["requirements"]):
+            if one["unit"] not in ("MB/s", "GB"):
+                fault = {"location": f"requirements.{index}.unit", "message": f"unknown unit '{one['unit']}'"}
+                return problem(422, "invalid", "The request is not valid.", errors=[fault])
+        self.sets[level, name] = {**current, "requirements": body["requirements"], "modified_at": 1_700_000_000.0,
+                                  "revision": current["revision"] + 1, "modified_by": "alice"}  # fmt: skip
+        return 200, self.sets[level, name]
+
+
+def problem(status: int, slug: str, detail: str, **more: Any) -> tuple[int, JSON]:
+    return status, {
+        "type": f"urn:qstorman:problem:{slug}",
+        "title": slug,
+        "status": status,
+        "detail": detail,
+        **more,
+    }
+
+
+@contextmanager
+def serving(double: SelectionServiceDouble) -> Iterator[SelectionServiceDouble]:
+    class Handler(BaseHTTPRequestHandler):
+        def _handle(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            parts = urlsplit(self.path)
+            double.requests.append((self.command, parts.path, body))
+            time.sleep(double.delay_seconds)
+            status, answer = double.answer(
+                self.command, parts.path, parse_qs(parts.query), body, self.headers
+            )
+            data = double.rubbish if double.rubbish is not None else json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header(
+                "Content-Type", "application/json" if status < 400 else "application/problem+json"
+            )
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = _handle
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Stay silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    double.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield double
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,113 @@
+"""Faults of the service as a person meets them: one sentence, the next step, an exit code, no traceback."""
+
+import pytest
+from ses import service as service_module
+
+COMMANDS = [
+    ("status",),
+    ("elements",),
+    ("rank",),
+    ("explain", "/nothing"),
+    ("requirements", "get"),
+    ("requirements", "effective"),
+    ("requirements", "set", "user", "alice", "free-capacity>=1GB"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_service_that_is_down_exits_3_and_says_how_to_go_on(ses, dead_url, command):
+    result = ses(*command, "--url", dead_url)
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert f"Nothing answers at {dead_url} (connection refused)" in result.stderr
+    assert "Start ses-service" in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_rubbish_exits_1_and_asks_for_the_right_address(ses, service, command):
+    service.rubbish = b"<html>It works!</html>"
+    result = ses(*command)
+    assert result.exit_code == 1
+    assert "--url" in result.stderr
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if one[0] != "requirements"], ids=" ".join)
+def test_json_of_another_shape_exits_1(ses, service, command):
+    service.rubbish = b'{"elements": 3, "candidates": null, "placements": [3], "checks": [1]}'
+    result = ses(*command)
+    assert result.exit_code == 1
+    assert "not as its contract says" in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS[1:], ids=" ".join)
+def test_a_token_nobody_knows_exits_4(ses, service, command):
+    service.token = "another"
+    result = ses(*command)
+    assert result.exit_code == 4
+    assert "does not know this token" in result.stderr
+
+
+def test_without_a_token_the_places_to_put_one_are_named(ses):
+    result = ses("elements", SES_TOKEN_FILE="")
+    assert result.exit_code == 4
+    assert "~/.config/ses/token" in result.stderr
+
+
+def test_a_service_that_hangs_is_given_up(ses, service, monkeypatch):
+    service.delay_seconds = 3.0
+    patient = service_module.ServiceClient.__init__
+    monkeypatch.setattr(
+        service_module.ServiceClient,
+        "__init__",
+        lambda self, address: patient(self, address, timeout_seconds=0.2),
+    )
+    result = ses("elements")
+    assert result.exit_code == 3
+    assert "no answer in time" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "said"),
+    [("token\n", 0o644, "chmod 600"), ("", 0o600, "one token"), ("two words\n", 0o600, "one token")],
+)
+def test_a_token_file_that_cannot_be_used_is_named(ses, tmp_path, content, mode, said):
+    path = tmp_path / "bad-token"
+    path.write_text(content)
+    path.chmod(mode)
+    result = ses("elements", "--token-file", str(path))
+    assert result.exit_code == 4
+    assert said in result.stderr
+    assert str(path) in result.stderr
+
+
+def test_the_usual_token_file_is_found_without_being_named(ses, tmp_path, token_file):
+    usual = tmp_path / "config" / "ses" / "token"
+    usual.parent.mkdir(parents=True)
+    token_file.rename(usual)
+    assert (
+        ses(
+            "elements",
+            SES_TOKEN_FILE="",
+            XDG_CONFIG_HOME=str(tmp_path / "config"),
+        ).exit_code
+        == 5
+    )
+
+
+def test_the_token_is_shown_to_nobody(ses, token_file):
+    for command in COMMANDS:
+        result = ses(*command, "--json")
+        assert token_file.read_text().strip() not in result.output
+
+
+def test_an_address_that_is_not_http_is_not_understood(ses):
+    assert ses("status", "--url", "ftp://somewhere").exit_code == 2
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ("doctor",), ("demo",)], ids=" ".join)
+def test_every_command_has_help_and_json(ses, command):
+    words = command[:2] if command[0] == "requirements" else command[:1]
+    result = ses(*words, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.output

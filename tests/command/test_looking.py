@@ -1,0 +1,135 @@
+"""``ses status``, ``elements`` and ``rank``: what they show, ask and return."""
+
+import pytest
+from selection_service_double import candidate, element, observation, requirement
+
+
+@pytest.fixture(autouse=True)
+def two_elements(service):
+    seen = observation("union/b1", exporter="http://127.0.0.1:9/metrics")
+    service.elements = [
+        element("b1", "/srv/union", "/srv/b1", seen),
+        element("b2", "/srv/union", "/srv/b2", None),
+    ]
+
+
+def test_status_counts_elements_and_placements(ses):
+    data = ses.json("status")
+    assert data["ready"] is True
+    assert data["elements"] == 2
+    assert data["open_placements"] == 2
+    assert data["knowledge_base"]["revision"] == "7"
+    text = ses("status").output
+    assert "ready" in text
+    assert "1 with fresh data" in text
+
+
+def test_status_fails_and_names_the_check_when_the_service_is_not_ready(ses, service):
+    service.ready = False
+    service.checks = [{"name": "knowledge-base", "ok": False, "detail": "cannot be reached"}]
+    result = ses("status")
+    assert result.exit_code == 1
+    assert "NOT ready" in result.output
+    assert "knowledge-base" in result.output
+    assert "cannot be reached" in result.output
+    assert ses.json("status", code=1)["ready"] is False
+
+
+def test_elements_show_what_a_newcomer_would_get_beside_the_nominal_rate(ses):
+    row = next(line for line in ses("elements").output.splitlines() if "union/b1" in line)
+    assert "45.0 of 90" in row
+    assert "0.4 s" in row
+
+
+def test_an_element_the_monitor_never_saw_has_no_data_age(ses):
+    row = next(line for line in ses("elements").output.splitlines() if "union/b2" in line)
+    assert "none" in row
+
+
+def test_elements_of_one_system_only(ses, service):
+    service.elements[1]["storage_system"] = "other"
+    assert [one["id"] for one in ses.json("elements", "--system", "union")["elements"]] == ["union/b1"]
+
+
+def test_elements_of_a_system_that_does_not_exist_is_not_found_and_names_those_that_do(ses):
+    result = ses("elements", "--system", "nowhere")
+    assert result.exit_code == 5
+    assert "union" in result.output
+
+
+def test_rank_asks_with_subject_and_needs_as_typed(ses, service):
+    service.selection["candidates"] = [candidate(1, "b1", 0.0, 45.0, 20.0)]
+    result = ses(
+        "rank",
+        "--user",
+        "alice",
+        "--application",
+        "dd",
+        "--write",
+        "20MB/s",
+        "--free",
+        "2 GB",
+        "--hard",
+        "--exclude",
+        "union/b2",
+        "--size",
+        "1.5GiB",
+        "average-read-rate>=5MB/s,weight=2",
+    )
+    assert result.exit_code == 0, result.output
+    (asked,) = [body for method, path, body in service.requests if path == "/v1/selections"]
+    assert asked["subject"] == {"user": "alice", "application": "dd", "vo": None}
+    assert asked["exclude"] == ["union/b2"]
+    assert asked["expected_bytes"] == round(1.5 * 2**30)
+    by_kind = {one["kind"]: one for one in asked["requirements"]}
+    assert by_kind["average-read-rate"] == requirement("average-read-rate", 5.0, "MB/s", weight=2.0)
+    assert by_kind["current-write-rate"]["strictness"] == "hard"
+    assert (by_kind["free-capacity"]["minimum"], by_kind["free-capacity"]["unit"]) == (2.0, "GB")
+
+
+def test_rank_shows_distance_shortfall_refusal_and_level(ses, service):
+    service.selection.update(
+        requirements=[requirement("current-write-rate", 50.0, "MB/s", level="user", level_name="alice")],
+        candidates=[candidate(1, "b1", 0.1, 45.0, 50.0)],
+        refused=[{"element": "union/b2", "reason": "draining", "detail": "An administrator drains it."}],
+        notes=["the monitor was not reachable"],
+    )
+    text = ses("rank", "--user", "alice").output
+    assert "current-write-rate>=50MB/s  (user alice)" in text
+    assert "0.100" in text
+    assert "current-write-rate 45.0 MB/s, needs 50.0" in text
+    assert "An administrator drains it." in text
+    assert "the monitor was not reachable" in text
+
+
+def test_rank_without_a_candidate_is_not_found(ses, service):
+    service.selection["refused"] = [{"element": "union/b1", "reason": "no-space", "detail": "Full."}]
+    result = ses("rank")
+    assert result.exit_code == 5
+    assert "Full." in result.output
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["speed>=2MB/s"], "'speed' is not a kind"),
+        (["free-capacity=2GB"], "is not a requirement"),
+        (["free-capacity>=lots"], "is not a quantity"),
+        (["free-capacity>=2GB,firm"], "'firm'"),
+        (["--write", "20"], "is not a quantity"),
+        (["--size", "2parsec"], "parsec"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_and_never_sent(ses, service, typed, said):
+    result = ses("rank", *typed)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not service.requests
+
+
+def test_output_off_a_terminal_is_ascii_and_keeps_to_the_width(ses, service):
+    service.elements[0]["id"] = "union/größe"
+    result = ses("elements", COLUMNS="90")
+    assert result.exit_code == 0
+    assert result.output.isascii()
+    assert max(len(line) for line in result.output.splitlines()) <= 90

@@ -1,0 +1,94 @@
+"""``ses requirements``: what is typed is what is stored, and the change is shown."""
+
+from selection_service_double import requirement
+
+
+def test_set_stores_what_was_typed_and_shows_old_and_new(ses, service):
+    service.sets["user", "alice"] = {
+        **service.set_of("user", "alice"),
+        "revision": 3,
+        "requirements": [
+            requirement("current-write-rate", 10.0, "MB/s"),
+            requirement("free-capacity", 1.0, "GB"),
+        ],
+    }
+    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20MB/s,hard")
+    assert result.exit_code == 0, result.output
+    assert service.sets["user", "alice"]["requirements"] == [
+        requirement("current-write-rate", 20.0, "MB/s", strictness="hard")
+    ]
+    assert "current-write-rate>=10MB/s  ->  current-write-rate>=20MB/s,hard" in result.output
+    assert "free-capacity>=1GB  ->  removed" in result.output
+    assert "revision 3 -> 4" in result.output
+
+
+def test_set_takes_kind_and_minimum_as_options(ses, service):
+    data = ses.json(
+        "requirements",
+        "set",
+        "application",
+        "alice:dd",
+        "--kind",
+        "free-capacity",
+        "--minimum",
+        "2GB",
+        "--weight",
+        "3",
+        "--hard",
+    )
+    assert service.sets["application", "alice:dd"]["requirements"] == [
+        requirement("free-capacity", 2.0, "GB", weight=3.0, strictness="hard")
+    ]
+    assert data["old"]["revision"] == 0
+    assert data["new"]["revision"] == 1
+
+
+def test_clear_removes_all(ses, service):
+    ses("requirements", "set", "vo", "materials", "free-capacity>=1GB")
+    assert ses("requirements", "set", "vo", "materials", "--clear").exit_code == 0
+    assert service.sets["vo", "materials"]["requirements"] == []
+
+
+def test_set_without_anything_to_set_changes_nothing(ses, service):
+    assert ses("requirements", "set", "user", "alice").exit_code == 2
+    assert ses("requirements", "set", "user", "alice", "--clear", "free-capacity>=1GB").exit_code == 2
+    assert ses("requirements", "set", "user", "alice", "--kind", "free-capacity").exit_code == 2
+    assert not [one for one in service.requests if one[0] == "PUT"]
+
+
+def test_an_unknown_unit_is_refused_in_the_service_s_words(ses):
+    result = ses("requirements", "set", "user", "alice", "current-write-rate>=20furlong/s")
+    assert result.exit_code == 2
+    assert "unknown unit 'furlong/s'" in result.output
+
+
+def test_a_change_by_somebody_else_in_between_is_not_overwritten(ses, service):
+    service.steal_next_revision = True
+    result = ses("requirements", "set", "user", "alice", "free-capacity>=1GB")
+    assert result.exit_code == 1
+    assert "try again" in result.output
+    assert ("user", "alice") not in service.sets
+
+
+def test_get_shows_one_set_or_those_of_a_user(ses):
+    ses("requirements", "set", "user", "alice", "free-capacity>=1GB")
+    ses("requirements", "set", "user", "bob", "free-capacity>=2GB")
+    assert "free-capacity>=1GB" in ses("requirements", "get", "user", "alice").output
+    mine = ses("requirements", "get", "--user", "bob").output
+    assert "free-capacity>=2GB" in mine
+    assert "alice" not in mine.replace("by alice", "")
+    assert ses.json("requirements", "get", "user", "alice")["revision"] == 1
+    assert len(ses.json("requirements", "get")["sets"]) == 2
+
+
+def test_a_level_without_a_name_is_not_understood(ses):
+    assert ses("requirements", "get", "user").exit_code == 2
+
+
+def test_effective_names_the_level_of_each_requirement(ses, service):
+    service.selection["requirements"] = [
+        requirement("free-capacity", 1.0, "GB", level="vo", level_name="materials")
+    ]
+    text = ses("requirements", "effective", "--user", "nobody").output
+    assert "free-capacity>=1GB" in text
+    assert "vo materials" in text
