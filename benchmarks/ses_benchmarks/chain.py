@@ -6,10 +6,12 @@ compared with one made there by hand.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +20,10 @@ from pathlib import Path
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import server
 from ses_benchmarks.site_description import Facts, describe
-from ses_benchmarks.site_service import service
+from ses_benchmarks.site_service import answers, service
 
 AGENT_READY_SECONDS = 20
+SETTLE_SECONDS = 30
 PATIENCE_MS = 5000  # of agent and program: a late answer shall show in p99, not turn into a plain create
 BRANCHES = 4
 MB = 1e6
@@ -33,6 +36,24 @@ class Chain:
     union: Path
     fast_branch: Path
     socket: Path
+    service_port: int
+
+    def settle(self) -> None:
+        """Wait until the service knows of no open file, so that no run pays for the one before it.
+
+        Raises BenchmarkError when that does not come about: a close was not noticed.
+        """
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while (still_open := self._open_files()) > 0:
+            if time.monotonic() > deadline:
+                raise BenchmarkError(f"{still_open} files still count as open {SETTLE_SECONDS} s later")
+            time.sleep(0.05)
+
+    def _open_files(self) -> int:
+        body = answers(self.service_port, "/v1/elements")
+        if body is None:
+            raise BenchmarkError("ses-service does not answer any more")
+        return sum(element["open_placements"] for element in json.loads(body)["elements"])
 
     @property
     def patient(self) -> dict[str, str]:
@@ -101,4 +122,4 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
         command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
         log = scratch / "agent.log"
         with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS):
-            yield Chain(union, branches[0], agent_socket)
+            yield Chain(union, branches[0], agent_socket, port)

@@ -67,7 +67,7 @@ def placed(probe: Probe, library: Path, site: Chain, effort: Effort) -> Iterator
     by_hand = Side("create-by-hand", union, branch=branch)
     # The first questions of a process that was not there before are answered slowly: not measured.
     probe.run(measured, effort.slow_calls)
-    pairs = probe.pairs(measured, by_hand, effort.slow_calls, effort.pairs)
+    pairs = probe.pairs(measured, by_hand, effort.slow_calls, effort.pairs, site.settle)
     share = sum(run.on_branch for run, _ in pairs) / (effort.slow_calls * effort.pairs)
     if share < 0.9:
         raise BenchmarkError(
@@ -76,5 +76,5 @@ def placed(probe: Probe, library: Path, site: Chain, effort: Effort) -> Iterator
     note = f"{share:.1%} placed"
     yield row("create-placed", pairs, "by hand on the same branch", note)
     plain = Side("create-absolute", union)
-    pairs = probe.pairs(measured, plain, effort.slow_calls, effort.pairs)
+    pairs = probe.pairs(measured, plain, effort.slow_calls, effort.pairs, site.settle)
     yield row("create-placed-over-plain", pairs, "plain create in the union")

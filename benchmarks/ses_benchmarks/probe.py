@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,14 +77,23 @@ class Probe:
         seen = re.search(r"on-branch (\d+)", done.stderr)
         return Run([float(line) for line in done.stdout.split()], int(seen[1]) if seen else 0)
 
-    def pairs(self, measured: Side, baseline: Side, count: int, pairs: int) -> list[tuple[Run, Run]]:
-        """``pairs`` runs of each, in turn; who goes first changes from pair to pair."""
+    def pairs(
+        self,
+        measured: Side,
+        baseline: Side,
+        count: int,
+        pairs: int,
+        settle: Callable[[], None] = lambda: None,
+    ) -> list[tuple[Run, Run]]:
+        """``pairs`` runs of each, in turn; who goes first changes from pair to pair.
+
+        ``settle`` is called before every run, to wait for what the one before it has set going.
+        """
         found = []
         for pair in range(pairs):
-            if pair % 2:
-                second = self.run(baseline, count)
-                found.append((self.run(measured, count), second))
-            else:
-                first = self.run(measured, count)
-                found.append((first, self.run(baseline, count)))
+            runs = {}
+            for side in (measured, baseline) if pair % 2 == 0 else (baseline, measured):
+                settle()
+                runs[side is measured] = self.run(side, count)
+            found.append((runs[True], runs[False]))
         return found

@@ -38,9 +38,10 @@ def test_pairs_take_turns_in_going_first(probe: Probe, tmp_path: Path) -> None:
             return super().run(side, count)
 
     recorder = Recorder(probe.program, probe.cpu)
-    pairs = recorder.pairs(Side("create-absolute", tmp_path), Side("create-relative", tmp_path), 3, 3)
-    a, r = "create-absolute", "create-relative"
-    assert order == [a, r, r, a, a, r]
+    a, r, settled = "create-absolute", "create-relative", "settled"
+    pairs = recorder.pairs(Side(a, tmp_path), Side(r, tmp_path), 3, 3, lambda: order.append(settled))
+    assert order[1::2] == [a, r, r, a, a, r]
+    assert order[0::2] == [settled] * 6
     assert [len(run.nanoseconds) for pair in pairs for run in pair] == [3] * 6
 
 
