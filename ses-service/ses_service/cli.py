@@ -21,6 +21,7 @@ from ses_service.knowledge import (
 )
 from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
+from ses_service.server import check_address
 from ses_service.server import serve as serve_http
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -96,6 +97,11 @@ def serve(
         raise click.UsageError(
             "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
         )
+    host, port = listen
+    try:
+        check_address(host, port)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     try:
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -134,11 +140,7 @@ def serve(
             log.warning("knowledge base failed", detail=str(error))
         running.start()
         cleanup.callback(running.stop)
-        host, port = listen
-        try:
-            serve_http(app, host, port, ready=lambda: log.info("serving", host=host, port=port))
-        except OSError as error:
-            raise click.ClickException(f"cannot listen on {host}:{port}: {error}") from None
+        serve_http(app, host, port, ready=lambda: log.info("serving", host=host, port=port))
         log.info("stopped")
 
 

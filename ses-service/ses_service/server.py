@@ -8,6 +8,7 @@ starts and stops a real server, so an upgrade that changes this is noticed).
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -29,10 +30,18 @@ class _OneProcess(MTServer):
         """Ignore SIGHUP: there is nothing to read again."""
 
 
-def serve(app: APIFlask, host: str, port: int, *, ready: Callable[[], None]) -> None:
-    """Serve until a signal to end comes; ``ready`` is called once the socket accepts connections.
+def check_address(host: str, port: int) -> None:
+    """Raise OSError when the address cannot be listened on (granian would panic)."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
 
-    Raises OSError when the address cannot be taken.
+
+def serve(app: APIFlask, host: str, port: int, *, ready: Callable[[], None]) -> None:
+    """Serve until a signal to end comes; ``ready`` is called just before connections are accepted.
+
+    Check the address first.
     """
     server = _OneProcess(
         "ses_service.app:create_app",

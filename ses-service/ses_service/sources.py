@@ -6,6 +6,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
+_log = structlog.get_logger("ses_service")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
@@ -24,8 +28,10 @@ class SourceStatus:
 class Loop:
     """Calls ``step`` again and again in a daemon thread.
 
-    ``step`` returns how many seconds to wait before the next call; it must handle its own errors
-    and have its own time-outs.  ``stop`` waits for it at most ``patience`` seconds.
+    ``step`` returns how many seconds to wait before the next call and must have its own time-outs.
+    An error it does not handle itself is logged, and it is called again after a second: a thread
+    that died would look like a source that is merely quiet.  ``stop`` waits at most ``patience``
+    seconds.
     """
 
     def __init__(self, name: str, step: Callable[[], float]) -> None:
@@ -50,4 +56,9 @@ class Loop:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._stopped.wait(self._step())
+            try:
+                delay = self._step()
+            except Exception as error:
+                _log.error("step failed", loop=self._thread.name, exc_info=error)
+                delay = 1.0
+            self._stopped.wait(delay)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, StoreUnavailableError
 from ses_service.model import Level
+from ses_service.sources import Loop
 
 Service = Any
 
@@ -95,3 +97,19 @@ def test_a_service_without_a_knowledge_base_says_so(make_service: Any, site: Any
         service.runtime.keeper.refresh()
     answer = service.put("/v1/requirements/user/a", {"requirements": []})
     assert answer.status_code == 503
+
+
+def test_a_thread_survives_an_error_nobody_expected() -> None:
+    calls: list[int] = []
+    twice = threading.Event()
+
+    def step() -> float:
+        calls.append(1)
+        if len(calls) > 1:
+            twice.set()
+        raise RuntimeError("unexpected")
+
+    loop = Loop("test", step)
+    loop.start()
+    assert twice.wait(60)
+    loop.stop()

@@ -1,0 +1,225 @@
+"""The command as people start it: a real process, a real store, a clean end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from click.testing import CliRunner
+from ses_service.cli import main
+
+SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
+PATIENCE = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Running:
+    """A service process on a free port; its log is kept."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = free_port()
+        self.log = folder / "service.log"
+        command = [
+            sys.executable,
+            "-m",
+            "ses_service.cli",
+            "serve",
+            f"--listen=127.0.0.1:{self.port}",
+            f"--state-dir={folder / 'state'}",
+            *options,
+        ]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.http = urllib3.PoolManager(timeout=10, retries=False)
+
+    def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.port}{path}"
+        answer = self.http.request(method, url, body=data, headers=headers)
+        return answer.status, json.loads(answer.data)
+
+    def wait_ready(self) -> Running:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log.read_text("utf-8")
+            try:
+                if self.call("GET", "/readyz")[0] == 200:
+                    return self
+            except urllib3.exceptions.HTTPError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text("utf-8"))
+
+    def children(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task")
+        return [
+            int(child) for task in path.iterdir() for child in (task / "children").read_text("utf-8").split()
+        ]
+
+    def end(self, how: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    made = Running(tmp_path, "--trust-loopback", f"--site={SITE}")
+    try:
+        yield made.wait_ready()
+    finally:
+        made.end(signal.SIGKILL)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_end_stops_everything(running: Running, how: int) -> None:
+    children = running.children()
+    assert children, "the embedded store runs as a child"
+    assert running.end(how) == 0
+    assert gone(children)
+    assert '"event": "stopped"' in running.log.read_text("utf-8")
+
+
+def test_a_killed_service_leaves_no_store_behind(running: Running) -> None:
+    children = running.children()
+    assert running.end(signal.SIGKILL) == -signal.SIGKILL
+    assert gone(children)
+
+
+def test_the_example_site_is_served_and_requirements_survive_a_restart(
+    running: Running, tmp_path: Path
+) -> None:
+    status, body = running.call("GET", "/v1/elements")
+    assert (status, len(body["elements"])) == (200, 8)
+    need = {
+        "requirements": [{"kind": "current-write-rate", "minimum": 85, "unit": "MB/s", "strictness": "hard"}]
+    }
+    assert running.call("PUT", "/v1/requirements/application/alice:dd", need)[0] == 200
+    ask = {"subject": {"user": "alice", "application": "dd"}, "count": 2}
+    status, body = running.call("POST", "/v1/placements", ask)
+    assert status == 201
+    assert {one["element"] for one in body["placements"]} == {"union/b1", "union/b2"}
+    assert running.end() == 0
+    again = Running(tmp_path, "--trust-loopback", f"--site={SITE}")
+    try:
+        again.wait_ready()
+        status, body = again.call("GET", "/v1/requirements/application/alice:dd")
+        assert (status, body["requirements"][0]["minimum"], body["revision"]) == (200, 85, 1)
+    finally:
+        again.end()
+
+
+def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.toml"
+    options = ["token", "new", f"--tokens={tokens}", "--role=node", "--name=agent"]
+    token = CliRunner().invoke(main, options).output.strip()
+    made = Running(tmp_path, f"--tokens={tokens}", f"--site={SITE}")
+    try:
+        made.wait_ready()
+        assert made.call("GET", "/v1/elements")[0] == 401
+        assert made.call("GET", "/v1/elements", token=token)[0] == 200
+        assert token not in made.log.read_text("utf-8")
+    finally:
+        made.end()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "--trust-loopback"),
+        (["--trust-loopback", "--listen=8630"], "HOST:PORT"),
+        (["--trust-loopback", "--listen=localhost:99999"], "HOST:PORT"),
+        (["--trust-loopback", "--site=/nonexistent.ttl"], "nonexistent"),
+        (["--trust-loopback", "--kb-flavour=excel"], "excel"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_with_the_reason(
+    tmp_path: Path, options: list[str], says: str
+) -> None:
+    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", *options])
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+def test_a_token_file_others_may_read_stops_the_start(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text("", "utf-8")
+    tokens.chmod(0o644)
+    result = CliRunner().invoke(main, ["serve", f"--state-dir={tmp_path}", f"--tokens={tokens}"])
+    assert result.exit_code == 1
+    assert "chmod 600" in result.output
+
+
+@pytest.mark.parametrize("text", ["this is not Turtle", "@prefix : <urn:x#> . :a :b"])
+def test_a_site_that_is_not_turtle_stops_the_start_and_leaves_nothing_running(
+    tmp_path: Path, text: str
+) -> None:
+    site = tmp_path / "site.ttl"
+    site.write_text(text, "utf-8")
+    made = Running(tmp_path, "--trust-loopback", f"--site={site}")
+    try:
+        assert made.process.wait(PATIENCE) == 1
+    finally:
+        made.end(signal.SIGKILL)
+    assert "does not describe a site" in made.log.read_text("utf-8")
+    assert "Traceback" not in made.log.read_text("utf-8")
+
+
+def test_an_address_in_use_stops_the_start(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        listen = f"--listen=127.0.0.1:{taken.getsockname()[1]}"
+        made = Running(tmp_path, "--trust-loopback", f"--site={SITE}", listen)
+        try:
+            assert made.process.wait(PATIENCE) == 1
+        finally:
+            made.end(signal.SIGKILL)
+    assert "cannot listen on 127.0.0.1" in made.log.read_text("utf-8")
+
+
+def test_openapi_prints_the_contract() -> None:
+    result = CliRunner().invoke(main, ["openapi"])
+    assert result.exit_code == 0
+    assert "/v1/selections:" in result.output
+
+
+@pytest.mark.parametrize(
+    "options", [["--role=user", "--name=x"], ["--role=node", "--name=x", "--user=alice"], ["--role=king"]]
+)
+def test_a_token_is_made_for_a_person_only_with_role_user(tmp_path: Path, options: list[str]) -> None:
+    result = CliRunner().invoke(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options])
+    assert result.exit_code == 2
+    assert not (tmp_path / "t").exists()
