@@ -35,17 +35,21 @@ def active_streams(
     With ``u`` utilisation, ``q`` queue depth (``nan``, or no column, when not visible), ``L`` ledger
     placements open at the sample and ``K`` those of them that ended since::
 
-        b   = max(0, q - L)                              if the depth is visible
+        b   = max(0, max(q, u) - L)                      if the depth is visible
             = 1.5 if u > .97 else u                      else, when L == 0
             = .35                                        else
         act = min(L + b, 1.5 u)                          if u < .97
             = max(1, L + b) - K                          else
+
+    A queue holds on average at least as many requests as the device is busy (Little's law), so a
+    depth below ``u`` counts as ``u``: the kernel does not count what waits for a limit above it.
     """
     others = np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation)
     others[open_at_sample != 0] = policies.busy_prior
     if queue_depth is not None:
         visible = ~np.isnan(queue_depth)
-        others[visible] = np.maximum(0.0, queue_depth[visible] - open_at_sample[visible])
+        depth = np.maximum(queue_depth[visible], utilisation[visible])
+        others[visible] = np.maximum(0.0, depth - open_at_sample[visible])
     claimed = open_at_sample + others
     return np.where(
         utilisation < policies.saturation,

@@ -38,6 +38,7 @@ def share(
         ("visible queue below ours counts no others", {"rate": 100, "depth": 1, "at": 2}, 100 / 3),
         ("visible queue, little used: 1.5 u", {"rate": 10, "depth": 8}, 90),
         ("visible empty queue at the limit: at least one", {"rate": 100, "depth": 0}, 100 / 2),
+        ("queue hidden above the device: as if busy with u", {"rate": 95, "depth": 0.1}, 100 / 1.95),
     ],
 )
 def test_share_follows_the_load_model(promise: str, inputs: dict[str, float], expected: float) -> None:
