@@ -18,7 +18,7 @@ RUN apt-get update -q && apt-get install -y -q --no-install-recommends default-j
     && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets
 COPY --from=build /opt/fuseki /opt/fuseki
 COPY ontology/fuseki /opt/fuseki/config
-WORKDIR /var/lib/qstorman
+COPY packaging/docker/fuseki-start.sh /usr/local/bin/fuseki-start
 USER qstorman
 EXPOSE 3030
-ENTRYPOINT ["java", "-Xmx512m", "-jar", "/opt/fuseki/fuseki-server.jar"]
+ENTRYPOINT ["fuseki-start"]

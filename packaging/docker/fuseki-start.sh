@@ -1,0 +1,6 @@
+#!/bin/sh
+# Put the passwords where the configuration looks for them, then become the server.
+set -eu
+cd /var/lib/qstorman
+ln -sf /run/qstorman-secrets/passwd.txt passwd.txt
+exec java -Xmx512m -jar /opt/fuseki/fuseki-server.jar --config=/opt/fuseki/config/config.ttl "$@"

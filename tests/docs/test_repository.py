@@ -1,0 +1,90 @@
+"""Promises about the repository as a whole: what may lie where, and what no file may hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FOLDERS = {
+    "libses", "ses-service", "smed-monitor", "webface", "ontology", "tests",
+    "docs", "examples", "benchmarks", "packaging", ".ci",
+}  # fmt: skip
+FILES = {
+    "docker-compose.yml", "README.md", "Makefile", "pyproject.toml", "requirements.lock",
+    "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE",
+    ".gitignore", ".dockerignore", ".clang-format",
+}  # fmt: skip
+SOURCES = {".c", ".h", ".hpp", ".cpp", ".py", ".js", ".css", ".html", ".sh"}
+
+
+def tracked() -> list[Path]:
+    """Return every file git tracks; fails rather than return nothing."""
+    out = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [Path(name) for name in out.splitlines()]
+    assert files, "git tracks no file: nothing would be checked"
+    return files
+
+
+def test_top_level_holds_the_agreed_folders_and_files_only() -> None:
+    names = {path.parts[0] for path in tracked()}
+    assert names <= FOLDERS | FILES, f"unexpected at the top: {sorted(names - FOLDERS - FILES)}"
+
+
+@pytest.mark.parametrize("name", ["utils", "common", "shared", "helpers", "misc"])
+def test_nothing_is_called_after_no_subject(name: str) -> None:
+    guilty = [str(path) for path in tracked() if name in {part.split(".")[0] for part in path.parts}]
+    assert not guilty
+
+
+def test_no_source_file_is_longer_than_500_lines() -> None:
+    long = {
+        str(path): lines
+        for path in tracked()
+        if path.suffix in SOURCES and "vendor" not in path.parts and (ROOT / path).is_file()
+        for lines in [len((ROOT / path).read_text().splitlines())]
+        if lines > 500
+    }
+    assert not long
+
+
+def test_lock_files_have_hashes_and_name_no_registry() -> None:
+    locks = [ROOT / path for path in tracked() if path.suffix == ".lock"]
+    assert len(locks) >= 4
+    for lock in locks:
+        text = lock.read_text()
+        assert not re.search(r"https?://|--index-url|--find-links", text), lock
+        pins = re.findall(r"^[a-z0-9].*==.*$", text, re.MULTILINE)
+        assert pins, lock
+        assert all(pin.endswith("\\") for pin in pins), f"{lock}: a package without a hash"
+
+
+def test_part_locks_agree_with_the_whole_lock() -> None:
+    def pins(path: Path) -> dict[str, str]:
+        return dict(re.findall(r"^([a-z0-9.-]+)(?:\[[^]]*\])?==(\S+)", path.read_text(), re.MULTILINE))
+
+    whole = pins(ROOT / "requirements.lock")
+    for part in ("ses-service", "smed-monitor", "webface"):
+        mine = pins(ROOT / part / "requirements.lock")
+        assert mine
+        assert {name: whole.get(name) for name in mine} == mine
+
+
+def test_no_text_leaves_work_undone_or_commented_out() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    me = Path(__file__).resolve()
+    guilty = [
+        f"{path}:{number}"
+        for path in tracked()
+        if path.suffix in SOURCES | {".md", ".ttl", ".rq", ".yml", ".yaml", ".toml"}
+        and "vendor" not in path.parts
+        and (ROOT / path).resolve() != me
+        and (ROOT / path).is_file()
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1)
+        if marks.search(line)
+    ]
+    assert not guilty

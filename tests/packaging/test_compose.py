@@ -1,0 +1,125 @@
+"""docker-compose.yml says what the code says: ports, commands, settings, users, health."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+PROGRAMS = {
+    "ses-service": "ses_service.cli",
+    "smed-monitor": "smed_monitor.cli",
+    "webface": "ses_webface.cli",
+}
+LONG_RUNNING = sorted(set(SERVICES) - {"setup"})
+
+
+def dockerfile(service: str) -> str:
+    """Return the text of the Dockerfile a service is built from."""
+    return (ROOT / SERVICES[service]["build"]["dockerfile"]).read_text()
+
+
+def options(service: str) -> dict[str, str]:
+    """Return the options of a service's start command."""
+    words = SERVICES[service].get("command", [])
+    return dict(word.split("=", 1) for word in words if word.startswith("--"))
+
+
+def serve_command(service: str) -> click.Command:
+    """Return the `serve` command of a Python part."""
+    group = importlib.import_module(PROGRAMS[service]).main
+    return group.commands["serve"]
+
+
+def test_docker_compose_accepts_the_file() -> None:
+    assert shutil.which("docker-compose"), "install docker-compose: packaging/install.sh test"
+    done = subprocess.run(["docker-compose", "config", "-q"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_server_part_is_there() -> None:
+    parts = {"fuseki", "ses-service", "smed-monitor", "prometheus", "node-exporter", "webface", "postgres"}
+    assert parts <= set(SERVICES)
+
+
+@pytest.mark.parametrize("service", sorted(SERVICES))
+def test_image_is_small_in_rights_and_takes_its_base_as_an_argument(service: str) -> None:
+    text = dockerfile(service)
+    assert text.index("ARG BASE=") < text.index("FROM")
+    assert all(line.startswith("FROM ${BASE}") for line in re.findall(r"^FROM.*$", text, re.MULTILINE))
+    last_stage = text[text.rindex("FROM ${BASE}") :]
+    assert re.findall(r"^USER (\S+)$", last_stage, re.MULTILINE) == ["qstorman"]
+    assert "--uid 10001" in last_stage
+    assert SERVICES[service]["cap_drop"] == ["ALL"]
+    assert SERVICES[service]["read_only"] is True
+
+
+@pytest.mark.parametrize("service", LONG_RUNNING)
+def test_service_has_a_health_check(service: str) -> None:
+    assert SERVICES[service]["healthcheck"]["test"][0] == "CMD"
+
+
+@pytest.mark.parametrize("service", sorted(PROGRAMS))
+def test_start_command_uses_options_the_program_has(service: str) -> None:
+    assert SERVICES[service]["command"][0] == "serve"
+    known = {name for parameter in serve_command(service).params for name in parameter.opts}
+    assert set(options(service)) <= known
+
+
+@pytest.mark.parametrize("service", sorted(PROGRAMS))
+def test_port_is_the_one_the_program_documents(service: str) -> None:
+    default = next(p.default for p in serve_command(service).params if "--listen" in p.opts)
+    port = str(default).rsplit(":", 1)[1]
+    assert options(service)["--listen"] == f"0.0.0.0:{port}"
+    assert f"EXPOSE {port}" in dockerfile(service)
+    published = SERVICES[service].get("ports", [])
+    assert all(entry.endswith(f":{port}") for entry in published)
+    assert f":{port}/" in " ".join(SERVICES[service]["healthcheck"]["test"])
+
+
+def test_addresses_between_parts_name_services_and_their_ports() -> None:
+    ports = {
+        name: match[1]
+        for name in SERVICES
+        if (match := re.search(r"^EXPOSE (\d+)$", dockerfile(name), re.MULTILINE))
+    }
+    named = re.findall(
+        r"http://([a-z-]+):(\d+)", " ".join(" ".join(s.get("command", [])) for s in SERVICES.values())
+    )
+    assert named
+    assert all(ports[name] == port for name, port in named)
+    scraped = yaml.safe_load((ROOT / "packaging/prometheus/prometheus.yml").read_text())["scrape_configs"]
+    targets = [target for job in scraped for group in job["static_configs"] for target in group["targets"]]
+    assert targets
+    assert all(ports[target.split(":")[0]] == target.split(":")[1] for target in targets)
+
+
+def test_only_loopback_is_published() -> None:
+    published = [entry for service in SERVICES.values() for entry in service.get("ports", [])]
+    assert published
+    assert all(entry.startswith("127.0.0.1:") for entry in published)
+
+
+def test_no_secret_is_in_the_file_or_an_image() -> None:
+    texts = [(ROOT / "docker-compose.yml").read_text(), *(dockerfile(name) for name in SERVICES)]
+    for text in texts:
+        assert not re.search(r"(?i)(password|secret|token)\s*[:=]\s*['\"]?[A-Za-z0-9]{8,}", text)
+        assert not re.search(r"\b[0-9a-f]{32,}\b", text)
+
+
+def test_the_site_of_the_example_is_monitored_and_described_alike() -> None:
+    site = (ROOT / "packaging/compose/site/site.ttl").read_text()
+    monitor = (ROOT / "packaging/compose/site/smed.toml").read_text()
+    watched = re.findall(r'^id = "[^"/]+/([^"]+)"', monitor, re.MULTILINE)
+    assert watched
+    assert all(f'"{name}"' in site for name in watched)
