@@ -21,7 +21,7 @@ from ses_service.knowledge import (
 )
 from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
-from ses_service.server import check_address
+from ses_service.server import numeric_address
 from ses_service.server import serve as serve_http
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -39,7 +39,7 @@ class Address(click.ParamType[tuple[str, int]]):
         if isinstance(value, tuple):
             return value
         host, _, port = value.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
             self.fail(f"{value!r} is not HOST:PORT, such as 127.0.0.1:8630", param, ctx)
         return host.strip("[]"), int(port)
 
@@ -99,7 +99,7 @@ def serve(
         )
     host, port = listen
     try:
-        check_address(host, port)
+        address = numeric_address(host, port)
     except OSError as error:
         raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     try:
@@ -140,7 +140,7 @@ def serve(
             log.warning("knowledge base failed", detail=str(error))
         running.start()
         cleanup.callback(running.stop)
-        serve_http(app, host, port, ready=lambda: log.info("serving", host=host, port=port))
+        serve_http(app, address, port, ready=lambda: log.info("serving", address=address, port=port))
         log.info("stopped")
 
 

@@ -57,6 +57,7 @@ class Offers:
     fresh: Bools = field(init=False)
     others_unseen: float = field(init=False)
     _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
+    _shortfalls: dict[Requirement, Floats] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         seen = self.view.observations
@@ -78,6 +79,7 @@ class Offers:
         """Return the offers at some places of these rows, with what is computed already."""
         part = Offers(self.view, self.rows[places], self.now, self.policies)
         part._values.update((kind, column[places]) for kind, column in self._values.items())
+        part._shortfalls.update((one, column[places]) for one, column in self._shortfalls.items())
         return part
 
     def take(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
@@ -94,10 +96,16 @@ class Offers:
 
     def shortfall(self, requirement: Requirement) -> Floats:
         """Return ``s`` of one requirement, 0 to 1."""
-        value = self.value(requirement.kind)
-        if requirement.minimum <= 0:
-            return np.zeros(len(value))
-        return np.where(np.isnan(value), 1.0, np.maximum(0.0, 1.0 - value / requirement.minimum))
+        found = self._shortfalls.get(requirement)
+        if found is None:
+            value = self.value(requirement.kind)
+            if requirement.minimum <= 0:
+                found = np.zeros(len(value))
+            else:
+                found = np.maximum(0.0, 1.0 - value / requirement.minimum)
+                found[np.isnan(found)] = 1.0
+            self._shortfalls[requirement] = found
+        return found
 
     def distance(self, wanted: tuple[Requirement, ...]) -> Floats:
         """Return ``D`` over the requirements, 0 to 1."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal, Required
 from urllib.parse import urlencode
 
 import structlog
 import urllib3
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
+from typing_extensions import TypedDict
 
 from ses_service.model import Observation
 from ses_service.sources import Loop, SourceStatus
@@ -24,35 +26,41 @@ MAX_ANSWER = 64 * 2**20
 _WAIT = 5.0
 _PATIENCE = 3.0
 _CHUNK = 2**18
+_SLICE = 250
 _RETRY = (0.25, 0.5, 1.0, 2.0)
 
 _log = structlog.get_logger("ses_service")
 
 
-class _RatePair(BaseModel):
-    current: float | None = None
-    average: float | None = None
+class _RatePair(TypedDict, total=False):
+    current: float | None
+    average: float | None
 
 
-class _Observation(BaseModel):
-    element: str
-    source: str = ""
-    target: str = ""
-    state: Literal["ok", "stale", "missing"] = "ok"
-    sampled_at: float | None = None
-    age_seconds: float | None = None
-    read_bytes_per_second: _RatePair = _RatePair()
-    write_bytes_per_second: _RatePair = _RatePair()
-    queue_depth: float | None = None
-    free_bytes: float | None = None
-    size_bytes: float | None = None
-    read_only: bool = False
-    detail: str = ""
+class _Observation(TypedDict, total=False):
+    element: Required[str]
+    source: str
+    target: str
+    state: Literal["ok", "stale", "missing"]
+    sampled_at: float | None
+    age_seconds: float | None
+    read_bytes_per_second: _RatePair
+    write_bytes_per_second: _RatePair
+    queue_depth: float | None
+    free_bytes: float | None
+    size_bytes: float | None
+    read_only: bool
+    detail: str
 
 
-class _Answer(BaseModel):
+class _Answer(TypedDict):
     sequence: int
-    observations: list[_Observation]
+    observations: list[Any]
+
+
+_ANSWER = TypeAdapter(_Answer)
+_OBSERVATIONS = TypeAdapter(list[_Observation])
+_NOTHING: _RatePair = {}
 
 
 class MonitorError(Exception):
@@ -82,13 +90,7 @@ class MonitorClient:
             limit += self._wait
         body = self._get(url, limit)
         received = clock()
-        try:
-            answer = _Answer.model_validate_json(body)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in first["loc"]) or "the answer"
-            raise MonitorError(f"the monitor's answer cannot be read: {where}: {first['msg']}") from None
-        return answer.sequence, tuple(_observation(one, received) for one in answer.observations)
+        return _read(body, received)
 
     def close(self) -> None:
         """Close the connection."""
@@ -124,25 +126,55 @@ def _words(error: Exception) -> str:
     return str(error).partition(": ")[2] or str(error)
 
 
+def _read(body: bytes, received: float) -> tuple[int, tuple[Observation, ...]]:
+    """Parse an answer; a slice at a time, so that requests are answered in between."""
+    try:
+        answer = _ANSWER.validate_python(from_json(body))
+    except ValidationError as error:
+        raise _unreadable(error) from None
+    except ValueError as error:
+        raise MonitorError(f"the monitor's answer cannot be read: {error}") from None
+    listed = answer["observations"]
+    found: list[Observation] = []
+    for start in range(0, len(listed), _SLICE):
+        try:
+            part = _OBSERVATIONS.validate_python(listed[start : start + _SLICE])
+        except ValidationError as error:
+            raise _unreadable(error, start) from None
+        found.extend(_observation(one, received) for one in part)
+    return answer["sequence"], tuple(found)
+
+
+def _unreadable(error: ValidationError, start: int | None = None) -> MonitorError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = list(first["loc"])
+    if start is not None:
+        place = ["observations", start + int(place[0]), *place[1:]]
+    where = ".".join(str(part) for part in place) or "the answer"
+    return MonitorError(f"the monitor's answer cannot be read: {where}: {first['msg']}")
+
+
 def _observation(one: _Observation, received: float) -> Observation:
-    sampled_at = one.sampled_at
-    if sampled_at is not None and one.age_seconds is not None:
-        sampled_at = received - max(0.0, one.age_seconds)
+    sampled_at, age = one.get("sampled_at"), one.get("age_seconds")
+    if sampled_at is not None and age is not None:
+        sampled_at = received - max(0.0, age)
+    read = one.get("read_bytes_per_second", _NOTHING)
+    write = one.get("write_bytes_per_second", _NOTHING)
     return Observation(
-        element=one.element,
+        element=one["element"],
         sampled_at=sampled_at,
-        current_read_rate=one.read_bytes_per_second.current,
-        current_write_rate=one.write_bytes_per_second.current,
-        average_read_rate=one.read_bytes_per_second.average,
-        average_write_rate=one.write_bytes_per_second.average,
-        queue_depth=one.queue_depth,
-        free_bytes=one.free_bytes,
-        size_bytes=one.size_bytes,
-        read_only=one.read_only,
-        source=one.source,
-        target=one.target,
-        state=one.state,
-        detail=one.detail,
+        current_read_rate=read.get("current"),
+        current_write_rate=write.get("current"),
+        average_read_rate=read.get("average"),
+        average_write_rate=write.get("average"),
+        queue_depth=one.get("queue_depth"),
+        free_bytes=one.get("free_bytes"),
+        size_bytes=one.get("size_bytes"),
+        read_only=one.get("read_only", False),
+        source=one.get("source", ""),
+        target=one.get("target", ""),
+        state=one.get("state", "ok"),
+        detail=one.get("detail", ""),
     )
 
 

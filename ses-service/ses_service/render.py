@@ -23,12 +23,13 @@ from ses_service.model import (
 )
 from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
-from ses_service.units import canonical_unit, from_base
+from ses_service.units import canonical_unit, units_for
 
 Json: TypeAlias = dict[str, Any]
 
 _PLACES = 6
 _UNITS = {kind: canonical_unit(kind) for kind in Kind}
+_SIZES = {kind: units_for(kind)[unit] for kind, unit in _UNITS.items()}
 
 
 def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -37,7 +38,7 @@ def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None)
 
 
 def _in_unit(value: float | None, kind: Kind) -> float | None:
-    return None if value is None else round(from_base(value, kind), _PLACES)
+    return None if value is None else round(value / _SIZES[kind], _PLACES)
 
 
 def rates(read: float | None, write: float | None) -> Json:

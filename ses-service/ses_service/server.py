@@ -8,7 +8,9 @@ starts and stops a real server, so an upgrade that changes this is noticed).
 
 from __future__ import annotations
 
+import gc
 import socket
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,7 @@ from granian.server.mt import MTServer
 
 _THREADS = 4
 _WAITING = 256
+_SWITCH = 0.0005  # seconds a thread that reads a large sample may hold up one that answers
 
 
 class _OneProcess(MTServer):
@@ -30,22 +33,29 @@ class _OneProcess(MTServer):
         """Ignore SIGHUP: there is nothing to read again."""
 
 
-def check_address(host: str, port: int) -> None:
-    """Raise OSError when the address cannot be listened on (granian would panic)."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+def numeric_address(host: str, port: int) -> str:
+    """Return the address a host name stands for (granian takes no names).
+
+    Raises OSError when it stands for none or cannot be listened on (granian would panic).
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family, kind, protocol) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, port))
+        probe.bind(address)
+    return str(address[0])
 
 
-def serve(app: APIFlask, host: str, port: int, *, ready: Callable[[], None]) -> None:
+def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) -> None:
     """Serve until a signal to end comes; ``ready`` is called just before connections are accepted.
 
-    Check the address first.
+    ``address`` comes from :func:`numeric_address`.
     """
+    sys.setswitchinterval(_SWITCH)
+    gc.collect()
+    gc.freeze()  # what is loaded by now stays; collections need not visit it
     server = _OneProcess(
         "ses_service.app:create_app",
-        address=host,
+        address=address,
         port=port,
         interface=Interfaces.WSGI,
         workers=1,

@@ -39,7 +39,7 @@ class Running:
             "-m",
             "ses_service.cli",
             "serve",
-            f"--listen=127.0.0.1:{self.port}",
+            f"--listen=localhost:{self.port}",
             f"--state-dir={folder / 'state'}",
             *options,
         ]
@@ -161,6 +161,7 @@ def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
         ([], "--trust-loopback"),
         (["--trust-loopback", "--listen=8630"], "HOST:PORT"),
         (["--trust-loopback", "--listen=localhost:99999"], "HOST:PORT"),
+        (["--trust-loopback", "--listen=localhost:0"], "HOST:PORT"),
         (["--trust-loopback", "--site=/nonexistent.ttl"], "nonexistent"),
         (["--trust-loopback", "--kb-flavour=excel"], "excel"),
     ],
