@@ -43,12 +43,12 @@ struct scene {
   } buffer;
 };
 
-/* The frame that is placing a file in this thread, so that a signal handler that interrupts it does
- * not start another conversation.  One that siglongjmp() has left behind lies below the stack of
- * whoever comes next, and no longer counts. */
+/* The frame that is in a conversation in this thread, so that a signal handler that interrupts it
+ * does not start another.  One that siglongjmp() has left behind no longer counts as soon as the
+ * stack is seen above it. */
 static _Thread_local uintptr_t busy_frame;
 
-static bool is_busy(uintptr_t frame) { return busy_frame != 0 && busy_frame >= frame; }
+static bool is_busy(uintptr_t frame) { return busy_frame > frame; }
 
 /* True when 8 bytes around ADDRESS can be read: the kernel copies the set before it looks at the
  * nonsensical first argument.  A bad pointer must give EFAULT from the plain call, not a signal. */
@@ -268,7 +268,11 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
   if (!ses_ask_allowed() || !ses_breaker_take())
     return SES_PLACE_NO_AGENT;
   uint64_t signals = hold_signals();
+  busy_frame = (uintptr_t)__builtin_frame_address(0);
+  atomic_signal_fence(memory_order_seq_cst);
   enum ses_place_status status = converse(&scene, flags, mode, need, where, result);
+  atomic_signal_fence(memory_order_seq_cst);
+  busy_frame = 0;
   release_signals(signals);
   return status;
 }
@@ -277,7 +281,6 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
                    struct ses_where *where) {
   const struct ses_settings *settings = ses_settings();
   enum ses_place_status status = SES_PLACE_NO_AGENT;
-  uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
   int result = SES_PLAIN;
   if (where)
     *where = (struct ses_where){0};
@@ -285,12 +288,9 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
   if (!is_suited(flags, mode)) {
     status = SES_PLACE_UNSUITED;
   } else if (settings->ready && !settings->disabled && settings->sync_ms != 0 &&
-             settings->agent.sun_path[0] && ses_breaker_may_ask() && !is_busy(frame)) {
-    busy_frame = frame;
-    atomic_signal_fence(memory_order_seq_cst);
+             settings->agent.sun_path[0] && ses_breaker_may_ask() &&
+             !is_busy((uintptr_t)__builtin_frame_address(0))) {
     status = attempt(dirfd, path, flags, mode, need, where, &result);
-    atomic_signal_fence(memory_order_seq_cst);
-    busy_frame = 0;
   }
 
   if (where) {

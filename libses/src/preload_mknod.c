@@ -33,8 +33,8 @@ static int raw_mknodat(int dirfd, const char *path, mode_t mode, dev_t device) {
 static int make_placed(int dirfd, const char *path, mode_t mode) {
   if ((mode & S_IFMT) != S_IFREG && (mode & S_IFMT) != 0)
     return 0;
-  int fd = ses_place_open(dirfd, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode & ~(mode_t)S_IFMT,
-                          NULL, NULL);
+  int fd = ses_place_open(dirfd, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+                          mode & ~(mode_t)S_IFMT, NULL, NULL);
   if (fd >= 0)
     ses_sys_close(fd);
   return fd >= 0;

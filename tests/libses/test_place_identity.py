@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from agent_double import NOT_MANAGED, UNAVAILABLE, answer
 from mergerfs_union import NOBODY, Union
 
 PLACED_FLAGS = {
@@ -127,6 +128,8 @@ def test_unnamed_temporary_file_keeps_its_mode(tmp_path: Path, union: Union, pro
         "ab",
         "wb+xe",
         "wabcdefx",
+        "wbbbbbe",
+        "wbbbbbbe",
         "w ,ccs=UTF-8",
         "wm",
         "wc",

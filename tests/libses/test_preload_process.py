@@ -1,9 +1,12 @@
 """Creates in unusual circumstances: other threads, children, handlers, filters, before any constructor."""
 
+import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
+from agent_double import Ask
 from mergerfs_union import Union
 
 VARIANTS = ["", "-fortified"]
@@ -43,6 +46,29 @@ def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path, n
     assert {f"handler-{i}" for i in range(handled)} <= names(union)
     assert union.agent.leftovers() == []
     assert {report.outcome for report in union.agent.reports} == {1}
+
+
+def test_handler_that_interrupts_a_question_asks_none(union: Union, probes: Path) -> None:
+    def interrupt(ask: Ask, number: int) -> bytes:
+        os.kill(ask.pid, signal.SIGTERM)
+        deadline = time.monotonic() + 60
+        while not (union.path / "handler-0").exists():
+            assert time.monotonic() < deadline, "the handler created nothing"
+            time.sleep(0.001)
+        return union.agent.place(ask, number)
+
+    union.agent.reply = interrupt
+    union.run(probes / "process", "interrupted", union.path)
+    assert names(union) == {"interrupted-0", "handler-0"}
+    assert union.agent.connections == 1
+    inode = (union.path / "interrupted-0").stat().st_ino
+    assert [(report.inode, report.outcome) for report in union.agent.reports] == [(inode, 1)]
+
+
+def test_handlers_that_jump_out_of_a_create_leave_nothing_behind(union: Union, probes: Path) -> None:
+    assert union.run(probes / "process", "jump", "100", union.path).stdout == "0\n"
+    assert union.agent.leftovers() == []
+    assert union.agent.reports != []
 
 
 def test_program_under_a_filter_never_meets_a_socket(union: Union, probes: Path) -> None:

@@ -8,6 +8,9 @@
  *   process vfork DIR               a file in the child of vfork(), then one in the parent
  *   process signal NUMBER DIR       files from a handler of the signal, on a small stack, during
  *                                   creates; prints how many
+ *   process interrupted DIR         one file, with a handler of SIGTERM that creates another
+ *   process jump COUNT DIR          COUNT creates, each left by a handler that jumps out of it;
+ *                                   prints the sockets that are open afterwards
  *   process seccomp DIR             a file under a filter that kills for socket()
  *   process descriptors DIR         a file with only one free descriptor
  *   process closed DIR              a file with descriptors 0-2 closed; prints its number
@@ -20,6 +23,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -27,7 +31,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,6 +170,35 @@ static int signalled(int number) {
   return failed + (handled < 20);
 }
 
+static int interrupted(void) {
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  sigaction(SIGTERM, &action, NULL);
+  return create_and_close("interrupted", 0, O_EXCL);
+}
+
+static sigjmp_buf out;
+
+static void jump_out(int signal) { siglongjmp(out, signal); }
+
+static int jump(int count) {
+  struct sigaction action = {.sa_handler = jump_out};
+  sigaction(SIGALRM, &action, NULL);
+  for (volatile int i = 0; i < count; i++) {
+    struct itimerval soon = {.it_value = {0, 100 + i % 20 * 50}};
+    if (sigsetjmp(out, 1) == 0) {
+      setitimer(ITIMER_REAL, &soon, NULL);
+      for (int n = 0;; n++)
+        create("jump", i * 1000 + n, O_EXCL);
+    }
+  }
+  int sockets = 0;
+  struct stat stat;
+  for (int fd = 3; fd < 1024; fd++)
+    sockets += fstat(fd, &stat) == 0 && S_ISSOCK(stat.st_mode);
+  printf("%d\n", sockets);
+  return 0;
+}
+
 static int filtered(void) {
   struct sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -214,6 +249,10 @@ int main(int argc, char **argv) {
     return vforked();
   if (!strcmp(argv[1], "signal"))
     return signalled(first);
+  if (!strcmp(argv[1], "interrupted"))
+    return interrupted();
+  if (!strcmp(argv[1], "jump"))
+    return jump(first);
   if (!strcmp(argv[1], "seccomp"))
     return filtered();
   if (!strcmp(argv[1], "descriptors"))
