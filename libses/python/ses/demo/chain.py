@@ -21,8 +21,8 @@ from ses.settings import ServiceAddress
 
 # Longer than in service, where 20 ms and the plain call are better than waiting: here a small machine
 # starts compilers beside the services, and every file is to be explained.
-ANSWER_MS = 400
-SYNC_MS = 500
+ANSWER_MS = 2000
+SYNC_MS = 2500
 
 
 @dataclass(frozen=True, slots=True)

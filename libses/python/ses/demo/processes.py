@@ -96,11 +96,9 @@ class Processes:
             if status is not None:
                 raise DemoError(f"{one.name} ended (status {status}). Its log ends:\n{one.tail()}")
 
-    def stop(self, name: str) -> None:
-        """Stop one process, if it was started."""
-        for one in [one for one in self._running if one.name == name]:
-            _stop([one])
-            self._running.remove(one)
+    def tail(self, name: str) -> str:
+        """Return how the log of a process ends."""
+        return "\n".join(f"{one.name}'s log ends:\n{one.tail()}" for one in self._running if one.name == name)
 
     def stop_all(self) -> None:
         """Stop all, those started last first; whoever does not end by SIGTERM is killed."""

@@ -41,10 +41,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run took: seconds of wall time, and bytes of the file."""
+    """What one run took: seconds of wall time from ``started_at`` (since the epoch), bytes of the file."""
 
     program: Program
     path: Path
+    started_at: float
     seconds: float
     size: int
 
@@ -112,11 +113,11 @@ def run(program: Program, directory: Path, environment: Mapping[str, str], inter
     ``environment`` is added to a plain one.  Raises DemoError when a command fails or does not end.
     """
     path = directory / program.file
-    started = time.monotonic()
+    started_at, started = time.time(), time.monotonic()
     for command in program.commands(str(path)):
         _one(program, command, directory, environment, interrupts)
     seconds = time.monotonic() - started
-    return Run(program, path, seconds, path.stat().st_size)
+    return Run(program, path, started_at, seconds, path.stat().st_size)
 
 
 def _one(

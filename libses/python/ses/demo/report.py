@@ -43,13 +43,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that is shown at the end.  ``throttled``: branches have the speeds the site describes."""
+    """Everything that is shown at the end.  ``throttled``: branches have the speeds the site describes.
+
+    ``hints`` help to find out why a file is not where it should be.
+    """
 
     conditions: tuple[str, ...]
     throttled: bool
     busy: tuple[str, ...]
     policy: str
     rows: tuple[Row, ...]
+    hints: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -142,6 +146,8 @@ def show(out: Console, report: Report) -> None:
     if wrong:
         names = ", ".join(f"{row.program} ({row.user})" for row in wrong)
         line(out, f"NOT on the chosen element: {names}.", "red")
+        for text in report.hints:
+            line(out, text)
     else:
         line(out, f"All {len(report.rows)} files are on the element chosen for them.", "green")
 

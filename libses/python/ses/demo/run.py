@@ -132,10 +132,11 @@ def _compare(
     step("looking where the bytes are")
     rows = []
     for mine, theirs, branch in zip(placed, plain, plain_on, strict=True):
-        verdict = verify(mine.path, client, interrupts)
+        verdict = verify(mine, client, interrupts)
         where = None if verdict.branch is None else storage.branch_of(verdict.branch)
         rows.append(make_row(mine, verdict, where, theirs, branch))
-    return Report(storage.notes, storage.throttled, BUSY, CREATE_POLICY, tuple(rows))
+    hints = () if all(row.as_chosen for row in rows) else (chain.processes.tail("ses-agent"),)
+    return Report(storage.notes, storage.throttled, BUSY, CREATE_POLICY, tuple(rows), hints)
 
 
 def _run_all(

@@ -8,9 +8,11 @@ from pathlib import Path
 from ses.answers import Placement, parse
 from ses.basepath import basepath, same_directory
 from ses.demo.interrupts import Interrupts
-from ses.service import ServiceClient
+from ses.demo.programs import Run
+from ses.service import JSON, ServiceClient
 
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 3.0
+_PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +30,38 @@ class Verdict:
         return same_directory(self.branch, self.placement.target)
 
 
-def verify(path: Path, client: ServiceClient, interrupts: Interrupts) -> Verdict:
-    """Look where a file lies and why.  The record may follow the file by a moment: waits for it."""
+def verify(run: Run, client: ServiceClient, interrupts: Interrupts) -> Verdict:
+    """Look where the file of a run lies and why.  The record may follow the file by a moment: waits.
+
+    A program that ends at once may be gone before the agent has read the name of its file; its
+    placement is then known by user, program and time.
+    """
     placement_id = None
-    for _ in range(int(_PATIENCE_SECONDS / 0.1)):
-        answer = client.placements(path=str(path), limit=1)
-        found = parse(
-            "placements", lambda data: [str(one["placement_id"]) for one in data["placements"]], answer
-        )
-        if found:
-            placement_id = found[0]
+    for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
+        placement_id = _by_path(run, client)
+        if placement_id is not None:
             break
-        interrupts.pause(0.1)
+        interrupts.pause(_PAUSE_SECONDS)
+    placement_id = placement_id or _by_program(run, client)
     placement = None
     if placement_id is not None:
         placement = parse("the placement", Placement.of, client.placement(placement_id))
-    return Verdict(basepath(path), placement)
+    return Verdict(basepath(run.path), placement)
+
+
+def _by_path(run: Run, client: ServiceClient) -> str | None:
+    found = _listed(client.placements(path=str(run.path), limit=1))
+    return found[0].placement_id if found else None
+
+
+def _by_program(run: Run, client: ServiceClient) -> str | None:
+    name = Path(run.program.commands(str(run.path))[0][0]).name
+    for one in _listed(client.placements(user=run.program.user, limit=200)):
+        during = one.booked_at is not None and run.started_at <= one.booked_at <= run.started_at + run.seconds
+        if one.path is None and one.application == name and during and one.end_reason != "unused":
+            return one.placement_id
+    return None
+
+
+def _listed(answer: JSON) -> list[Placement]:
+    return parse("placements", lambda data: [Placement.of(one) for one in data["placements"]], answer)
