@@ -66,10 +66,11 @@ def answer(
     magic: int = MAGIC,
     kind: int = ANSWER,
     size: int = _ANSWER.size,
+    reserved: int = 0,
 ) -> bytes:
     """The bytes of one answer; every field can be given a wrong value."""
     return _ANSWER.pack(
-        magic, version, kind, size, 0, placement_id, distance, 0, 0, status, backend, 0,
+        magic, version, kind, size, 0, placement_id, distance, 0, 0, status, backend, reserved,
         element.encode(), stage.encode(), stage_in_union.encode(),
     )  # fmt: skip
 

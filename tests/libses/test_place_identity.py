@@ -166,6 +166,21 @@ def test_temporary_file_is_that_of_the_plain_call(
     assert len(union.agent.reports) == len(list((union.path / "without").iterdir()))
 
 
+@pytest.mark.parametrize("reply", ["unavailable", "not-managed", "stage-missing"])
+def test_temporary_file_that_is_not_placed_is_made_by_the_plain_call(
+    union: Union, probes: Path, reply: str
+) -> None:
+    union.agent.reply = {
+        "unavailable": lambda _, number: answer(placement_id=number, status=UNAVAILABLE),
+        "not-managed": lambda *_: answer(placement_id=0, status=NOT_MANAGED),
+        "stage-missing": lambda ask, number: union.agent.place(ask, number, stage="/nowhere/.ses/0"),
+    }[reply]
+    plain, placed = both(union, probes / "create", "mkostemps", "0", "4", "022", target="aXXXXXX.tar")
+    assert placed == plain
+    assert "named=1 fd=3" in placed
+    assert len(union.agent.asks) == 1
+
+
 @pytest.mark.parametrize(
     "mode", ["0100644", "0600", "0100000", "0100444", "010644", "0104755", "0140644", "040755"]
 )
