@@ -34,7 +34,7 @@ compose-test: install-test ## Bring docker-compose.yml up for real, tell one sto
 
 .PHONY: native
 native: install ## Build libses, the preload library and the agent into build/
-	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr/local >$(BUILD)/cmake.log 2>&1 \
+	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr/local -DSES_WARNINGS_AS_ERRORS=ON >$(BUILD)/cmake.log 2>&1 \
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
 

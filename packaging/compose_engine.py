@@ -43,8 +43,8 @@ def engine(work: Path) -> Iterator[dict[str, str]]:
     socket = work / "docker.sock"
     log = (work / "dockerd.log").open("w")
     daemon = subprocess.Popen(
-        [DOCKERD, "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile", work / "dockerd.pid",
-         "--host", f"unix://{socket}", "--storage-driver=overlay2", "--default-ulimit", "nofile=1024:1024"],
+        [DOCKERD, "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile",
+         work / "dockerd.pid", "--host", f"unix://{socket}", "--storage-driver=overlay2", "--default-ulimit", "nofile=1024:1024"],
         stdout=log, stderr=log, start_new_session=True,
     )  # fmt: skip
     environment = {**os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "1"}

@@ -63,6 +63,14 @@ def test_a_site_replaces_the_one_before(knowledge: KnowledgeBase, union_site: st
     assert knowledge.revision() != before
 
 
+def test_a_site_that_is_stored_already_is_not_loaded_again(
+    store: HttpStore, union_site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    KnowledgeBase(store).load_site(union_site, source="site")
+    monkeypatch.setattr(store, "put_graph", lambda *_: pytest.fail("loaded a second time"))
+    KnowledgeBase(store).load_site(union_site, source="site")
+
+
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
     [

@@ -43,8 +43,11 @@ class KnowledgeBase:
         """Put a description of the site into its graph, in place of the one before.
 
         Raises ``InvalidDescriptionError`` when it is not Turtle or breaks a shape; the description
-        before is untouched then. ``source`` names the text in messages.
+        before is untouched then. ``source`` names the text in messages. Does nothing when the store
+        holds this very text already: checking a large site takes seconds.
         """
+        if self.revision().startswith(f"{site.digest(turtle)[:16]}."):
+            return
         description = site.parse(turtle, source)
         faults = site.violations(description)
         if faults:

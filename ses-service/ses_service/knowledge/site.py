@@ -55,11 +55,16 @@ def duplicate_elements(description: Graph) -> list[str]:
     ]
 
 
+def digest(turtle: str) -> str:
+    """Return a hash of a description together with the shapes it is checked against."""
+    shapes = (ontology_directory() / "shapes.ttl").read_bytes()
+    return hashlib.sha256(turtle.encode() + shapes).hexdigest()
+
+
 def storable(description: Graph, turtle: str) -> str:
     """Return the Turtle of the site graph: the description and the digest of its text."""
     graph = Graph() + description
-    digest = hashlib.sha256(turtle.encode()).hexdigest()
-    graph.add((SITE_GRAPH, QSM.digest, Literal(digest)))
+    graph.add((SITE_GRAPH, QSM.digest, Literal(digest(turtle))))
     return graph.serialize(format="turtle")
 
 
