@@ -39,7 +39,7 @@ void TicketCache::ask(const TicketKey &key, Waiter waiter, Time now) {
       entry.ready.push_front(ticket);
       return;
     }
-    if (!entry.booking && entry.batch >= kPrefetchFrom && entry.ready.size() <= entry.batch / 4 &&
+    if (!entry.booking && entry.batch >= kPrefetchFrom && entry.ready.size() <= entry.batch / 2 &&
         now - entry.booking_at < kTicketLife) {
       start_booking(key, entry, now);
     }
