@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -31,9 +31,11 @@ def observation(element: str, *, exporter: str, state: str = "ok", age: float = 
 
 def element(name: str, mount: str, target: str, seen: JSON | None) -> JSON:
     return {
-        "id": f"union/{name}", "iri": f"https://example.org/{name}", "label": name, "storage_system": "union",
-        "backend": "mergerfs", "mount_point": mount, "target": target, "server": "server", "tier": None,
-        "pool": None, "state": "active", "capacity_bytes": 3e8,
+        "id": f"union/{name}", "iri": f"https://example.org/{name}", "label": name,
+        "storage_system": "union",
+        "backend": "mergerfs", "mount_point": mount, "target": target, "server": "server",
+        "tier": None, "pool": None,
+        "state": "active", "capacity_bytes": 3e8,
         "nominal": {"read_mb_s": 120.0, "write_mb_s": 90.0}, "observation": seen,
         "available": {"read_mb_s": 120.0, "write_mb_s": 45.0}, "open_placements": 1, "reserved_bytes": 0,
     }  # fmt: skip
@@ -46,7 +48,8 @@ def requirement(kind: str, minimum: float, unit: str, **more: Any) -> JSON:
 def candidate(rank: int, name: str, distance: float, write: float, minimum: float) -> JSON:
     return {
         "rank": rank, "element": f"union/{name}", "storage_system": "union", "backend": "mergerfs",
-        "target": f"/srv/{name}", "distance": distance, "available": {"read_mb_s": 100.0, "write_mb_s": write},
+        "target": f"/srv/{name}", "distance": distance,
+        "available": {"read_mb_s": 100.0, "write_mb_s": write},
         "free_gb": 0.25, "age_seconds": 0.4, "basis": "monitor+ledger",
         "predicted": [{"kind": "current-write-rate", "value": write, "unit": "MB/s", "minimum": minimum,
                        "shortfall": max(0.0, 1 - write / minimum)}],
@@ -126,9 +129,11 @@ class SelectionServiceDouble:
             return problem(412, "revision-conflict", "The set has changed.")
         for index, one in enumerate(body["requirements"]):
             if one["unit"] not in ("MB/s", "GB"):
-                fault = {"location": f"requirements.{index}.unit", "message": f"unknown unit '{one['unit']}'"}
-                return problem(422, "invalid", "The request is not valid.", errors=[fault])
-        self.sets[level, name] = {**current, "requirements": body["requirements"], "modified_at": 1_700_000_000.0,
+                message = f"unknown unit {one['unit']!r}"
+                fault = {"location": f"requirements.{index}.unit", "message": message}
+                return problem(422, "invalid", "The request is not valid.", errors=[fault, fault])
+        self.sets[level, name] = {**current, "requirements": body["requirements"],
+                                  "modified_at": 1_700_000_000.0,
                                   "revision": current["revision"] + 1, "modified_by": "alice"}  # fmt: skip
         return 200, self.sets[level, name]
 
@@ -162,7 +167,8 @@ def serving(double: SelectionServiceDouble) -> Iterator[SelectionServiceDouble]:
             )
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            self.wfile.write(data)
+            with suppress(BrokenPipeError):  # whoever asked did not wait
+                self.wfile.write(data)
 
         do_GET = do_POST = do_PUT = _handle
 

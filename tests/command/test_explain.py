@@ -13,7 +13,8 @@ def file(tmp_path, service):
         {
             "placement_id": "00000000000000aa", "state": "ended", "end_reason": "closed",
             "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
-            "element": "union/b3", "storage_system": "union", "target": str(tmp_path / "b3"), "path": str(path),
+            "element": "union/b3", "storage_system": "union", "target": str(tmp_path / "b3"),
+            "path": str(path),
             "distance": 0.125, "booked_at": 1.0, "opened_at": 1.0, "ended_at": 2.0, "bytes_written": 1,
             "lease_until": None,
             "predicted": [{"kind": "current-write-rate", "value": 60.0, "unit": "MB/s", "minimum": 50.0,
@@ -28,7 +29,7 @@ def file(tmp_path, service):
 
 
 def lies_in(monkeypatch, where):
-    monkeypatch.setattr(command, "basepath", lambda path: None if where is None else str(where))
+    monkeypatch.setattr(command, "basepath", lambda _: None if where is None else str(where))
 
 
 def test_says_chosen_distance_predicted_refused_and_the_level(ses, file, tmp_path, monkeypatch):

@@ -1,0 +1,320 @@
+"""``ses doctor`` names each fault, how to mend it, and fails; a healthy chain passes."""
+
+import shutil
+import socket
+import struct
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
+from selection_service_double import element, observation
+from ses.doctor import agent as agent_checks
+from ses.doctor.library import NAMES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def wrapper():
+    path = ROOT / "build/libses/libses-wrapper.so"
+    if not path.exists():
+        pytest.fail(f"{path} does not exist: run `make native` first")
+    return path
+
+
+@pytest.fixture
+def socket_path(tmp_path):
+    return tmp_path / "agent.sock"
+
+
+@pytest.fixture(autouse=True)
+def a_site(service, tmp_path):
+    """One element whose data are fresh; "/" stands for a mount that is there."""
+    service.elements = [
+        element("b1", "/", str(tmp_path / "b1"), observation("union/b1", exporter=f"{service.url}/readyz"))
+    ]
+
+
+@pytest.fixture
+def examine(ses, wrapper, socket_path):
+    def run(*args, code=1):
+        data = ses.json("doctor", "--library", str(wrapper), "--socket", str(socket_path), *args, code=code)
+        assert data["ok"] is (code == 0)
+        return data["checks"]
+
+    return run
+
+
+def said(checks, link, state="fault"):
+    """The details and remedies of one link that are in one state."""
+    found = [one for one in checks if one["link"] == link and one["state"] == state]
+    assert found, f"no {state} of {link} in {checks}"
+    assert state != "fault" or all(one["mend"] for one in found)
+    return " ".join(one["detail"] + " " + one["mend"] for one in found)
+
+
+def test_the_library_is_found_to_intercept(examine):
+    assert f"the {len(NAMES)} calls tried reach it" in said(examine(), "preload library", "ok")
+
+
+def test_a_missing_library(examine, tmp_path):
+    checks = examine("--library", str(tmp_path / "gone.so"))
+    assert "gone.so does not exist" in said(checks, "preload library")
+
+
+def test_a_library_the_loader_refuses(examine, tmp_path):
+    bad = tmp_path / "libses-wrapper.so"
+    bad.write_text("not a library")
+    assert "refuses" in said(examine("--library", str(bad)), "preload library")
+
+
+def test_a_library_that_intercepts_nothing(examine, tmp_path):
+    other = tmp_path / "libses-wrapper.so"
+    shutil.copy(next(Path("/usr/lib").glob("*-linux-gnu/libm.so.6")), other)
+    text = said(examine("--library", str(other)), "preload library")
+    assert "do not reach it" in text
+    assert "openat" in text
+
+
+def test_a_library_other_users_cannot_load(examine, tmp_path, wrapper):
+    closed = tmp_path / "closed" / "libses-wrapper.so"
+    closed.parent.mkdir(mode=0o700)
+    shutil.copy(wrapper, closed)
+    text = said(examine("--library", str(closed)), "preload library")
+    assert "closed to them" in text
+    assert "chmod o+rX" in text
+
+
+def test_no_socket(examine, socket_path):
+    checks = examine()
+    assert f"{socket_path} does not exist" in said(checks, "agent socket")
+    assert "no agent to ask" in said(checks, "agent to service", "skipped")
+
+
+def test_a_file_in_place_of_the_socket(examine, socket_path):
+    socket_path.write_text("")
+    assert "is not a socket" in said(examine(), "agent socket")
+
+
+def test_a_socket_nobody_listens_on_any_more(examine, socket_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as gone:
+        gone.bind(str(socket_path))
+    socket_path.chmod(0o666)
+    assert "Nobody listens" in said(examine(), "agent socket")
+
+
+def test_a_socket_other_users_may_not_ask_at(examine, socket_path):
+    with listening(socket_path, answer(PLACE, "union/b1"), mode=0o600):
+        assert "chmod 666" in said(examine(), "agent socket")
+
+
+def test_a_listener_programs_would_not_trust(examine, socket_path, monkeypatch):
+    monkeypatch.setattr(agent_checks, "listener", lambda *_: 4711)
+    with listening(socket_path, answer(PLACE, "union/b1")):
+        assert "uid 4711" in said(examine(), "agent socket")
+
+
+def test_an_agent_that_decides(examine, socket_path):
+    with listening(socket_path, answer(PLACE, "union/b1")) as asked:
+        checks = examine()
+    assert "the agent says union/b1" in said(checks, "agent to service", "ok")
+    (question,) = asked
+    magic, version, kind, size = struct.unpack_from("=IHHI", question)
+    assert (magic, version, kind, size) == (0x51534553, 1, 1, len(question))
+    device = Path("/").stat().st_dev
+    assert struct.unpack_from("=II", question, 16) == (device >> 8 & 0xFFF, device & 0xFF)
+
+
+def test_an_agent_that_hangs(examine, socket_path, monkeypatch):
+    monkeypatch.setattr(agent_checks, "_LIMIT_SECONDS", 0.2)
+    with listening(socket_path, None):
+        assert "it hangs" in said(examine(), "agent to service")
+
+
+@pytest.mark.parametrize("reply", [b"hello", answer(PLACE)[:-1], answer(9), b"\0" * len(answer(PLACE))])
+def test_an_agent_that_answers_rubbish(examine, socket_path, reply):
+    with listening(socket_path, reply):
+        assert "does not speak the agent's protocol" in said(examine(), "agent to service")
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(NOT_MANAGED, "does not know the storage system on /"), (UNAVAILABLE, "cannot decide")],
+)
+def test_an_agent_cut_off_from_the_service(examine, socket_path, status, expected):
+    with listening(socket_path, answer(status)):
+        text = said(examine(), "agent to service")
+    assert expected in text
+    assert "--service-url" in text
+
+
+def test_a_service_that_is_down(examine, dead_url):
+    checks = examine("--url", dead_url)
+    assert f"Nothing answers at {dead_url}" in said(checks, "service")
+    assert "the service does not say" in said(checks, "union mount", "skipped")
+
+
+def test_a_service_that_is_not_ready(examine, service):
+    service.ready = False
+    service.checks = [{"name": "knowledge-base", "ok": False, "detail": "connection refused"}]
+    assert "knowledge-base: connection refused" in said(examine(), "service")
+
+
+def test_a_service_that_answers_rubbish(examine, service):
+    service.rubbish = b"hello"
+    assert "not a selection service" in said(examine(), "service")
+
+
+def test_a_token_nobody_knows(examine, service):
+    service.token = "another"
+    assert "does not know this token" in said(examine(), "token")
+
+
+def test_a_token_file_open_to_others(examine, token_file):
+    token_file.chmod(0o644)
+    assert "chmod 600" in said(examine(), "token")
+
+
+def test_a_site_without_elements(examine, service):
+    service.elements = []
+    assert "describes no element" in said(examine(), "site")
+
+
+def test_a_knowledge_base_that_is_away(examine, service):
+    service.knowledge_base.update(url="http://127.0.0.1:3030/qstorman", reachable=False)
+    assert "http://127.0.0.1:3030/qstorman does not answer" in said(examine(), "knowledge base")
+
+
+def test_a_monitor_that_is_away(examine, service):
+    service.monitor["reachable"] = False
+    checks = examine()
+    assert "does not answer the service" in said(checks, "monitor")
+    assert "monitor" in said(checks, "data of elements", "skipped")
+
+
+def test_a_service_without_a_monitor(examine, service):
+    service.monitor.update(url=None, reachable=False)
+    assert "--monitor-url" in said(examine(), "monitor")
+
+
+def test_an_element_with_old_data(examine, service):
+    service.elements[0]["observation"].update(state="stale", age_seconds=42.0)
+    assert "union/b1: last seen 42 s ago" in said(examine(), "data of elements")
+
+
+@pytest.mark.parametrize("seen", [None, {"state": "missing", "detail": "no such mount point"}])
+def test_an_element_the_monitor_never_saw(examine, service, seen):
+    service.elements[0]["observation"] = (
+        None if seen is None else {**service.elements[0]["observation"], **seen}
+    )
+    text = said(examine(), "data of elements")
+    assert "never seen" in text
+    assert seen is None or "no such mount point" in text
+
+
+def test_many_elements_without_data_are_counted_not_listed(examine, service):
+    service.elements = [element(f"b{number}", "/", f"/b{number}", None) for number in range(50)]
+    found = [one for one in examine() if one["link"] == "data of elements"]
+    assert len(found) == 11
+    assert "40 more" in found[-1]["detail"]
+
+
+def test_an_exporter_that_is_down(examine, service, dead_url):
+    service.elements[0]["observation"]["target"] = f"{dead_url}/metrics"
+    assert f"Nothing answers at {dead_url}/metrics" in said(examine(), "exporter")
+
+
+def test_an_exporter_that_fails(examine, service):
+    service.elements[0]["observation"]["target"] = f"{service.url}/v1/elements"
+    assert "HTTP status 401" in said(examine(), "exporter")
+
+
+def test_a_mount_that_is_not_a_union(examine):
+    assert "is not a mergerfs union" in said(examine(), "union mount")
+
+
+def test_a_union_that_is_not_mounted(examine, service, tmp_path):
+    (tmp_path / "union").mkdir()
+    service.elements[0]["mount_point"] = str(tmp_path / "union")
+    text = said(examine(), "union mount")
+    assert "Nothing is mounted" in text
+    assert "mergerfs -o" in text
+
+
+def test_a_mount_point_that_does_not_exist(examine, service, tmp_path):
+    service.elements[0]["mount_point"] = str(tmp_path / "nowhere")
+    assert str(tmp_path / "nowhere") in said(examine(), "union mount")
+
+
+def test_a_staging_directory_somebody_else_can_write(examine, tmp_path):
+    stage = tmp_path / "b1" / ".ses"
+    stage.mkdir(parents=True)
+    stage.chmod(0o777)
+    assert "mode 0777" in said(examine(), "staging")
+
+
+def test_a_trial_off_the_union(examine, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    assert "not on a mergerfs union" in said(examine("--try", str(tmp_path)), "trial file")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_text_shows_mark_remedy_and_count(ses, service, wrapper, socket_path):
+    service.monitor["reachable"] = False
+    result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path))
+    assert result.exit_code == 1
+    assert "FAULT  monitor" in result.output
+    assert "-> Start smed-monitor" in result.output
+    assert "checks failed" in result.output
+
+
+@pytest.fixture
+def union(tmp_path):
+    """A real mergerfs union of two branches: mount point and branches."""
+    from ses.demo.mounts import unmount
+    from ses.demo.tools import tool
+
+    branches = [tmp_path / "b1", tmp_path / "b2"]
+    mount = tmp_path / "union"
+    for directory in (*branches, mount):
+        directory.mkdir()
+    with ExitStack() as undo:
+        undo.callback(unmount, mount)
+        tool(
+            "mergerfs", "-o", "category.create=mfs,minfreespace=1M", ":".join(map(str, branches)), str(mount)
+        )
+        yield mount, branches
+
+
+@pytest.mark.root
+def test_a_healthy_chain_passes(examine, service, union, socket_path):
+    mount, branches = union
+    service.elements = [
+        element(
+            one.name, str(mount), str(one), observation(f"union/{one.name}", exporter=f"{service.url}/readyz")
+        )
+        for one in branches
+    ]
+    with listening(socket_path, answer(PLACE, "union/b1")):
+        checks = examine(code=0)
+    assert "2 branches, all 2 elements" in said(checks, "union mount", "ok")
+    assert {one["state"] for one in checks} == {"ok"}
+
+
+@pytest.mark.root
+def test_a_union_without_a_branch_the_site_describes(examine, service, union):
+    mount, branches = union
+    service.elements[0].update(mount_point=str(mount), target=str(branches[0].parent / "b9"))
+    text = said(examine(), "union mount")
+    assert "b9" in text
+    assert "setfattr" in text
+
+
+@pytest.mark.root
+def test_a_union_without_branches(examine, service, union, monkeypatch):
+    # mergerfs keeps its last branch, so the answer of one that has none is put in its place
+    mount, branches = union
+    service.elements[0].update(mount_point=str(mount), target=str(branches[0]))
+    monkeypatch.setattr("ses.doctor.mounts.os.getxattr", lambda *_: b"")
+    assert "has no branches" in said(examine(), "union mount")
