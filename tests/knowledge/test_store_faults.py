@@ -1,0 +1,83 @@
+"""Promises about SPARQL servers that misbehave: the service is told, in the end and in its own words."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from ses_service.knowledge import HttpStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
+
+PATIENCE = 30.0
+
+
+def hang(client: socket.socket) -> None:
+    """Take the request and never answer."""
+    while client.recv(65536):
+        pass
+
+
+def rubbish(client: socket.socket) -> None:
+    """Speak another protocol."""
+    client.recv(65536)
+    client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+
+
+def truncated(client: socket.socket) -> None:
+    """Break off in the middle."""
+    client.recv(65536)
+    client.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"results"')
+
+
+def page(client: socket.socket) -> None:
+    """Answer like a web site."""
+    client.recv(65536)
+    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>")
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
+    """Return a function that serves a behaviour on a free port."""
+    listeners: list[socket.socket] = []
+
+    def behave_at_each(listener: socket.socket, behave: Callable[[socket.socket], None]) -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            with client:
+                try:
+                    behave(client)
+                except OSError:
+                    continue
+
+    def start(behave: Callable[[socket.socket], None]) -> int:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threading.Thread(target=behave_at_each, args=(listener, behave), daemon=True).start()
+        return int(listener.getsockname()[1])
+
+    yield start
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.mark.parametrize("behave", [hang, rubbish, truncated, page])
+def test_a_server_that_misbehaves_is_unavailable_in_the_end(
+    serve: Callable[[Callable[[socket.socket], None]], int], behave: Callable[[socket.socket], None]
+) -> None:
+    knowledge = KnowledgeBase(HttpStore.for_oxigraph(f"http://127.0.0.1:{serve(behave)}", timeout=0.5))
+    seen: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            knowledge.ping()
+        except KnowledgeBaseError as error:
+            seen.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(PATIENCE)
+    assert [type(error) for error in seen] == [StoreUnavailableError]
