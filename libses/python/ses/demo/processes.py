@@ -112,12 +112,12 @@ def _stop(running: Sequence[Running]) -> None:
             one.process.send_signal(signal.SIGTERM)
     deadline = time.monotonic() + _STOP_SECONDS
     for one in running:
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             one.process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(one.process.pid, signal.SIGKILL)
-            one.process.wait()
+        # itself if it would not end, and children that outlived it
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait()
 
 
 def free_port() -> int:

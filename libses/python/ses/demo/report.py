@@ -149,7 +149,7 @@ def show(out: Console, report: Report) -> None:
         for text in report.hints:
             line(out, text)
     else:
-        line(out, f"All {len(report.rows)} files are on the element chosen for them.", "green")
+        line(out, "Every file is on the element chosen for it.", "green")
 
 
 def _legend(report: Report) -> list[str]:

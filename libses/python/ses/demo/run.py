@@ -103,8 +103,12 @@ def _compare(
     storage: Storage,
     chain: Chain,
     interrupts: Interrupts,
-    step: Callable[[str], None],
+    begin: Callable[[str], None],
 ) -> Report:
+    def step(text: str) -> None:
+        chain.processes.check()
+        begin(text)
+
     step("preparing the programs")
     inputs = work / "input"
     prepare_input(inputs, options.megabytes)

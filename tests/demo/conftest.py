@@ -1,0 +1,66 @@
+"""What the tests of the demonstration stand on: signs of anything left behind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BLKIO = Path("/sys/fs/cgroup/blkio")
+
+
+class Traces:
+    """What a demonstration under one directory could leave behind on this machine."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+
+    def mounts(self) -> list[str]:
+        lines = Path("/proc/self/mounts").read_text().splitlines()
+        return [line for line in lines if str(self.base) in line]
+
+    def loops(self, images: Path) -> list[str]:
+        found = []
+        for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+            try:
+                if str(images) in backing.read_text():
+                    found.append(backing.parts[-3])
+            except OSError:
+                continue
+        return found
+
+    def rules_of_detached_devices(self) -> list[str]:
+        """Throttle rules of loop devices nobody has attached: they would slow down whoever comes next."""
+        rules = []
+        for name in ("blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"):
+            for rule in (BLKIO / name).read_text().splitlines() if (BLKIO / name).exists() else ():
+                major, _, minor = rule.split()[0].partition(":")
+                if major == "7" and not Path(f"/sys/block/loop{minor}/loop").exists():
+                    rules.append(rule)
+        return rules
+
+    def processes(self) -> list[str]:
+        found = []
+        for command in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = command.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if str(self.base) in words and command.parts[-2] != str(os.getpid()):
+                found.append(words)
+        return found
+
+    def files(self) -> list[str]:
+        return sorted(str(path) for path in self.base.rglob("*"))
+
+
+@pytest.fixture
+def traces() -> Iterator[Traces]:
+    """Looks at a directory every user can reach, as pytest's own temporary directories are not."""
+    base = Path(tempfile.mkdtemp(prefix="qstorman-test-"))
+    base.chmod(0o755)
+    yield Traces(base)
+    base.rmdir()  # fails when something was left in it

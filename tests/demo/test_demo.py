@@ -1,0 +1,171 @@
+"""The whole chain: real storage, real services, unmodified programs, and nothing left behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+
+BUSY = {"b1", "b3"}
+SES = Path(sys.executable).parent / "ses"
+PATIENCE = 240
+
+
+def start(traces, log, *args):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [SES, "demo", "--size", "6", *args],
+            stdout=output,
+            stderr=output,
+            env={**environment, "TMPDIR": str(traces.base), "COLUMNS": "160"},
+        )
+
+
+def wait_for(process, log, text):
+    deadline = time.monotonic() + PATIENCE
+    while text not in log.read_text():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+
+def finish(process, number=None):
+    if number is not None and process.poll() is None:
+        process.send_signal(number)
+    try:
+        return process.wait(PATIENCE)
+    finally:
+        process.kill()
+
+
+def assert_nothing_left(traces, log):
+    assert traces.files() == []
+    assert traces.mounts() == []
+    assert traces.processes() == []
+    assert traces.rules_of_detached_devices() == []
+    images = re.search(r"image files in (\S+)", log.read_text())
+    if images:
+        assert not Path(images[1]).exists()
+        assert traces.loops(Path(images[1])) == []
+
+
+def ses(environment, *args):
+    done = subprocess.run([SES, *args], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.root
+def test_programs_nobody_changed_go_where_they_are_served_best(traces, tmp_path):
+    log, results = tmp_path / "log", tmp_path / "results.json"
+    process = start(traces, log, "--keep", "--json", str(results))
+    try:
+        wait_for(process, log, "Everything is left running")
+        text = log.read_text()
+        report = json.loads(results.read_text())
+        rows = report["programs"]
+
+        assert {"dd", "cp", "tar", "python3", "gcc -o", "sqlite3", "figure3 (C++)"} <= {
+            row["program"] for row in rows
+        }
+        for row in rows:
+            assert row["as_chosen"], row
+            assert row["verified_on"] == row["chosen"], row
+            if row["measured"]:
+                assert row["size"] >= 6 << 20
+        levels = {level.split()[0] for row in rows for level in row["levels"]}
+        assert levels == {"explicit", "application", "user", "vo"}
+        if report["throttled"]:
+            assert not {row["chosen"] for row in rows} & BUSY
+            by_level = {row["levels"][0].split()[0]: row["chosen"] for row in reversed(rows)}
+            assert len({by_level[level] for level in ("application", "user", "vo")}) == 3
+        for row in rows:
+            assert row["file"] in text
+
+        settings = dict(word.split("=", 1) for word in re.findall(r"SES_\w+=\S+", text))
+        union = re.search(r"^Union +(\S+)", text, re.MULTILINE)[1]
+        environment = {**os.environ, **settings}
+        checks = json.loads(ses(environment, "doctor", "--try", union, "--json"))
+        assert checks["ok"]
+        assert "trial file" in {one["link"] for one in checks["checks"]}
+        explained = json.loads(ses(environment, "explain", f"{union}/placed/root/results.tar", "--json"))
+        assert explained["verified"]
+        assert json.loads(ses(environment, "status", "--json"))["elements"] == 8
+    finally:
+        code = finish(process, signal.SIGINT)
+    assert code == 0
+    assert_nothing_left(traces, log)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("starting the services", signal.SIGTERM),
+        ("without the library: tar", signal.SIGINT),
+        ("under the library: sqlite3", signal.SIGTERM),
+    ],
+)
+def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment, number):
+    log = tmp_path / "log"
+    process = start(traces, log)
+    try:
+        wait_for(process, log, moment)
+    finally:
+        code = finish(process, number)
+    assert code == 128 + number
+    assert "everything that was made is removed" in log.read_text()
+    assert_nothing_left(traces, log)
+
+
+@pytest.mark.root
+def test_a_service_that_dies_is_named_with_its_log_and_nothing_is_left(traces, tmp_path):
+    log = tmp_path / "log"
+    process = start(traces, log)
+    try:
+        wait_for(process, log, "preparing the programs")
+        monitor = child_of(process, b"smed-monitor")
+        os.kill(monitor, signal.SIGKILL)
+        code = process.wait(PATIENCE)
+    finally:
+        finish(process)
+    assert code == 1
+    assert "Error: smed-monitor ended (status -9). Its log ends:" in log.read_text()
+    assert_nothing_left(traces, log)
+
+
+def child_of(process, name):
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if name + b"\0serve" in Path(f"/proc/{child}/cmdline").read_bytes():
+            return int(child)
+    pytest.fail(f"the demonstration has no child {name!r}")
+
+
+def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):
+    monkeypatch.setattr("ses.demo.run.os.geteuid", lambda: 1000)
+    result = CliRunner().invoke(main, ["demo"])
+    assert result.exit_code == 1
+    assert "needs root: it mounts file systems" in result.output
+
+
+def test_a_part_that_is_not_built_is_named_with_the_way_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("ses.demo.run.os.geteuid", lambda: 0)
+    monkeypatch.setattr("ses.demo.parts._INSTALLED_LIBRARIES", ())
+    result = CliRunner().invoke(main, ["demo", "--build", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "the preload library is missing" in result.output
+    assert "make native" in result.output
+
+
+def test_a_results_file_that_cannot_be_written_is_refused_before_anything_is_made(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--json", str(tmp_path / "nowhere" / "results.json")])
+    assert result.exit_code == 2
+    assert "there is no directory" in result.output

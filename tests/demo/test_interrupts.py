@@ -1,0 +1,46 @@
+"""Being asked to stop: only between steps, and never while undoing."""
+
+import os
+import signal
+
+import pytest
+from ses.demo.faults import DemoError, StoppedError
+from ses.demo.interrupts import Interrupts
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_noticed_at_the_next_check(number):
+    with Interrupts() as interrupts:
+        interrupts.check()
+        os.kill(os.getpid(), number)
+        with pytest.raises(StoppedError) as stopped:
+            interrupts.check()
+    assert stopped.value.signal_number == number
+
+
+def test_while_undoing_signals_change_nothing():
+    with Interrupts() as interrupts:
+        interrupts.hold()
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+        interrupts.check()
+        interrupts.pause(0.01)
+
+
+def test_a_pause_ends_by_a_signal():
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            interrupts.pause(3600)
+
+
+def test_waiting_for_something_that_never_comes_names_it():
+    with Interrupts() as interrupts, pytest.raises(DemoError, match="The moon did not rise"):
+        interrupts.until(lambda: False, 0.01, "The moon did not rise")
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before

@@ -1,0 +1,57 @@
+"""The demonstration's programs, run plainly: real ones, each leaving one whole file."""
+
+import os
+import sqlite3
+import tarfile
+
+import pytest
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+from ses.demo.programs import NOBODY, Program, prepare_input, programs, run
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("demo") / "input"
+    prepare_input(directory, 2)
+    return directory
+
+
+def mine(inputs, title):
+    """The program of that title that runs as whoever runs the tests."""
+    found = [one for one in programs(inputs, inputs / "figure3", 2) if one.title == title]
+    one = found[0]
+    return Program(one.title, "root", one.file, one.commands, one.measured)
+
+
+def test_the_set_has_six_known_programs_two_users_and_the_example(inputs):
+    every = programs(inputs, inputs / "figure3", 2)
+    assert {"dd", "cp", "tar", "python3", "gcc -o", "sqlite3"} <= {one.title for one in every}
+    assert {one.user for one in every} == {"root", NOBODY}
+    assert len({(one.user, one.file) for one in every}) == len(every)
+
+
+@pytest.mark.parametrize("title", ["dd", "cp", "tar", "python3", "gcc -o", "sqlite3"])
+def test_each_program_writes_its_whole_file(inputs, tmp_path, title):
+    with Interrupts() as interrupts:
+        done = run(mine(inputs, title), tmp_path, {}, interrupts)
+    assert done.size >= 2 * MIB
+    assert done.rate > 0
+    assert list(tmp_path.iterdir()) == [done.path]
+    if title == "tar":
+        with tarfile.open(done.path) as archive:
+            assert len([one for one in archive if one.isfile()]) == 8
+    if title == "sqlite3":
+        with sqlite3.connect(done.path) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert database.execute("SELECT count(*) FROM run").fetchone() == (2,)
+    if title == "gcc -o":
+        assert os.access(done.path, os.X_OK)
+
+
+def test_a_program_that_fails_is_named_with_its_last_words(tmp_path):
+    broken = Program("broken", "root", "x", lambda _: [["sh", "-c", "echo sorry >&2; exit 3"]])
+    with Interrupts() as interrupts, pytest.raises(DemoError, match="broken as root failed: sorry"):
+        run(broken, tmp_path, {}, interrupts)

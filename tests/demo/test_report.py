@@ -1,0 +1,127 @@
+"""The report: one table from data, on any width, honest about what went wrong."""
+
+import io
+import json
+
+import pytest
+from ses.answers import Candidate, Placement, Prediction, Refusal
+from ses.demo.report import Report, Row, passed_over, show
+from ses.output import console
+
+
+def row(**changes):
+    values = {
+        "program": "dd", "user": "root", "file": "zeros.dat", "size": 24_000_000,
+        "requirements": ("current write 50 MB/s",), "levels": ("user root",), "chosen": "b2",
+        "predicted": ("current write 90 MB/s",), "distance": 0.0,
+        "passed_over": "b1: only current write 45 MB/s, distance 0.10", "verified_on": "b2",
+        "as_chosen": True,
+        "measured": True, "seconds": 0.5, "rate": 48.0, "plain_on": "b1",
+        "plain_seconds": 1.5, "plain_rate": 16.0,
+    }  # fmt: skip
+    return Row(**{**values, **changes})
+
+
+def report(*rows, throttled=True, hints=()):
+    return Report(("branches: on loop devices",), throttled, ("b1", "b3"), "pfrd", rows or (row(),), hints)
+
+
+def rendered(what, monkeypatch, columns=120):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = io.StringIO()
+    show(console(stream), what)
+    return stream.getvalue()
+
+
+def test_the_table_has_every_fact(monkeypatch):
+    text = rendered(report(), monkeypatch)
+    for fact in (
+        "zeros.dat",
+        "(user root)",
+        "b2: current write",
+        "distance 0.00",
+        "b1: only",
+        "b1*",
+        "48",
+        "16",
+        "branches: on loop devices",
+        "policy pfrd",
+        "3.0 times as long",
+        "Every file is on",
+    ):
+        assert fact in text
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+def test_off_a_terminal_it_is_ascii_and_the_table_keeps_to_the_width(monkeypatch, columns):
+    text = rendered(report(row(user="zażółć", passed_over="b1: größer")), monkeypatch, columns)
+    assert text.isascii()
+    assert max(len(line) for line in text.splitlines() if "|" in line) <= columns
+
+
+@pytest.mark.parametrize(("columns", "used"), [(20, 80), (1000, 200)])
+def test_odd_widths_are_kept_between_80_and_200(monkeypatch, columns, used):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert console(io.StringIO()).width == used
+
+
+def test_a_file_elsewhere_than_chosen_is_said_with_the_hints(monkeypatch):
+    bad = row(program="tar", verified_on="b7", as_chosen=False)
+    what = report(row(), bad, hints=("ses-agent's log ends: lost",))
+    text = rendered(what, monkeypatch)
+    assert "b7 WRONG" in text
+    assert "NOT on the chosen element: tar (root)" in text
+    assert "lost" in text
+    assert not what.verified
+
+
+def test_a_file_that_was_not_placed_is_said(monkeypatch):
+    text = rendered(
+        report(row(chosen=None, predicted=(), distance=None, passed_over="", as_chosen=False)), monkeypatch
+    )
+    assert "not placed" in text
+
+
+def test_a_rate_that_means_nothing_is_not_shown(monkeypatch):
+    assert " 48 " not in rendered(report(row(measured=False)), monkeypatch)
+
+
+def test_without_speed_limits_the_ratio_is_not_claimed(monkeypatch):
+    text = rendered(report(throttled=False), monkeypatch)
+    assert "times as long" not in text
+    assert "says nothing about placement" in text
+
+
+def test_totals_are_sums_and_nothing_at_all_is_not_verified():
+    what = report(row(), row(seconds=1.5, plain_seconds=2.5))
+    assert (what.seconds, what.plain_seconds, what.ratio) == (2.0, 4.0, 2.0)
+    assert not Report((), True, (), "pfrd", ()).verified
+
+
+def test_json_has_every_field_of_every_row():
+    data = json.loads(json.dumps(report().as_json()))
+    assert data["programs"][0]["levels"] == ["user root"]
+    assert set(data["programs"][0]) == set(Row.__dataclass_fields__)
+    assert data["ratio"] == 3.0
+
+
+def candidate(rank, name, distance, write, shortfall):
+    predicted = Prediction("current-write-rate", write, "MB/s", 50.0, shortfall)
+    return Candidate(rank, f"union/{name}", distance, 100.0, write, 0.2, (predicted,), 0.3, "monitor+ledger")
+
+
+def placement(candidates, refused=()):
+    return Placement("aa", "ended", "root", "dd", "union/b2", "/b2", "/u/f", 0.0, (), (), tuple(candidates),
+                     tuple(refused), 1.0, "closed", 1.0)  # fmt: skip
+
+
+def test_passed_over_names_the_first_refused_element_with_its_reason():
+    some = placement([candidate(1, "b2", 0, 90, 0)], [Refusal("union/b9", "no-space", "It is full.")])
+    assert passed_over(some) == "b9: It is full."
+
+
+def test_passed_over_names_the_best_that_falls_short_before_the_next_in_rank():
+    ranked = [candidate(1, "b2", 0, 90, 0), candidate(2, "b4", 0, 60, 0), candidate(3, "b1", 0.1, 45, 0.1)]
+    assert passed_over(placement(ranked)) == "b1: only current write 45 MB/s, distance 0.10"
+    assert passed_over(placement(ranked[:2])).startswith("b4: rank 2")
+    assert passed_over(placement(ranked[:1])) == ""
