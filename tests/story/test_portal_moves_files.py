@@ -1,0 +1,124 @@
+"""The product's promise as one story: what a person saves in the portal moves the next file.
+
+Everything is real: mergerfs over eight branches, node_exporter, monitor, service, agent, preload
+library, portal, Chromium, and a dd that nobody changed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+from ses.basepath import basepath
+from ses.demo.chain import Chain, add_portal_account, start_chain
+from ses.demo.interrupts import Interrupts
+from ses.demo.parts import find_parts
+from ses.demo.storage import Storage, set_up
+
+pytestmark = pytest.mark.root
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running site and its portal account."""
+
+    storage: Storage
+    chain: Chain
+    password: str
+
+    def write(self, name: str) -> str:
+        """Write a file with an unmodified dd under the library; return the branch it lies on."""
+        path = self.storage.union / name
+        subprocess.run(
+            ["dd", "if=/dev/zero", f"of={path}", "bs=64k", "count=16", "conv=fsync", "status=none"],
+            check=True, timeout=60, env={"PATH": os.environ["PATH"], **self.chain.preloaded()},
+        )  # fmt: skip
+        assert path.stat().st_size == 1 << 20
+        where = basepath(path)
+        assert where
+        return self.storage.branch_of(where)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a union")
+    work = Path(tempfile.mkdtemp(prefix="qstorman-story-"))
+    work.chmod(0o755)
+    try:
+        with ExitStack() as undo, Interrupts() as interrupts:
+            storage = set_up(work, undo, lambda _step: None)
+            parts = find_parts(None)
+            chain = start_chain(work, parts, storage, undo, interrupts)
+            yield Site(storage, chain, add_portal_account(parts, chain, "root"))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    chromium = shutil.which("chromium")
+    assert chromium, "install chromium: packaging/install.sh test"
+    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    switches += ["--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=switches)
+        window = browser.new_page()
+        window.set_default_timeout(30_000)
+        yield window
+        browser.close()
+
+
+def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page: Page) -> None:
+    fast = {"b1", "b2"}
+    assert site.write("before.dat") in fast, "with nothing required the fastest branches are chosen"
+
+    page.goto(f"{site.chain.portal_url}/sign-in")
+    page.get_by_label("User name").fill("root")
+    page.get_by_label("Password").fill(site.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", level=1, name="Requirements").wait_for()
+    page.goto(f"{site.chain.portal_url}/requirements/application/root:dd")
+    # more free space than the two fast branches have, and no branch with less
+    page.locator("#free_capacity-minimum").fill("200")
+    page.locator("#free_capacity-unit").select_option("MB")
+    page.locator("#free_capacity-strictness").select_option("hard")
+    ranked = page.locator("#ranking .candidates .element")
+    expect(page.locator("#ranking")).not_to_contain_text("union/b1 union/b2")
+    expect(ranked.filter(has_text="union/b1")).to_have_count(0)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved. Files created from now on follow it.")).to_be_visible()
+    offered = {text.strip().removeprefix("union/") for text in ranked.all_inner_texts()}
+    assert offered
+    assert not offered & fast
+
+    # tickets granted before the change are given back within a second or so
+    deadline = time.monotonic() + 20
+    number = 0
+    while (branch := site.write(f"after-{number}.dat")) in fast:
+        assert time.monotonic() < deadline, "the change never reached the program"
+        number += 1
+        time.sleep(0.5)
+    assert branch in offered, "the file is where the portal said it would go"
+    assert site.write("again.dat") in offered
+
+
+def test_without_any_service_the_same_program_writes_the_same_file(site: Site) -> None:
+    site.chain.processes.stop_all()
+    path = site.storage.union / "alone.dat"
+    subprocess.run(
+        ["dd", "if=/dev/zero", f"of={path}", "bs=64k", "count=16", "status=none"],
+        check=True, timeout=60, env={"PATH": os.environ["PATH"], **site.chain.preloaded()},
+    )  # fmt: skip
+    assert path.read_bytes() == bytes(1 << 20)
+    copies = [branch for branch in site.storage.branches if (Path(branch.directory) / "alone.dat").exists()]
+    assert len(copies) == 1
