@@ -178,6 +178,9 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
     placement = conversation.answer.placement
     fd = conversation.create(tmp_path / "file")
     wait_until(lambda: service.opened(placement), "the service is told")
+    for later in (agent.ask(device, "b"), agent.ask(device, "c")):
+        later.close()
+        service.wait_for_end(later.answer.placement)  # sent after it, so that has been answered
     service.kill()
     assert status_of(agent, device, "another") == side.UNAVAILABLE
     service.revive()
