@@ -17,7 +17,7 @@ demo: install native ## Install what is missing, build, place files of unmodifie
 
 .PHONY: test
 test: install-test native check ## Install what is missing and run every check and test
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 .PHONY: check
 check: install-test native ## Lint and types: ruff, mypy, clang-format, warnings as errors

@@ -75,6 +75,7 @@ class Ledger:
         self._leases: list[tuple[float, str]] = []
         self._booked_lately: deque[tuple[float, str]] = deque()
         self._ended_lately: deque[tuple[float, float, str]] = deque()
+        self._counted_since: set[str] = set()
         self._placed_bytes: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
@@ -103,7 +104,8 @@ class Ledger:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).
 
         Costs time in proportion to what was booked or ended lately.  "Lately" is twice the age
-        from which an observation is not used any more.
+        from which an observation is not used any more: a placement older than that is no longer told
+        apart from those open at the sample.
         """
         self._reference = reference
         horizon = now - 2 * self._policies.max_data_age - self._policies.rate_window
@@ -114,10 +116,12 @@ class Ledger:
         since, ended = self.counts.since, self.counts.ended
         since.fill(0.0)
         ended.fill(0.0)
+        self._counted_since.clear()
         for booked_at, placement_id in self._booked_lately:
             placement = self._active.get(placement_id)
             row = self._index.get(placement.element.id) if placement else None
             if row is not None and booked_at > reference[row]:
+                self._counted_since.add(placement_id)
                 since[row] += 1
         for ended_at, booked_at, element in self._ended_lately:
             row = self._index.get(element)
@@ -232,6 +236,7 @@ class Ledger:
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += placement.expected_bytes or 0.0
             if placement.booked_at > self._reference[row]:
+                self._counted_since.add(placement.placement_id)
                 self.counts.since[row] += 1
 
     def _deactivate(self, placement: Placement, now: float) -> None:
@@ -241,9 +246,10 @@ class Ledger:
             return
         self.counts.open_now[row] -= 1
         self.counts.reserved[row] -= placement.expected_bytes or 0.0
-        if placement.booked_at > self._reference[row]:
+        if placement.placement_id in self._counted_since:
+            self._counted_since.remove(placement.placement_id)
             self.counts.since[row] -= 1
-        elif now > self._reference[row]:
+        elif placement.booked_at <= self._reference[row] < now:
             self.counts.ended[row] += 1
 
     def _forget_end(self, placement: Placement) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -16,6 +17,15 @@ def hang(client: socket.socket) -> None:
     """Take the request and never answer."""
     while client.recv(65536):
         pass
+
+
+def trickle(client: socket.socket) -> None:
+    """Answer a byte now and then, for ever."""
+    client.recv(65536)
+    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while True:
+        client.sendall(b" ")
+        time.sleep(0.05)
 
 
 def rubbish(client: socket.socket) -> None:
@@ -64,7 +74,7 @@ def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
         listener.close()
 
 
-@pytest.mark.parametrize("behave", [hang, rubbish, truncated, page])
+@pytest.mark.parametrize("behave", [hang, trickle, rubbish, truncated, page])
 def test_a_server_that_misbehaves_is_unavailable_in_the_end(
     serve: Callable[[Callable[[socket.socket], None]], int], behave: Callable[[socket.socket], None]
 ) -> None:
@@ -81,3 +91,25 @@ def test_a_server_that_misbehaves_is_unavailable_in_the_end(
     asking.start()
     asking.join(PATIENCE)
     assert [type(error) for error in seen] == [StoreUnavailableError]
+
+
+def test_a_store_may_take_its_time_to_accept_a_large_graph(
+    serve: Callable[[Callable[[socket.socket], None]], int],
+) -> None:
+    size = 20_000_000
+    taken: list[int] = []
+
+    def slow(client: socket.socket) -> None:
+        time.sleep(2.5)  # longer than connecting may take, shorter than loading may take
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += client.recv(65536)
+        missing = size - len(received.split(b"\r\n\r\n", 1)[1])
+        while missing > 0:
+            missing -= len(client.recv(2**20))
+        taken.append(size)
+        client.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+
+    store = HttpStore.for_oxigraph(f"http://127.0.0.1:{serve(slow)}")
+    store.put_graph("https://example.org/g", "#" * size)
+    assert taken == [size]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ses_webface.app import create_app
 from ses_webface.portal import Portal
 from ses_webface.selection_memory import InMemorySelectionService
@@ -177,20 +176,6 @@ def signed_in(app: Flask) -> Callable[[str], Visitor]:
 @pytest.fixture
 def alice(signed_in: Callable[[str], Visitor]) -> Visitor:
     return signed_in("alice")
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """Debian's Chromium, without a screen."""
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("Debian's chromium is not installed")
-    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    switches += ["--disable-component-update", "--disable-sync"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=switches)
-        yield browser
-        browser.close()
 
 
 @dataclass

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from ses.basepath import basepath
 from ses.demo.chain import Chain, add_portal_account, start_chain
 from ses.demo.interrupts import Interrupts
@@ -65,17 +65,11 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    chromium = shutil.which("chromium")
-    assert chromium, "install chromium: packaging/install.sh test"
-    switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    switches += ["--disable-component-update", "--disable-sync"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=switches)
-        window = browser.new_page()
-        window.set_default_timeout(30_000)
-        yield window
-        browser.close()
+def page(chromium: Browser) -> Iterator[Page]:
+    window = chromium.new_page()
+    window.set_default_timeout(30_000)
+    yield window
+    window.close()
 
 
 def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page: Page) -> None:

@@ -97,6 +97,7 @@ class EmbeddedStore:
             "--location", str(self._state_dir / "data"),
             "--bind", f"127.0.0.1:{self._port}",
             "--timeout-s", str(_QUERY_LIMIT_SECONDS),
+            "--union-default-graph",
         ]  # fmt: skip
         try:
             with (self._state_dir / "store.log").open("ab") as log:

@@ -8,18 +8,25 @@ from ses_service.knowledge.store import Row, SparqlStore
 from ses_service.knowledge.terms import BACKENDS, SITE_GRAPH, STATES, UNIT_SIZES
 from ses_service.model import Element, ElementState, Environment, StorageSystem
 
+_PATIENCE = 3.0
+"""10,000 elements took 3.8 s on a busy machine: too near the usual limit of 5."""
+
 
 def read_environment(store: SparqlStore, revision: str) -> Environment:
     """Read the whole site. Four queries; seconds at 10,000 elements, so never within a request."""
     systems = store.select(bind("storage-systems.rq", graph=SITE_GRAPH))
-    elements = store.select(bind("storage-elements.rq", graph=SITE_GRAPH))
+    elements = store.select(bind("storage-elements.rq", graph=SITE_GRAPH), patience=_PATIENCE)
     homes = store.select(bind("home-organizations.rq", graph=SITE_GRAPH))
+    # An element with several labels has several rows; the first in order counts.
+    first: dict[str, Row] = {}
+    for row in elements:
+        first.setdefault(row["iri"], row)
     access: dict[str, set[str]] = {}
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
         access.setdefault(row["node"], set()).add(row["system"])
     return Environment(
         systems={row["name"]: _system(row) for row in systems},
-        elements=tuple({row["iri"]: _element(row) for row in elements}.values()),
+        elements=tuple(_element(row) for row in first.values()),
         home_vo={row["user"]: row["vo"] for row in homes},
         node_access={node: frozenset(names) for node, names in access.items()},
         revision=revision,

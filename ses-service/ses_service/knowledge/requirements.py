@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Sequence
 
 from rdflib import XSD, Literal, URIRef
 
 from ses_service.knowledge.environment import size_in
-from ses_service.knowledge.errors import RevisionConflictError
+from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.queries import bind, sequence
 from ses_service.knowledge.store import Row, SparqlStore
 from ses_service.knowledge.terms import (
@@ -19,7 +20,6 @@ from ses_service.knowledge.terms import (
     unit_of,
 )
 from ses_service.model import Kind, Level, Requirement, RequirementSet, Strictness
-from ses_service.units import from_base
 
 _KINDS = {str(metric): kind for kind, metric in METRICS.items()}
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
@@ -53,8 +53,12 @@ def replace_requirement_set(
 
     The change is one request the store applies as a whole, on condition of the revision; reading back
     whose change it holds tells whether this one won. Raises ``RevisionConflictError`` when the stored
-    revision is not ``expected_revision``; without one, the last writer wins.
+    revision is not ``expected_revision``; without one, the last writer wins. Raises
+    ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
     """
+    faults = _faults(requirements)
+    if faults:
+        raise InvalidDescriptionError(f"{level.value} {name}", faults)
     target = requirement_set_iri(level, name)
     for _ in range(_TRIES):
         found, _change = _last_change(store, target)
@@ -100,7 +104,7 @@ def _request(
             change=Literal(change),
             requirement=URIRef(f"{target}/{requirement.kind.value}"),
             metric=METRICS[requirement.kind],
-            minimum=Literal(from_base(requirement.minimum, requirement.kind), datatype=XSD.double),
+            minimum=Literal(requirement.minimum, datatype=XSD.double),
             unit=unit_of(requirement.kind),
             weight=Literal(requirement.weight, datatype=XSD.double),
             strictness=STRICTNESS[requirement.strictness],
@@ -108,6 +112,19 @@ def _request(
         for requirement in requirements
     ]
     return sequence(parts)
+
+
+def _faults(requirements: Sequence[Requirement]) -> list[str]:
+    found = []
+    for requirement in requirements:
+        if not (math.isfinite(requirement.minimum) and requirement.minimum >= 0):
+            found.append(
+                f"{requirement.kind.value}: the minimum {requirement.minimum} is not a number from 0 up"
+            )
+        if not (math.isfinite(requirement.weight) and requirement.weight > 0):
+            found.append(f"{requirement.kind.value}: the weight {requirement.weight} is not greater than 0")
+    kinds = [requirement.kind.value for requirement in requirements]
+    return found + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
 
 
 def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Protocol
 from urllib.parse import quote
@@ -10,6 +11,8 @@ from urllib.parse import quote
 import urllib3
 
 from ses_service.knowledge.errors import StoreRefusedError, StoreUnavailableError
+
+_CHUNK = 2**18
 
 Row = Mapping[str, str]
 """One row of results: the text of each bound column (IRIs and literals alike)."""
@@ -22,8 +25,8 @@ class SparqlStore(Protocol):
     ``StoreRefusedError`` when the store says no.
     """
 
-    def select(self, query: str) -> list[Row]:
-        """Return the rows a SELECT query gives."""
+    def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
+        """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
         ...
 
     def update(self, update: str) -> None:
@@ -76,13 +79,14 @@ class HttpStore:
         """Where queries go."""
         return self._query_url
 
-    def select(self, query: str) -> list[Row]:
-        """Return the rows a SELECT query gives."""
+    def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
+        """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
         body = self._request(
             "POST",
             self._query_url,
             query.encode(),
             {"Content-Type": "application/sparql-query", "Accept": "application/sparql-results+json"},
+            patience,
         )
         try:
             bindings = json.loads(body)["results"]["bindings"]
@@ -106,21 +110,41 @@ class HttpStore:
     def _request(
         self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float = 1.0
     ) -> bytes:
+        limit = self._timeout * patience
+        deadline = time.monotonic() + limit
+        # urllib3 sends the body, too, under the time-out for connecting.
+        connect = limit if patience > 1 else min(2.0, limit)
         try:
             answer = self._pool.request(
                 method,
                 url,
                 body=body,
                 headers={**self._headers, **headers},
-                timeout=urllib3.Timeout(connect=min(2.0, self._timeout), read=self._timeout * patience),
+                timeout=urllib3.Timeout(connect=connect, read=limit),
                 redirect=False,
+                preload_content=False,
             )
+            data = self._read(answer, url, deadline)
         except urllib3.exceptions.HTTPError as error:
             raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
         if answer.status < 300:
-            return answer.data
-        detail = answer.data[:300].decode("utf-8", "replace").strip().splitlines()
+            return data
+        detail = data[:300].decode("utf-8", "replace").strip().splitlines()
         said = f"{url} answered {answer.status}{': ' + detail[0] if detail else ''}"
         if answer.status >= 500:
             raise StoreUnavailableError(said)
         raise StoreRefusedError(said)
+
+    def _read(self, answer: urllib3.BaseHTTPResponse, url: str, deadline: float) -> bytes:
+        # The read time-out starts again with every byte; only a deadline ends an answer that trickles.
+        data = bytearray()
+        try:
+            while chunk := answer.read1(_CHUNK):
+                data += chunk
+                if time.monotonic() > deadline:
+                    raise StoreUnavailableError(f"the knowledge base at {url} does not answer in time")
+        except BaseException:
+            answer.close()
+            raise
+        answer.release_conn()
+        return bytes(data)

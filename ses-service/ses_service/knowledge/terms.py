@@ -42,18 +42,19 @@ STATES = {
 }
 STRICTNESS = {Strictness.SOFT: QSM.Soft, Strictness.HARD: QSM.Hard}
 
-_DECIMAL = {"": 1.0, "Kilo": 1e3, "Mega": 1e6, "Giga": 1e9, "Tera": 1e12, "Peta": 1e15}
+_RATE = {"": 1.0, "Kilo": 1e3, "Mega": 1e6, "Giga": 1e9}  # QUDT has no unit:TeraBYTE-PER-SEC
+_DECIMAL = {**_RATE, "Tera": 1e12, "Peta": 1e15}
 _BINARY = {"Kibi": 2.0**10, "Mebi": 2.0**20, "Gibi": 2.0**30, "Tebi": 2.0**40, "Pebi": 2.0**50}
 
 UNIT_SIZES = {str(UNIT[f"{prefix}BYTE"]): size for prefix, size in {**_DECIMAL, **_BINARY}.items()} | {
-    str(UNIT[f"{prefix}BYTE-PER-SEC"]): size for prefix, size in _DECIMAL.items()
+    str(UNIT[f"{prefix}BYTE-PER-SEC"]): size for prefix, size in _RATE.items()
 }
 """QUDT units a site or a requirement may be written in, as bytes or bytes per second."""
 
 
 def unit_of(kind: Kind) -> URIRef:
-    """Return the unit requirements of this kind are written in."""
-    return UNIT.GigaBYTE if kind is Kind.FREE_CAPACITY else UNIT["MegaBYTE-PER-SEC"]
+    """Return the unit requirements of this kind are written in: the base one, so that no digit is lost."""
+    return UNIT.BYTE if kind is Kind.FREE_CAPACITY else UNIT["BYTE-PER-SEC"]
 
 
 def requirement_set_iri(level: Level, name: str) -> URIRef:

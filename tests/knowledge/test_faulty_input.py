@@ -1,0 +1,85 @@
+"""Promises about descriptions and requirements nobody should give: refused in words, nothing changed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from ses_service.knowledge import (
+    InvalidDescriptionError,
+    KnowledgeBase,
+)
+from ses_service.model import Kind, Level, Requirement
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("qsm:nominalReadRate", "qsm:nominalReadrate", "did you mean qsm:nominalReadRate"),
+        ("a qsm:Branch", "a qsm:Brnach", "did you mean qsm:Branch"),
+        ('    qsm:name "server"', '    rdfs:comment "server"', "server: A server needs exactly one qsm:name"),
+        ("qsm:elementOf :union", "qsm:elementOf :onion", "exactly one storage system"),
+        ("numericValue 120.0e0", 'numericValue "INF"^^<http://www.w3.org/2001/XMLSchema#double>', "positive"),
+        ("unit:MegaBYTE-PER-SEC", "unit:TeraBYTE-PER-SEC", "unit of data rate"),
+        ("a qsm:MergerfsUnion", "a qsm:StorageSystem", "no storage system"),
+    ],
+)
+def test_a_site_that_would_lose_elements_or_rates_is_refused(
+    knowledge: KnowledgeBase, union_site: str, good: str, bad: str, message: str
+) -> None:
+    broken = union_site.replace(good, bad)
+    assert broken != union_site
+    with pytest.raises(InvalidDescriptionError) as refused:
+        knowledge.load_site(broken, source="site.ttl")
+    assert any(message in text for text in refused.value.messages), refused.value.messages
+
+
+def test_an_empty_description_does_not_empty_the_site(knowledge: KnowledgeBase, union_site: str) -> None:
+    knowledge.load_site(union_site, source="site.ttl")
+    with pytest.raises(InvalidDescriptionError, match="no storage system"):
+        knowledge.load_site("", source="empty.ttl")
+    assert len(knowledge.environment().elements) == 8
+
+
+def test_two_systems_cannot_share_a_name(knowledge: KnowledgeBase, union_site: str) -> None:
+    second = (
+        ':u2 a qsm:MergerfsUnion ; qsm:name "union" ; qsm:mountPoint "/u2" .\n'
+        ':c1 a qsm:Branch ; qsm:name "c1" ; qsm:elementOf :u2 ; qsm:servedBy :server ; qsm:target "/c1" .\n'
+    )
+    with pytest.raises(InvalidDescriptionError, match="u2 and union share the name 'union'"):
+        knowledge.load_site(union_site + second, source="site.ttl")
+
+
+def test_of_several_labels_the_first_in_order_counts(knowledge: KnowledgeBase, union_site: str) -> None:
+    labelled = union_site.replace('"Branch 1"@en', '"Branch 1"@en, "Zweig 1"@de')
+    assert labelled != union_site
+    knowledge.load_site(labelled, source="site.ttl")
+    elements = knowledge.environment().elements
+    assert [element.id for element in elements] == [f"union/b{n}" for n in range(1, 9)]
+    assert elements[0].label == "Branch 1"
+
+
+@pytest.mark.parametrize(
+    ("requirements", "message"),
+    [
+        ([Requirement(Kind.FREE_CAPACITY, -1.0)], "not a number from 0 up"),
+        ([Requirement(Kind.FREE_CAPACITY, math.nan)], "not a number from 0 up"),
+        ([Requirement(Kind.FREE_CAPACITY, math.inf)], "not a number from 0 up"),
+        ([Requirement(Kind.FREE_CAPACITY, 1.0, 0.0)], "not greater than 0"),
+        ([Requirement(Kind.FREE_CAPACITY, 1.0), Requirement(Kind.FREE_CAPACITY, 2.0)], "stated twice"),
+    ],
+)
+def test_a_requirement_no_store_should_hold_is_refused(
+    knowledge: KnowledgeBase, requirements: list[Requirement], message: str
+) -> None:
+    with pytest.raises(InvalidDescriptionError, match=message):
+        knowledge.replace_requirements(Level.USER, "alice", requirements, author="alice", now=1.0)
+    assert knowledge.requirement_sets() == ()
+
+
+@pytest.mark.parametrize("minimum", [1e6 / 3, 4462349276.6, 8474337369.372327, 0.1, 1e-9, 123456789.123456])
+def test_a_minimum_comes_back_to_the_last_digit(knowledge: KnowledgeBase, minimum: float) -> None:
+    stated = [Requirement(kind, minimum) for kind in Kind]
+    knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=1.0)
+    (read,) = knowledge.requirement_sets()
+    assert sorted(read.requirements, key=repr) == sorted(stated, key=repr)
