@@ -5,7 +5,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin
 
-echo "ruff";         $bin/ruff check --quiet . && $bin/ruff format --quiet --check .
-echo "mypy";         $bin/mypy --no-error-summary ses-service/ses_service smed-monitor/smed_monitor \
-                       webface/ses_webface libses/python/ses packaging/compose_test.py
-echo "clang-format"; git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs -r clang-format --dry-run -Werror
+echo "ruff"
+$bin/ruff check --quiet .
+$bin/ruff format --quiet --check .
+echo "mypy"
+MYPYPATH=benchmarks:packaging $bin/mypy --no-error-summary ses-service/ses_service smed-monitor/smed_monitor \
+  webface/ses_webface libses/python/ses benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py
+echo "clang-format"
+git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror

@@ -30,10 +30,13 @@ def say(text: str) -> None:
 
 def run(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
     """Run a command; on failure raise an error that ends with what it printed."""
-    done = subprocess.run([str(word) for word in command], text=True, capture_output=True, **options)  # type: ignore[call-overload]
+    words = [str(word) for word in command]
+    done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
+        words, text=True, capture_output=True, **options
+    )
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-25:])
-        raise RuntimeError(f"{' '.join(map(str, command))}\nexit status {done.returncode}\n{tail}")
+        raise RuntimeError(f"{' '.join(words)}\nexit status {done.returncode}\n{tail}")
     return done
 
 
@@ -44,7 +47,8 @@ def engine(work: Path) -> Iterator[dict[str, str]]:
     log = (work / "dockerd.log").open("w")
     daemon = subprocess.Popen(
         [DOCKERD, "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile",
-         work / "dockerd.pid", "--host", f"unix://{socket}", "--storage-driver=overlay2", "--default-ulimit", "nofile=1024:1024"],
+         work / "dockerd.pid", "--host", f"unix://{socket}", "--storage-driver=overlay2",
+         "--default-ulimit", "nofile=1024:1024"],
         stdout=log, stderr=log, start_new_session=True,
     )  # fmt: skip
     environment = {**os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "1"}
