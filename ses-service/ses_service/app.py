@@ -44,7 +44,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
         twice = sorted(name for name, values in request.args.lists() if len(values) > 1)
         if twice:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
-            raise InvalidProblem(f"Parameter {twice[0]!r} is given more than once.", errors=[error])
+            raise InvalidProblem([error])
 
     for area in (selections, placements, elements, requirements, health):
         app.register_blueprint(area.blueprint)

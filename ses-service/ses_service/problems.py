@@ -23,6 +23,7 @@ Located: TypeAlias = Mapping[str, str]
 
 _log = structlog.get_logger("ses_service")
 
+_PLACES_NAMED = 3
 _SLUGS = {
     400: "malformed-request",
     401: "unauthenticated",
@@ -103,9 +104,22 @@ class MediaTypeProblem(Problem):
 
 
 class InvalidProblem(Problem):
-    """The request was understood and cannot be right; ``errors`` says where."""
+    """The request was understood and cannot be right.
+
+    ``detail`` names the first places and ``errors`` says what is wrong there, so that a client that
+    shows both says nothing twice.
+    """
 
     status, slug = 422, "invalid-request"
+
+    def __init__(self, errors: Sequence[Located]) -> None:
+        places = list(dict.fromkeys(one["location"] for one in errors))
+        named = ", ".join(places[:_PLACES_NAMED])
+        more = len(places) - _PLACES_NAMED
+        super().__init__(
+            f"The request cannot be right in {named}" + (f" and {more} more." if more > 0 else "."),
+            errors=errors,
+        )
 
 
 class NotReadyProblem(Problem):
@@ -150,8 +164,7 @@ def _validation(error: HTTPError) -> Problem:
         for name, messages in fields.items()
         for message in messages
     ]
-    detail = "; ".join(f"{one['location']}: {one['message']}" for one in located[:3])
-    return InvalidProblem(f"The request cannot be right: {detail}.", errors=located)
+    return InvalidProblem(located)
 
 
 _DETAILS = {

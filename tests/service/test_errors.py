@@ -64,6 +64,28 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     assert "secret" not in answer.get_data(as_text=True)
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("post", "/v1/selections", {"subject": {"user": 5}, "limit": -1, "seed": "x", "colour": 1, "a": 2}),
+        ("post", "/v1/selections", {"subject": {"user": "a"}, "storage_system": "nowhere"}),
+        ("post", "/v1/placements", []),
+        ("put", "/v1/requirements/application/no-colon", {"requirements": []}),
+        ("get", "/v1/placements?limit=x&state=y", None),
+        ("get", "/v1/placements?user=a&user=b", None),
+    ],
+)
+def test_each_fault_of_a_request_is_told_once(service: Service, method: str, path: str, body: Any) -> None:
+    call = getattr(service.client, method)
+    answer = call(path, **({} if body is None else {"json": body}))
+    told = problem(answer, 422, "invalid-request")
+    said = [(error["location"], error["message"]) for error in told["errors"]]
+    assert len(set(said)) == len(said)
+    assert not any(message in told["detail"] for _, message in said)
+    assert told["errors"][0]["location"] in told["detail"]
+    assert ("2 more" in told["detail"]) == (len(told["errors"]) == 5)
+
+
 def test_a_parameter_given_twice(service: Service) -> None:
     body = problem(service.get("/v1/placements?user=a&user=b"), 422, "invalid-request")
     assert body["errors"] == [{"location": "query.user", "message": "given more than once"}]

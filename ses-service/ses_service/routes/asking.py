@@ -14,10 +14,7 @@ def asked(body: SelectionRequest) -> Asked:
     if body.storage_system is not None and body.storage_system not in systems:
         known = ", ".join(sorted(systems)) or "none"
         message = f"no storage system {body.storage_system!r} is described; known: {known}"
-        raise InvalidProblem(
-            f"The request cannot be right: {message}.",
-            errors=[{"location": "json.storage_system", "message": message}],
-        )
+        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
     return Asked(
         subject=body.subject.to_model(),
         explicit=tuple(requirement.to_model() for requirement in body.requirements),

@@ -127,9 +127,7 @@ def _check_name(level: Level, name: str) -> None:
             fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
     if not fits:
         message = f"at level {level} the name must be {form}"
-        raise InvalidProblem(
-            f"The request cannot be right: {message}.", errors=[{"location": "path.name", "message": message}]
-        )
+        raise InvalidProblem([{"location": "path.name", "message": message}])
 
 
 def _check_right(who: Principal, level: Level, name: str) -> None:
