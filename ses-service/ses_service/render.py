@@ -149,6 +149,8 @@ def placement_summary(placement: Placement) -> Json:
         "storage_system": placement.element.storage_system,
         "target": placement.element.target,
         "path": placement.path,
+        "device": placement.device,
+        "inode": placement.inode,
         "distance": round(placement.distance, _PLACES),
         "predicted": predictions(placement.predicted),
         "requirements": resolved(placement.requirements),

@@ -52,7 +52,12 @@ def test_a_booking_counts_against_its_element_until_it_ends(service: Service) ->
 def test_a_placement_is_opened_ended_and_explained(service: Service, clock: Any) -> None:
     service.see([Observation("union/b0", clock(), 0, 0, read_only=True)])
     need = [{"kind": "current-write-rate", "minimum": 80, "unit": "MB/s"}]
+
+    def listed() -> list[dict[str, Any]]:
+        return service.get("/v1/placements").get_json()["placements"]
+
     (granted,) = book(service, requirements=need)
+    assert [(one["device"], one["inode"]) for one in listed()] == [(None, None)]
     url = f"/v1/placements/{granted['placement_id']}"
     clock.time += 1
     opened = service.patch(
@@ -67,6 +72,9 @@ def test_a_placement_is_opened_ended_and_explained(service: Service, clock: Any)
     assert record == ended.get_json()
     assert (record["state"], record["end_reason"], record["bytes_written"]) == ("ended", "closed", 1234)
     assert (record["path"], record["ended_at"]) == ("/u/x", clock())
+    for known in (opened.get_json(), record):
+        assert (known["device"], known["inode"]) == (40, str(2**63))
+    assert [(one["device"], one["inode"]) for one in listed()] == [(40, str(2**63))]
     assert record["subject"]["application"] == "dd"
     assert [one["element"] for one in record["refused"]] == ["union/b0"]
     assert record["candidates"][0]["element"] == record["element"]
@@ -133,7 +141,8 @@ def test_placements_are_listed_latest_first_and_filtered(service: Service, clock
     (first,) = book(service)
     clock.time += 1
     (second,) = book(service, subject={"user": "bob"})
-    service.patch(f"/v1/placements/{second['placement_id']}", {"state": "open", "path": "/u/bob"})
+    file = {"path": "/u/bob", "device": 40, "inode": str(2**64 - 1)}
+    service.patch(f"/v1/placements/{second['placement_id']}", {"state": "open", **file})
 
     def ids(**query: Any) -> list[str]:
         listed = service.get("/v1/placements", query_string=query).get_json()["placements"]
@@ -144,11 +153,15 @@ def test_placements_are_listed_latest_first_and_filtered(service: Service, clock
     assert ids(limit=1) == both[:1]
     assert ids(user="alice") == both[1:]
     assert ids(path="/u/bob") == ids(state="open") == both[:1]
+    assert ids(device=40, inode=file["inode"]) == both[:1]
+    assert ids(device=41, inode=file["inode"]) == ids(device=40, inode="1") == []
     assert ids(element=first["element"]) == both[1:]
     assert ids(element="union/none") == []
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=x", "state=lost", "colour=red"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=x", "state=lost", "colour=red", "device=1", "inode=1", "device=1&inode=x"]
+)
 def test_a_wrong_list_is_refused(service: Service, query: str) -> None:
     assert service.get(f"/v1/placements?{query}").status_code == 422
 

@@ -53,7 +53,8 @@ def place(json_data: PlacementRequest) -> Response:
 def placements(query_data: PlacementQuery) -> Response:
     """List placements, the latest booked first
 
-    A person sees their own.
+    A person sees their own.  `device` and `inode` go together and find a file whatever it is called
+    now; the number of a file that is gone may be another file's later.
     """
     who = caller()
     wanted = query_data
@@ -62,6 +63,7 @@ def placements(query_data: PlacementQuery) -> Response:
         return (
             (who.role is not Role.USER or one.subject.user == who.user)
             and (wanted.path is None or one.path == wanted.path)
+            and (wanted.inode is None or (one.device, one.inode) == (wanted.device, wanted.inode))
             and (wanted.user is None or one.subject.user == wanted.user)
             and (wanted.element is None or one.element.id == wanted.element)
             and (wanted.state is None or one.state is PlacementState(wanted.state))

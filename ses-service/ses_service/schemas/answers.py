@@ -134,7 +134,10 @@ class PlacementsBooked(Answer):
 
 
 class PlacementSummary(Answer):
-    """One placement without its explanation."""
+    """One placement without its explanation.
+
+    ``path``, ``device`` and ``inode`` are the file's when it was created, as its node saw them.
+    """
 
     placement_id: str
     state: Literal["booked", "open", "ended"]
@@ -143,6 +146,8 @@ class PlacementSummary(Answer):
     storage_system: str
     target: str
     path: str | None
+    device: int | None
+    inode: str | None
     distance: float
     predicted: list[Prediction]
     requirements: list[ResolvedRequirement]

@@ -16,6 +16,8 @@ KindName = Literal[
 StrictnessName = Literal["soft", "hard"]
 Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
 ElementId = Annotated[str, Field(min_length=3, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Device = Annotated[int, Field(ge=0, lt=2**64)]
+Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
 Bytes = Annotated[float, Field(ge=0, le=1e24)]
 
 _MAX_BASE = 1e24
@@ -121,8 +123,8 @@ class PlacementOpened(Body):
 
     state: Literal["open"]
     path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
-    device: Annotated[int, Field(ge=0, lt=2**64)] | None = None
-    inode: Annotated[str, Field(pattern=r"^[0-9]{1,20}$")] | None = None
+    device: Device | None = None
+    inode: Inode | None = None
     pid: Annotated[int, Field(ge=0, lt=2**31)] | None = None
 
 
@@ -145,13 +147,21 @@ class RequirementSetIn(Body):
 
 
 class PlacementQuery(Query):
-    """Which placements to list."""
+    """Which placements to list.  ``device`` and ``inode`` name a file, so they come together."""
 
     path: Annotated[str, Field(max_length=8192)] | None = None
+    device: Device | None = None
+    inode: Inode | None = None
     user: Text | None = None
     element: ElementId | None = None
     state: Literal["booked", "open", "ended"] | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+    @model_validator(mode="after")
+    def _whole_file(self) -> PlacementQuery:
+        if (self.device is None) != (self.inode is None):
+            raise ValueError("device and inode name a file only together")
+        return self
 
 
 class RequirementsQuery(Query):
