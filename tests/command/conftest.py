@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from selection_service_double import TOKEN, SelectionServiceDouble, serving
 from ses.cli import main
+from ses.demo.mounts import unmount
+from ses.demo.tools import tool
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,3 +72,18 @@ def ses(service: SelectionServiceDouble, token_file: Path, tmp_path: Path) -> Se
         "SES_AGENT_SOCKET": str(tmp_path / "no-agent.sock"),
         "HOME": str(tmp_path),
     })  # fmt: skip
+
+
+@pytest.fixture
+def union(tmp_path: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """A real mergerfs union of two branches: mount point and branches."""
+    branches = [tmp_path / "b1", tmp_path / "b2"]
+    mount = tmp_path / "union"
+    for directory in (*branches, mount):
+        directory.mkdir()
+    with ExitStack() as undo:
+        undo.callback(unmount, mount)
+        tool(
+            "mergerfs", "-o", "category.create=mfs,minfreespace=1M", ":".join(map(str, branches)), str(mount)
+        )
+        yield mount, branches

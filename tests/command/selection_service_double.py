@@ -100,11 +100,16 @@ class SelectionServiceDouble:
             return 200, self.selection
         if path == "/v1/placements":
             wanted = query.get("path", [None])[0]
+            file = tuple(query.get(name, [None])[0] for name in ("device", "inode"))
             short = [
                 {k: v for k, v in one.items() if k not in ("candidates", "refused")}
                 for one in self.placements
             ]
-            return 200, {"placements": [one for one in short if wanted in (None, one["path"])]}
+            return 200, {"placements": [
+                one for one in short
+                if wanted in (None, one["path"])
+                and file in ((None, None), (str(one["device"]), one["inode"]))
+            ]}  # fmt: skip
         if path.startswith("/v1/placements/"):
             for one in self.placements:
                 if one["placement_id"] == path.rpartition("/")[2]:

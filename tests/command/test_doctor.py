@@ -3,7 +3,6 @@
 import shutil
 import socket
 import struct
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -267,24 +266,6 @@ def test_the_text_shows_mark_remedy_and_count(ses, service, wrapper, socket_path
     assert "FAULT  monitor" in result.output
     assert "-> Start smed-monitor" in result.output
     assert "checks failed" in result.output
-
-
-@pytest.fixture
-def union(tmp_path):
-    """A real mergerfs union of two branches: mount point and branches."""
-    from ses.demo.mounts import unmount
-    from ses.demo.tools import tool
-
-    branches = [tmp_path / "b1", tmp_path / "b2"]
-    mount = tmp_path / "union"
-    for directory in (*branches, mount):
-        directory.mkdir()
-    with ExitStack() as undo:
-        undo.callback(unmount, mount)
-        tool(
-            "mergerfs", "-o", "category.create=mfs,minfreespace=1M", ":".join(map(str, branches)), str(mount)
-        )
-        yield mount, branches
 
 
 @pytest.mark.root

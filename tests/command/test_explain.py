@@ -1,8 +1,15 @@
 """``ses explain FILE``: the record of the service beside where the bytes are."""
 
+import os
+import subprocess
+import time
+from dataclasses import replace
+
 import pytest
 from selection_service_double import candidate, requirement
 from ses.commands import explain as command
+from ses.evidence import CLOCKS_SECONDS
+from ses.identity import identify
 
 
 @pytest.fixture
@@ -14,7 +21,7 @@ def file(tmp_path, service):
             "placement_id": "00000000000000aa", "state": "ended", "end_reason": "closed",
             "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
             "element": "union/b3", "storage_system": "union", "target": str(tmp_path / "b3"),
-            "path": str(path),
+            "path": str(path), "device": None, "inode": None,
             "distance": 0.125, "booked_at": 1.0, "opened_at": 1.0, "ended_at": 2.0, "bytes_written": 1,
             "lease_until": None,
             "predicted": [{"kind": "current-write-rate", "value": 60.0, "unit": "MB/s", "minimum": 50.0,
@@ -85,3 +92,122 @@ def test_a_file_that_never_was_is_not_found(ses, tmp_path):
     result = ses("explain", str(tmp_path / "nothing"))
     assert result.exit_code == 5
     assert "There is no file" in result.output
+
+
+@pytest.fixture
+def placed(file, service, tmp_path, monkeypatch):
+    """The file was placed under a temporary name, born between booking and opening, and renamed."""
+    status = file.stat()
+    born = status.st_ctime
+    service.placements[0].update(path=str(tmp_path / ".data.bin.Xy12"), device=status.st_dev,
+                                 inode=str(status.st_ino), booked_at=born - 0.5, opened_at=born + 0.5,
+                                 ended_at=born + 0.6)  # fmt: skip
+    lies_in(monkeypatch, tmp_path / "b3")
+
+    def born_at(moment):
+        real = identify
+        monkeypatch.setattr(command, "identify", lambda path: replace(real(path), born=moment))
+
+    born_at(born)
+    return born, born_at
+
+
+def test_a_renamed_file_is_found_by_its_inode(ses, file, placed, tmp_path):
+    result = ses("explain", str(file))
+    assert result.exit_code == 0, result.output
+    assert f"created as   {tmp_path}/.data.bin.Xy12" in result.output
+    assert "in doubt" not in result.output
+    data = ses.json("explain", str(file))
+    assert (data["verified"], data["doubt"]) == (True, None)
+
+
+def test_the_old_name_in_use_again_says_nothing_against_it(ses, file, placed, service, tmp_path):
+    (tmp_path / ".data.bin.Xy12").write_text("the next one")
+    assert ses.json("explain", str(file))["doubt"] is None
+
+
+def test_the_newest_record_that_fits_is_taken(ses, file, placed, service):
+    born, _ = placed
+    later = {**service.placements[0], "placement_id": "00000000000000bb", "booked_at": born + 50,
+             "opened_at": born + 51}  # fmt: skip
+    service.placements.insert(0, later)
+    assert ses.json("explain", str(file))["placement"]["placement_id"] == "00000000000000aa"
+
+
+@pytest.mark.parametrize("moment", [60, CLOCKS_SECONDS + 0.6, -CLOCKS_SECONDS - 0.6])
+def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, moment):
+    born, born_at = placed
+    born_at(born + moment)
+    result = ses("explain", str(file))
+    assert result.exit_code == 5
+    assert "00000000000000aa" in result.output
+    assert "had the same inode number" in result.output
+    assert "clocks" in result.output
+
+
+def test_a_file_untouched_since_before_the_booking_is_another(ses, file, placed, service):
+    born, born_at = placed
+    born_at(None)
+    service.placements[0].update(booked_at=born + 60, opened_at=born + 61)
+    result = ses("explain", str(file))
+    assert result.exit_code == 5
+    assert "older than the placement" in result.output
+
+
+def test_a_birth_only_clocks_apart_explain_is_told_as_a_doubt(ses, file, placed):
+    born, born_at = placed
+    born_at(born + 1.5)
+    result = ses("explain", str(file))
+    assert result.exit_code == 0
+    assert "in doubt     the file was born 1.0 s after it was opened" in result.output
+
+
+def test_without_a_birth_a_number_alone_is_in_doubt(ses, file, placed, service):
+    placed[1](None)
+    assert "does not say when" in ses.json("explain", str(file))["doubt"]
+    service.placements[0]["path"] = str(file)
+    assert ses.json("explain", str(file))["doubt"] is None
+
+
+def test_another_file_of_the_placed_name_is_told_as_a_doubt(ses, file, placed, service):
+    born, born_at = placed
+    service.placements[0].update(path=str(file), inode="1")
+    assert ses.json("explain", str(file))["doubt"] is None  # the birth fits: the union was mounted anew
+    born_at(born + 60)
+    assert "replaced or copied since" in ses.json("explain", str(file))["doubt"]
+    born_at(None)
+    assert "another inode number" in ses.json("explain", str(file))["doubt"]
+
+
+def test_the_birth_of_a_file_is_read_and_cannot_be_set(tmp_path):
+    path = tmp_path / "file"
+    before = time.time() - 0.1
+    path.write_text("x")
+    born = identify(path).born
+    if born is None:
+        pytest.skip("the file system of the temporary directory does not tell births")
+    assert before <= born <= time.time()
+    os.utime(path, (1.0, 1.0))
+    path.rename(tmp_path / "other")
+    assert identify(tmp_path / "other").born == born
+
+
+def test_only_a_regular_file_is_identified(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    assert [identify(tmp_path / name) for name in ("link", ".", "nothing")] == [None] * 3
+
+
+@pytest.mark.root
+def test_the_birth_of_a_file_on_a_union_is_asked_of_its_branch(union):
+    mount, branches = union
+    (mount / "file").write_text("x")
+    (mount / "file").rename(mount / "renamed")
+    on_branch = next(one / "renamed" for one in branches if (one / "renamed").exists())
+    seen = identify(mount / "renamed")
+    told = subprocess.run(
+        ["stat", "-c", "%W", str(on_branch)], check=True, capture_output=True, text=True, timeout=10
+    )
+    if told.stdout.strip() in ("0", "-"):
+        pytest.skip("the file system of the temporary directory does not tell births")
+    assert seen.device == mount.stat().st_dev
+    assert int(seen.born) == int(told.stdout)

@@ -189,12 +189,15 @@ class Placement:
     element: str
     target: str | None
     path: str | None
+    device: int | None
+    inode: str | None
     distance: float
     predicted: tuple[Prediction, ...]
     requirements: tuple[Requirement, ...]
     candidates: tuple[Candidate, ...]
     refused: tuple[Refusal, ...]
     booked_at: float | None
+    opened_at: float | None
     end_reason: str | None
     bytes_written: float | None
 
@@ -210,12 +213,15 @@ class Placement:
             element=str(data["element"]),
             target=data.get("target"),
             path=data.get("path"),
+            device=None if data.get("device") is None else int(data["device"]),
+            inode=None if data.get("inode") is None else str(data["inode"]),
             distance=float(data["distance"]),
             predicted=tuple(Prediction.of(one) for one in data.get("predicted") or ()),
             requirements=tuple(Requirement.of(one) for one in data.get("requirements") or ()),
             candidates=tuple(Candidate.of(one) for one in data.get("candidates") or ()),
             refused=tuple(Refusal.of(one) for one in data.get("refused") or ()),
             booked_at=_number(data.get("booked_at")),
+            opened_at=_number(data.get("opened_at")),
             end_reason=data.get("end_reason"),
             bytes_written=_number(data.get("bytes_written")),
         )

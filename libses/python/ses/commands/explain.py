@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,8 +14,13 @@ from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.options import service_command
 from ses.errors import NotFoundError
+from ses.evidence import CLOCKS_SECONDS, Match, judge
+from ses.identity import FileIdentity, identify
 from ses.output import console, line, print_json
 from ses.service import JSON, ServiceClient
+
+_LOOKED_AT = 50
+_OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
 
 
 @click.command()
@@ -23,33 +29,68 @@ from ses.service import JSON, ServiceClient
 def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     """Say which element was chosen for FILE, why, what was refused, and where the bytes are.
 
-    Exits with 5 when the service knows no placement of that name (the file was not created under
-    the library, or long ago), and with 1 when the bytes are not on the chosen element.
+    A file that was renamed is found, too; where it is not certain that the placement is this
+    file's, the answer says so.  Exits with 5 when the service knows no placement of it (the file
+    was not created under the library, or long ago), and with 1 when the bytes are not on the
+    chosen element.
     """
     path = Path(os.path.realpath(file))
-    record = _record(client, path)
+    found, mismatch = _find(client, path, identify(path))
     lies_in, exists = _lies_in(path)
-    if record is None:
-        raise NotFoundError(_unknown(file, lies_in, exists))
+    if found is None:
+        raise NotFoundError(_unknown(file, lies_in, exists) + mismatch)
+    record = client.placement(found.placement_id)
     placement = parse("the placement", Placement.of, record)
     verified = None
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": lies_in, "verified": verified,
-                    "placement": record})  # fmt: skip
+                    "doubt": found.doubt or None, "placement": record})  # fmt: skip
     else:
-        _show(console(), path, placement, lies_in, exists, verified)
+        _show(console(), path, found, placement, lies_in, exists, verified)
     if verified is False:
         raise SystemExit(1)
 
 
-def _record(client: ServiceClient, path: Path) -> JSON | None:
-    listed = client.placements(path=str(path), limit=1)
-    found = parse("placements", lambda data: list(data["placements"]), listed)
-    if not found:
-        return None
-    return client.placement(parse("placements", lambda data: str(data["placement_id"]), found[0]))
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The placement that goes best with the file, and what speaks against it."""
+
+    placement_id: str
+    doubt: str
+
+
+def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple[_Found | None, str]:
+    """Ask by the file's numbers, then by its name; without a result, say what nearly was one.
+
+    By its name a file is found even when it is another one than the one placed: people ask for
+    names, and the doubt is told.
+    """
+    mismatch = ""
+    if file is not None:
+        for one in _listed(client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT)):
+            judged = judge(one, path, file)
+            if judged.match is not Match.OTHER:
+                return _Found(one.placement_id, judged.why), ""
+            mismatch = mismatch or (
+                f" The file of placement {one.placement_id} ({one.path}) had the same inode number, but "
+                f"{judged.why}: it was another file, {_OR_CLOCKS}."
+            )
+    named = [
+        (one, judge(one, path, file)) for one in _listed(client.placements(path=str(path), limit=_LOOKED_AT))
+    ]
+    for one, judged in named:
+        if judged.match is not Match.OTHER:
+            return _Found(one.placement_id, judged.why), ""
+    if named:
+        one, judged = named[0]
+        return _Found(one.placement_id, f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"), ""
+    return None, mismatch
+
+
+def _listed(answer: JSON) -> list[Placement]:
+    return parse("placements", lambda data: [Placement.of(one) for one in data["placements"]], answer)
 
 
 def _lies_in(path: Path) -> tuple[str | None, bool]:
@@ -70,10 +111,20 @@ def _unknown(file: Path, lies_in: str | None, exists: bool) -> str:
 
 
 def _show(
-    out: Console, path: Path, placement: Placement, lies_in: str | None, exists: bool, verified: bool | None
+    out: Console,
+    path: Path,
+    found: _Found,
+    placement: Placement,
+    lies_in: str | None,
+    exists: bool,
+    verified: bool | None,
 ) -> None:
     who = placement.user + (f":{placement.application}" if placement.application else "")
     line(out, f"{path}")
+    if placement.path not in (None, str(path)):
+        line(out, f"  created as   {placement.path}")
+    if found.doubt:
+        line(out, f"  in doubt     {found.doubt}", "yellow")
     line(out, f"  created by   {who}")
     line(out, f"  chosen       {placement.element}, distance {placement.distance:.3f}")
     promised = ", ".join(
@@ -84,7 +135,7 @@ def _show(
     state = placement.state + (f" ({placement.end_reason})" if placement.end_reason else "")
     line(out, f"  placement    {placement.placement_id}, {state}")
     if not exists:
-        line(out, "  bytes        the file is gone")
+        line(out, "  bytes        the file is gone, or has another name now")
     elif lies_in is None:
         line(out, "  bytes        not on a mergerfs union: the file system does not say")
     elif verified:

@@ -1,0 +1,80 @@
+"""Whether a placement is that of a file: what speaks for it, and what against.
+
+A placed file is born after its placement was booked and before the service heard that it was
+opened.  The modification time says nothing (writes and ``rsync -t`` set it), a path still in use
+says nothing (``log`` renamed to ``log.1`` leaves room for the next ``log``), and neither does the
+end of a placement (a file lives on after it).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+from ses.answers import Placement
+from ses.identity import FileIdentity
+
+CLOCKS_SECONDS = 2.0
+"""How far the clocks of node and service may be apart before a birth contradicts a placement."""
+
+_TICK_SECONDS = 0.05
+
+
+class Match(Enum):
+    """How a placement goes with a file."""
+
+    SAME = auto()
+    DOUBTFUL = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """``why`` is a clause without a full stop, empty when there is no doubt."""
+
+    match: Match
+    why: str = ""
+
+
+def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgement:
+    """Compare a placement, found by the numbers or by the name, with the file that is at ``path``."""
+    if file is None:
+        return Judgement(Match.SAME)
+    booked, opened = placement.booked_at, placement.opened_at
+    if booked is not None and file.changed < booked - CLOCKS_SECONDS:
+        return Judgement(Match.OTHER, "the file is older than the placement")
+    if file.born is None or booked is None or opened is None:
+        return _without_birth(placement, path, file)
+    early, late = booked - file.born, file.born - opened
+    if max(early, late) > CLOCKS_SECONDS:
+        when = f"{early:.0f} s before it was booked" if early > 0 else f"{late:.0f} s after it was opened"
+        return Judgement(Match.OTHER, f"the file was born {when}")
+    if early > _TICK_SECONDS or late > 0:
+        when = f"{early:.1f} s before it was booked" if early > 0 else f"{late:.1f} s after it was opened"
+        return Judgement(Match.DOUBTFUL, f"the file was born {when}, which only clocks apart would explain")
+    return Judgement(Match.SAME)
+
+
+def _without_birth(placement: Placement, path: Path, file: FileIdentity) -> Judgement:
+    same_name = placement.path == str(path)
+    if placement.device is None or placement.inode is None:
+        return Judgement(Match.SAME)
+    if (placement.device, placement.inode) == (file.device, str(file.inode)):
+        if same_name:
+            return Judgement(Match.SAME)
+        return Judgement(
+            Match.DOUBTFUL,
+            "only the inode number tells, which a file that is gone may have had before: the file "
+            "system does not say when this one was born",
+        )
+    if placement.device == file.device:
+        return Judgement(
+            Match.DOUBTFUL,
+            "the file of that name has another inode number than the one placed: it was replaced, or moved "
+            "to another branch",
+        )
+    return Judgement(
+        Match.DOUBTFUL,
+        "the file system was mounted again since, so the numbers do not tell whether it is the file placed",
+    )
