@@ -1,8 +1,11 @@
 """``ses doctor`` names each fault, how to mend it, and fails; a healthy chain passes."""
 
+import os
 import shutil
 import socket
 import struct
+import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -299,3 +302,78 @@ def test_a_union_without_branches(examine, service, union, monkeypatch):
     service.elements[0].update(mount_point=str(mount), target=str(branches[0]))
     monkeypatch.setattr("ses.doctor.mounts.os.getxattr", lambda *_: b"")
     assert "has no branches" in said(examine(), "union mount")
+
+
+@pytest.fixture
+def managed(examine, service, union):
+    """Return how to look at a real union that has some settings: the choices that are warned of."""
+    mount, branches = union
+    service.elements = [element("b1", str(mount), str(branches[0]), service.elements[0]["observation"])]
+
+    def run(**settings):
+        for name, value in settings.items():
+            setting = "user.mergerfs." + name.replace("__", ".").replace("_", "-")
+            os.setxattr(mount / ".mergerfs", setting, value.encode())
+        return [one for one in examine() if one["link"] == "union choice"]
+
+    return run
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("policy", ["epmfs", "eppfrd", "mspmfs"])
+@pytest.mark.parametrize("setting", ["category__create", "func__create"])
+def test_a_union_that_preserves_paths_is_warned_of(managed, union, policy, setting):
+    (one,) = managed(**{setting: policy})
+    assert one["state"] == "warning"
+    assert f"creates by {policy}" in one["detail"]
+    command = one["mend"].partition("now: ")[2].split()
+    subprocess.run(command, check=True, timeout=10)
+    assert managed() == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("policy", ["pfrd", "mfs", "ff", "newest", "rand"])
+def test_a_union_that_links_anywhere_is_not(managed, policy):
+    assert managed(category__create=policy) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("policy", ["epmfs", "mspmfs", "mfs"])
+@pytest.mark.parametrize("ignored", ["true", "false"])
+def test_what_is_warned_of_is_what_mergerfs_does(managed, union, policy, ignored):
+    mount, branches = union
+    warned = managed(category__create=policy, ignorepponrename=ignored)
+    (branches[0] / "staged").touch()
+    (branches[1] / "directory").mkdir()
+    with pytest.raises(OSError, match="cross-device") if warned else nullcontext():
+        os.link(mount / "staged", mount / "directory" / "file")
+
+
+@pytest.mark.root
+def test_a_union_that_links_by_symbolic_links_is_warned_of(managed):
+    (one,) = managed(link_exdev="rel-symlink")
+    assert one["state"] == "warning"
+    assert "link-exdev=rel-symlink" in one["detail"]
+    subprocess.run(one["mend"].partition("now: ")[2].split(), check=True, timeout=10)
+    assert managed() == []
+
+
+@pytest.mark.root
+def test_a_union_that_does_not_know_these_settings_is_not_warned_of(managed, monkeypatch):
+    from ses.doctor import choices
+
+    for name in ("_POLICY", "_POLICIES", "_IGNORED", "_EXDEV"):
+        monkeypatch.setattr(choices, name, "user.mergerfs.not-in-this-version")
+    assert managed(category__create="epmfs", link_exdev="rel-symlink") == []
+
+
+@pytest.mark.root
+def test_a_warning_is_shown_and_does_not_fail(ses, service, wrapper, socket_path, union):
+    mount, branches = union
+    os.setxattr(mount / ".mergerfs", "user.mergerfs.category.create", b"epmfs")
+    service.elements = [element("b1", str(mount), str(branches[0]), service.elements[0]["observation"])]
+    with listening(socket_path, answer(PLACE, "union/b1")):
+        result = ses("doctor", "--library", str(wrapper), "--socket", str(socket_path))
+    assert result.exit_code == 0, result.output
+    assert "warn   union choice" in result.output
+    assert "Every link holds. Warnings: 1." in result.output

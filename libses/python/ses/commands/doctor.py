@@ -17,7 +17,12 @@ from ses.output import console, line, print_json
 from ses.service import ServiceClient
 from ses.settings import DEFAULT_SOCKET
 
-_MARKS = {State.OK: ("ok   ", "green"), State.FAULT: ("FAULT", "red"), State.SKIPPED: ("-    ", "dim")}
+_MARKS = {
+    State.OK: ("ok   ", "green"),
+    State.WARNING: ("warn ", "yellow"),
+    State.FAULT: ("FAULT", "red"),
+    State.SKIPPED: ("-    ", "dim"),
+}
 
 
 @click.command()
@@ -32,7 +37,7 @@ def doctor(client: ServiceClient, as_json: bool, library: Path, socket: Path, tr
     """Check each link of the chain on this node: what is wrong, and how to mend it.
 
     Library, agent, service, monitor, exporters, knowledge base, union mounts.  Changes nothing.
-    Exits with 1 when something is wrong.
+    Exits with 1 when something is wrong; a warning is not.
     """
     findings = examine(client, library, socket, trial)
     healthy = all(one.state is not State.FAULT for one in findings)
@@ -52,5 +57,8 @@ def _show(findings: Sequence[Finding]) -> None:
         line(out, f"{mark}  {one.link:{width}}  {one.detail}", style)
         if one.mend:
             line(out, f"{' ' * (width + 9)}-> {one.mend}")
-    faults = sum(1 for one in findings if one.state is State.FAULT)
-    line(out, f"{faults} of {len(findings)} checks failed." if faults else "Every link holds.")
+    faults, warnings = (
+        sum(1 for one in findings if one.state is state) for state in (State.FAULT, State.WARNING)
+    )
+    result = f"{faults} of {len(findings)} checks failed." if faults else "Every link holds."
+    line(out, result + (f" Warnings: {warnings}." if warnings else ""))

@@ -7,9 +7,14 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """``skipped`` means that it could not be looked at because of another fault, or makes no sense here."""
+    """What was found of one link.
+
+    ``warning``: it works, but not as well as it could.  ``skipped``: it could not be looked at because
+    of another fault, or makes no sense here.
+    """
 
     OK = "ok"
+    WARNING = "warning"
     FAULT = "fault"
     SKIPPED = "skipped"
 
@@ -32,6 +37,11 @@ def ok(link: str, detail: str) -> Finding:
 def fault(link: str, detail: str, mend: str) -> Finding:
     """Return a finding that something is wrong, with what to do."""
     return Finding(link, State.FAULT, detail, mend)
+
+
+def warning(link: str, detail: str, mend: str) -> Finding:
+    """Return a finding that something works less well than it could, with what to do."""
+    return Finding(link, State.WARNING, detail, mend)
 
 
 def skipped(link: str, why: str) -> Finding:

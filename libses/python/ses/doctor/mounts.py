@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ses.answers import Element
-from ses.doctor.finding import Finding, fault, ok, skipped
+from ses.doctor.choices import check_choices
+from ses.doctor.finding import Finding, State, fault, ok, skipped
 
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
@@ -26,6 +27,8 @@ def check_mounts(elements: Sequence[Element]) -> list[Finding]:
     for mount, members in sorted(systems.items()):
         problem = _union(mount, members)
         findings.append(problem)
+        if problem.state is State.OK:
+            findings.extend(check_choices(mount))
         findings.extend(_staging(members))
     return findings
 
