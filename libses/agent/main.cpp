@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -86,7 +87,8 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
   Systems systems;
   ServiceHealth health(options.service_url);
   Reporter reporter(address, token, options.ca_file, health);
-  Watcher watcher(reporter, std::min<size_t>(descriptors / 3, kMostWatched));
+  Watcher watcher(reporter, std::min<size_t>(descriptors / 3, kMostWatched),
+                  static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Housekeeper housekeeper(address, token, options.ca_file, health, systems,
                           [&watcher] { watcher.announce_again(); });
   Booker booker({address, token, options.ca_file, options.node, health}, systems, housekeeper);

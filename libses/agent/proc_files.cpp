@@ -9,10 +9,12 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string_view>
 
 namespace ses::agent {
 namespace {
 
+constexpr std::string_view kDeleted = " (deleted)"; // what the kernel adds to a removed file's path
 constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
 
 std::string descriptors_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/fd"; }
@@ -26,7 +28,16 @@ std::optional<FileFacts> facts_at(int directory, const char *name, int flags) {
   }
   return FileFacts{{makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino},
                    status.stx_size,
-                   S_ISREG(status.stx_mode)};
+                   S_ISREG(status.stx_mode),
+                   status.stx_uid,
+                   status.stx_nlink};
+}
+
+// The entry of /proc/PID/fd is more than an O_PATH descriptor: its link has rights then.
+bool gives_access(int directory, const char *name) {
+  struct statx link {};
+  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_MODE, &link) == 0 &&
+         (link.stx_mode & 0777) != 0;
 }
 
 // Calls VISIT(directory descriptor, entry name) for each entry made of digits, until it returns
@@ -48,14 +59,15 @@ UniqueFd open_handle(pid_t pid, int fd) {
     return UniqueFd();
   }
   const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
-  return UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC));
+  return gives_access(AT_FDCWD, path.c_str()) ? UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC))
+                                              : UniqueFd();
 }
 
 UniqueFd find_handle(pid_t pid, const FileId &file) {
   UniqueFd handle;
   for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
     const auto facts = facts_at(directory, name, 0);
-    if (!facts || facts->id != file) {
+    if (!facts || facts->id != file || !gives_access(directory, name)) {
       return true;
     }
     handle.reset(openat(directory, name, O_PATH | O_CLOEXEC));
@@ -77,13 +89,22 @@ std::string path_of(int handle) {
   char path[PATH_MAX];
   const std::string link = "/proc/self/fd/" + std::to_string(handle);
   const ssize_t length = readlink(link.c_str(), path, sizeof path);
-  return length > 0 && path[0] == '/' ? std::string(path, static_cast<size_t>(length)) : "";
+  if (length <= 0 || path[0] != '/') {
+    return "";
+  }
+  std::string_view text(path, static_cast<size_t>(length));
+  if (text.ends_with(kDeleted)) { // unless that is its name
+    const auto facts = facts_of(handle);
+    text.remove_suffix(facts && facts->links == 0 ? kDeleted.size() : 0);
+  }
+  return std::string(text);
 }
 
 std::set<FileId> open_files_of(pid_t pid) {
   std::set<FileId> files;
   for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
-    if (const auto facts = facts_at(directory, name, 0)) {
+    const auto facts = facts_at(directory, name, 0);
+    if (facts && facts->regular && gives_access(directory, name)) {
       files.insert(facts->id);
     }
     return true;

@@ -27,19 +27,24 @@ struct FileFacts {
   FileId id;
   uint64_t size = 0;
   bool regular = false;
+  uid_t owner = 0;
+  uint32_t links = 0;
 };
 
 // A handle (O_PATH: no access, no close event of its own) to what descriptor FD of process PID
-// refers to; invalid when there is no such process or descriptor.
+// refers to; invalid when there is no such process or descriptor, or it is O_PATH itself, which
+// anybody can have of files they may not read.
 [[nodiscard]] UniqueFd open_handle(pid_t pid, int fd);
 // A handle to FILE through whichever descriptor of PID has it open; invalid when none has.
 [[nodiscard]] UniqueFd find_handle(pid_t pid, const FileId &file);
 // None when the descriptor is invalid.
 [[nodiscard]] std::optional<FileFacts> facts_of(int handle);
-// The path the kernel has for HANDLE now; empty when there is none.
+// The path the kernel has for HANDLE now, the last one of a file that was removed; empty when there
+// is none.
 [[nodiscard]] std::string path_of(int handle);
 
-// All files PID has open; empty when the process is gone or is another user's.
+// All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
+// process is gone or is another user's.
 [[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
 // Those of WANTED that some process has open.
 [[nodiscard]] std::set<FileId> open_anywhere(const std::set<FileId> &wanted);

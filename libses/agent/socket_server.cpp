@@ -113,7 +113,8 @@ void SocketServer::accept_all() {
 void SocketServer::on_readable(Id id) {
   std::array<std::byte, kLongestMessage + 1> buffer;
   while (const Connection *connection = connections_.find(id)) {
-    const ssize_t length = recv(connection->fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    UniqueFd handle;
+    const ssize_t length = receive(connection->fd.get(), buffer, handle, bin_);
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
       return;
     }
@@ -121,11 +122,11 @@ void SocketServer::on_readable(Id id) {
       drop(id);
       return;
     }
-    on_message(id, std::span(buffer).first(static_cast<size_t>(length)));
+    on_message(id, std::span(buffer).first(static_cast<size_t>(length)), std::move(handle));
   }
 }
 
-void SocketServer::on_message(Id id, std::span<const std::byte> message) {
+void SocketServer::on_message(Id id, std::span<const std::byte> message, UniqueFd handle) {
   const Connection &connection = *connections_.find(id);
   if (connection.state == State::kAwaitAsk) {
     if (auto ask = parse_ask(message)) {
@@ -134,7 +135,7 @@ void SocketServer::on_message(Id id, std::span<const std::byte> message) {
     }
   } else if (connection.state == State::kAwaitReport) {
     if (const auto report = parse_report(message)) {
-      on_report(id, *report);
+      on_report(id, *report, std::move(handle));
       return;
     }
   }
@@ -208,13 +209,13 @@ bool SocketServer::deal(Id id, const Placement &placement) {
   return true;
 }
 
-void SocketServer::on_report(Id id, const Report &report) {
+void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
   Connection &connection = *connections_.find(id);
   if (report.placement_id == connection.dealt->id) {
     const Placement placement = std::move(*connection.dealt);
     connection.dealt.reset();
     if (report.created) {
-      created(connection, placement, report);
+      created(connection, placement, report, std::move(handle));
     } else {
       // A name that somebody else created meanwhile is no failure of the element.
       const bool failed = report.error != 0 && report.error != EEXIST;
@@ -227,26 +228,34 @@ void SocketServer::on_report(Id id, const Report &report) {
   drop(id);
 }
 
-// Takes a handle to the file before anything else: the program goes on while this runs and may
-// close it within microseconds.
+// HANDLE, or else one to what the program has open now: it goes on while this runs and may close
+// the file within microseconds.
 void SocketServer::created(const Connection &connection, const Placement &placement,
-                           const Report &report) {
+                           const Report &report, UniqueFd handle) {
   PlacedFile file;
   file.placement_id = placement.id;
   file.uid = connection.peer.uid;
   file.pid = connection.peer.pid;
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
-  file.handle = open_handle(file.pid, report.fd);
-  const auto facts = facts_of(file.handle.get());
-  if (facts && facts->id == file.id && facts->regular) {
-    file.path = path_of(file.handle.get());
-  } else {
-    file.handle.reset();
-  }
   if (file.id.device != connection.ask.device) {
     spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
     parts_.reporter.ended(file.uid, placement.id, EndReason::kFailed);
     return;
+  }
+  // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
+  // be of the sender's own file; one found in the process has been opened for something.
+  const auto sent = facts_of(handle.get());
+  if (!sent || sent->id != file.id || !sent->regular ||
+      (file.uid != 0 && sent->owner != file.uid)) {
+    handle = open_handle(file.pid, report.fd);
+    const auto found = facts_of(handle.get());
+    if (!found || found->id != file.id || !found->regular) {
+      handle.reset();
+    }
+  }
+  if (handle) {
+    file.path = path_of(handle.get());
+    file.handle = std::move(handle);
   }
   parts_.watcher.watch(std::move(file));
 }

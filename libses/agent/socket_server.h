@@ -12,6 +12,7 @@
 
 #include "booker.h"
 #include "connections.h"
+#include "descriptors.h"
 #include "reporter.h"
 #include "service_health.h"
 #include "systems.h"
@@ -48,10 +49,12 @@ private:
 
   void accept_all();
   void on_readable(Id id);
-  void on_message(Id id, std::span<const std::byte> message);
+  // HANDLE is what came along; it counts only with a report.
+  void on_message(Id id, std::span<const std::byte> message, UniqueFd handle);
   void on_ask(Id id, Ask ask);
-  void on_report(Id id, const Report &report);
-  void created(const Connection &connection, const Placement &placement, const Report &report);
+  void on_report(Id id, const Report &report, UniqueFd handle);
+  void created(const Connection &connection, const Placement &placement, const Report &report,
+               UniqueFd handle);
   void answer(Id id, ses_answer_status status);
   bool deal(Id id, const Placement &placement);
   void collect_bookings();
@@ -64,6 +67,7 @@ private:
   const UniqueFd epoll_;
   TicketCache tickets_;
   Connections connections_;
+  DescriptorBin bin_;
   bool said_full_ = false;
 };
 

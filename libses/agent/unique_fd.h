@@ -26,6 +26,9 @@ public:
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
 
+  // The descriptor, from now on the caller's to close.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+
   void reset(int fd = -1) {
     if (fd_ >= 0) {
       ::close(fd_);

@@ -29,9 +29,9 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 } // namespace
 
-Watcher::Watcher(Reporter &reporter, size_t most_watched)
-    : reporter_(reporter), most_watched_(most_watched), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Watcher::Watcher(Reporter &reporter, size_t most_watched, int highest_handle)
+    : reporter_(reporter), most_watched_(most_watched), highest_handle_(highest_handle),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
@@ -52,6 +52,9 @@ size_t Watcher::stop() {
 }
 
 void Watcher::watch(PlacedFile file) {
+  if (file.handle.get() >= highest_handle_) {
+    file.handle.reset(); // looked for again when its turn comes
+  }
   {
     const std::lock_guard lock(mutex_);
     if (arrived_.size() >= kMostArrived) {
@@ -123,7 +126,9 @@ void Watcher::take_over() {
 void Watcher::begin(PlacedFile file) {
   if (!file.handle) { // perhaps it lives on as another descriptor, as after a shell's redirection
     file.handle = find_handle(file.pid, file.id);
-    file.path = file.handle ? path_of(file.handle.get()) : "";
+    if (file.handle && file.path.empty()) {
+      file.path = path_of(file.handle.get());
+    }
   }
   const uint64_t id = file.placement_id;
   reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});

@@ -38,15 +38,16 @@ struct PlacedFile {
   uid_t uid = 0;
   pid_t pid = 0;
   FileId id;
-  UniqueFd handle; // invalid: the descriptor was closed before the agent looked
-  std::string path;
+  UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
+  std::string path; // empty: not known
 };
 
 class Watcher {
 public:
   // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is ended by the
-  // service's lease.
-  Watcher(Reporter &reporter, size_t most_watched);
+  // service's lease.  Handles that wait and are numbered HIGHEST_HANDLE or above are let go, so
+  // that descriptors for new connections remain.
+  Watcher(Reporter &reporter, size_t most_watched, int highest_handle);
   ~Watcher();
 
   // Reports FILE as opened, and its end when that comes.  Any thread, never waits.
@@ -79,6 +80,7 @@ private:
 
   Reporter &reporter_;
   const size_t most_watched_;
+  const int highest_handle_;
   const UniqueFd epoll_;
   CloseEvents closes_;  // of the thread only
   const UniqueFd wake_; // eventfd

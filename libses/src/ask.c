@@ -61,6 +61,11 @@ static int move_up(int fd) {
   return moved;
 }
 
+int ses_ask_open_handle(int dirfd, const char *path) {
+  int fd = ses_sys_openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+  return fd >= 0 && fd <= 2 ? move_up(fd) : fd;
+}
+
 static int peer_is_trusted(int fd) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -169,8 +174,25 @@ enum ses_place_status ses_ask_wait(struct ses_conversation *conversation,
   return status;
 }
 
-void ses_ask_report(struct ses_conversation *conversation, struct ses_report *report) {
+static long send_with_handle(int fd, const struct ses_report *report, int handle) {
+  union {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int))];
+  } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                          .cmsg_level = SOL_SOCKET,
+                          .cmsg_type = SCM_RIGHTS}};
+  memcpy(CMSG_DATA(&control.header), &handle, sizeof handle);
+  struct iovec text = {.iov_base = (void *)report, .iov_len = sizeof *report};
+  struct msghdr message = {
+      .msg_iov = &text, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  return ses_sys3(SYS_sendmsg, fd, ses_address(&message), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void ses_ask_report(struct ses_conversation *conversation, struct ses_report *report, int handle) {
   report->header = header(SES_MESSAGE_REPORT, sizeof *report);
-  send_message(conversation->fd, report, sizeof *report);
+  if (handle < 0 || send_with_handle(conversation->fd, report, handle) < 0)
+    send_message(conversation->fd, report, sizeof *report);
+  if (handle >= 0)
+    ses_sys_close(handle);
   ses_ask_close(conversation);
 }

@@ -1,11 +1,11 @@
 /*
  * One conversation with the agent (ses/protocol.h): open, wait, report.
  *
- * The socket is the only descriptor; it is moved away from the lowest free
- * number, which belongs to the program's file, and from 0-2.  It never
- * outlives the conversation.  Nothing that comes back is believed before
- * every field has been checked, nor anything from a peer that is neither
- * root nor the caller.
+ * The socket is moved away from the lowest free number, which belongs to the
+ * program's file, and from 0-2.  Neither it nor the handle that goes with the
+ * report outlives the conversation.  Nothing that comes back is believed
+ * before every field has been checked, nor anything from a peer that is
+ * neither root nor the caller.
  */
 #ifndef SES_ASK_H
 #define SES_ASK_H
@@ -33,9 +33,14 @@ enum ses_place_status ses_ask_open(struct ses_conversation *conversation, struct
 enum ses_place_status ses_ask_wait(struct ses_conversation *conversation,
                                    struct ses_answer *answer);
 
-/* Send REPORT (its header is filled in here) and close.  Never waits; a lost report costs the
- * agent some knowledge, the program nothing. */
-void ses_ask_report(struct ses_conversation *conversation, struct ses_report *report);
+/* An O_PATH descriptor of the created file to send with the report: it gives no access, holds no
+ * lock, and its close is no close of the file.  -errno when there is none to be had. */
+int ses_ask_open_handle(int dirfd, const char *path);
+
+/* Send REPORT (its header is filled in here), with HANDLE unless that is negative or cannot be
+ * sent, and close both.  Never waits; a lost report costs the agent some knowledge, the program
+ * nothing. */
+void ses_ask_report(struct ses_conversation *conversation, struct ses_report *report, int handle);
 
 /* Close without a report: the placement was not used. */
 void ses_ask_close(struct ses_conversation *conversation);

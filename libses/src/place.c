@@ -187,11 +187,13 @@ static void tell(struct ses_conversation *conversation, struct scene *scene, uin
   report->outcome = result >= 0 ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED;
   report->error = result >= 0 ? 0 : -result;
   report->fd = result >= 0 ? result : -1;
+  int handle = -1;
   if (result >= 0) {
     report->device = (uint64_t)makedev(scene->stat.stx_dev_major, scene->stat.stx_dev_minor);
     report->inode = scene->stat.stx_ino;
+    handle = ses_ask_open_handle(scene->dirfd, scene->path);
   }
-  ses_ask_report(conversation, report);
+  ses_ask_report(conversation, report, handle);
 }
 
 /* From the question to the report, with most signals held off. */

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patience import PATIENCE
 
-MAGIC, VERSION = 0x51534553, 1
+MAGIC, VERSION = 0x51534553, 2
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -114,11 +114,13 @@ class Conversation:
         fd: int = -1,
         error: int = 0,
         placement: str | None = None,
+        descriptors: tuple[int, ...] = (),
     ) -> None:
         device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
         number = int(placement or self.answer.placement, 16)
         header = (MAGIC, VERSION, REPORT, _REPORT.size, 0)
-        self._connection.send(_REPORT.pack(*header, number, device, inode, outcome, error, fd, 0))
+        message = _REPORT.pack(*header, number, device, inode, outcome, error, fd, 0)
+        socket.send_fds(self._connection, [message], descriptors)
 
     def create(self, path: Path) -> int:
         """Create `path` as the library would, report it and return the open descriptor."""

@@ -42,7 +42,7 @@ def bad_messages(device: int) -> dict[str, bytes]:
         "one byte too long": good + b"x",
         "far too long": good * 50,
         "wrong magic": header(good, magic=0x12345678),
-        "another version": header(good, version=2),
+        "another version": header(good, version=side.VERSION - 1),
         "an answer": header(good, type=side.ANSWER),
         "a report instead of an ask": header(good, type=side.REPORT),
         "a wrong size": header(good, size=len(good) - 1),

@@ -4,6 +4,7 @@ It keeps what it saw (connections, questions, reports) and makes the staging dir
 does.  It decides nothing: the branch of each answer comes from `choose`.
 """
 
+import fcntl
 import os
 import socket
 import struct
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 1
+MAGIC, VERSION = 0x51534553, 2
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -47,6 +48,23 @@ class Report:
     outcome: int
     error: int
     fd: int
+    handle: "Handle | None"
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What the descriptor that came with a report refers to."""
+
+    device: int
+    inode: int
+    path: str
+    path_only: bool
+
+    @classmethod
+    def of(cls, fd: int) -> "Handle":
+        status = os.fstat(fd)
+        path_only = bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_PATH)
+        return cls(status.st_dev, status.st_ino, str(Path(f"/proc/self/fd/{fd}").readlink()), path_only)
 
 
 def _text(raw: bytes) -> str:
@@ -176,16 +194,21 @@ class AgentDouble:
                 return
             try:
                 connection.send(reply)
-                raw = connection.recv(4096)
+                raw, descriptors, _, _ = socket.recv_fds(connection, 4096, 8)
             except OSError:
-                raw = b""
+                raw, descriptors = b"", []
+            handles = [Handle.of(fd) for fd in descriptors]
+            for fd in descriptors:
+                os.close(fd)
+            assert len(handles) <= 1
             with self._lock:
                 if len(raw) == _REPORT.size:
                     magic, version, kind, size, _, placement, device, inode, outcome, error, fd, _ = (
                         _REPORT.unpack(raw)
                     )
                     assert (magic, version, kind, size) == (MAGIC, VERSION, REPORT, _REPORT.size)
-                    self.reports.append(Report(pid, placement, device, inode, outcome, error, fd))
+                    handle = handles[0] if handles else None
+                    self.reports.append(Report(pid, placement, device, inode, outcome, error, fd, handle))
                 else:
                     self.unused += 1
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, AgentDouble, Ask, answer
+from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, AgentDouble, Ask, Handle, answer
 from mergerfs_union import NOBODY, Union
 
 FIRST_PAUSE = 0.2  # seconds; see libses/src/breaker.h
@@ -48,7 +48,7 @@ def replies(union: Union) -> dict[str, Callable[[Ask, int], bytes | None]]:
         "one-byte": lambda *_: b"\0",
         "truncated": lambda ask, number: agent.place(ask, number)[:-1],
         "too-long": lambda ask, number: agent.place(ask, number) + b"\0",
-        "wrong-version": wrong(version=2),
+        "wrong-version": wrong(version=VERSION - 1),
         "wrong-magic": wrong(magic=1),
         "wrong-type": wrong(kind=ASK),
         "wrong-size": wrong(size=100),
@@ -234,6 +234,13 @@ def test_report_names_the_file_as_the_program_sees_it(union: Union, probes: Path
     stat = (union.path / "file").stat()
     assert (report.device, report.inode, report.outcome, report.error) == (stat.st_dev, stat.st_ino, 1, 0)
     assert f"fd={report.fd} " in done.stdout
+    assert report.handle == Handle(stat.st_dev, stat.st_ino, str(union.path / "file"), True)
+
+
+def test_report_of_a_failure_comes_without_a_handle(union: Union, probes: Path) -> None:
+    union.agent.reply = lambda ask, number: union.agent.place(ask, number, stage="/nowhere/.ses/0")
+    create_many(union, probes, 1)
+    assert [(report.outcome, report.handle) for report in union.agent.reports] == [(2, None)]
 
 
 def test_device_the_agent_does_not_manage_is_asked_for_once(union: Union, probes: Path) -> None:

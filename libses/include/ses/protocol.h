@@ -9,6 +9,15 @@
  *     agent -> program   struct ses_answer   "here", or "I cannot say"
  *     program -> agent   struct ses_report   "created" / "not created"; then both close
  *
+ * With the report "created" comes, by SCM_RIGHTS, one O_PATH descriptor of the
+ * file: the program may close the file and exit before the agent has looked,
+ * and this handle still has its path and size.  It may be missing (no
+ * descriptor left); the agent then looks for the file among the program's own
+ * descriptors.  It is not believed: the agent ignores one that is not O_PATH,
+ * or not the regular file, device and inode of the report on the device of the
+ * ask, or is another user's file, as well as several at once and any that
+ * comes with another message.
+ *
  * A program that closes without a report did not use the placement.  The
  * agent takes who asks (uid, pid) from SO_PEERCRED, never from a message.
  * All integers are in host byte order (both ends are one machine); strings
@@ -16,8 +25,8 @@
  *
  * Versioning: a message whose magic, version, type or size is not the one
  * expected is dropped with its connection, and the program makes the plain
- * call.  Any change of layout raises SES_PROTOCOL_VERSION; numbers that are
- * on the wire are never renumbered.
+ * call.  Any change of layout or of what goes along with a message raises
+ * SES_PROTOCOL_VERSION; numbers that are on the wire are never renumbered.
  */
 #ifndef SES_PROTOCOL_H
 #define SES_PROTOCOL_H
@@ -25,7 +34,7 @@
 #include <stdint.h>
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 1u
+#define SES_PROTOCOL_VERSION 2u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
@@ -126,7 +135,7 @@ struct ses_report {
   uint64_t inode;
   uint32_t outcome; /* enum ses_outcome */
   int32_t error;    /* errno of the step that failed, else 0 */
-  int32_t fd;       /* the program's descriptor of the file, -1 if already closed */
+  int32_t fd;       /* the program's own descriptor of the file, -1 if there is none */
   uint32_t reserved;
 };
 

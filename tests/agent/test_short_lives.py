@@ -1,0 +1,106 @@
+"""Files that are closed before anybody can look, made by real programs through the real library and agent."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+LOOP = (
+    "import os, sys\n"
+    "before = os.listdir('/proc/self/fd')\n"
+    "for number in range(int(sys.argv[2])):\n"
+    "    with open(f'{sys.argv[1]}/f{number}', 'wb') as file:\n"
+    "        file.write(b'x' * number)\n"
+    "    assert os.listdir('/proc/self/fd') == before\n"
+)
+
+
+@pytest.fixture
+def union(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
+    """A mounted mergerfs union, which the stand-in service manages."""
+    path = tmp_path / "union"
+    path.mkdir()
+    together = ":".join(str(branch) for branch in branches.values())
+    options = "category.create=ff,use_ino,allow_other"
+    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
+    service.mount_point = path
+    yield path
+    if subprocess.run(["umount", path], check=False, timeout=20).returncode:
+        subprocess.run(["umount", "-l", path], check=False, timeout=20)
+
+
+@pytest.fixture
+def run(
+    start: Callable[..., Agent], service: ServiceDouble, union: Path, binary: Path
+) -> Callable[..., Agent]:
+    """Run a program under the library, and wait until the end of all its placements is told."""
+    agent = start(service.url)
+    agent.wait_for("storage system union is mounted")
+    library = binary.parents[1] / "libses-wrapper.so"
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LD_PRELOAD": str(library),
+        "SES_AGENT_SOCKET": str(agent.socket),
+        "SES_SYNC_MS": "20000",
+    }
+
+    def run(*command: str) -> Agent:
+        subprocess.run(command, env=environment, check=True, timeout=120)
+        wait_until(lambda: not service.unended(), "all placements are ended")
+        return agent
+
+    return run
+
+
+def told(service: ServiceDouble) -> dict[str | None, int | None]:
+    """Path and size of every placement that was used."""
+    files = {}
+    for placement in service.placements:
+        for opened in service.opened(placement):
+            files[opened["path"]] = service.ended(placement)[0]["bytes_written"]
+    return files
+
+
+def test_every_file_of_a_loop_is_told_with_path_and_size(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path
+) -> None:
+    run(sys.executable, "-c", LOOP, str(union), "300")
+    assert told(service) == {f"{union}/f{number}": number for number in range(300)}
+
+
+@pytest.mark.parametrize(
+    ("command", "size"),
+    [(("sh", "-c", 'echo hello > "$0"'), 6), (("touch",), 0), (("cp", "/etc/passwd"), None)],
+)
+def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path, command: tuple[str, ...], size: int | None
+) -> None:
+    file = union / "file"
+    for number in range(20):
+        run(*command, f"{file}{number}")
+    expected = Path("/etc/passwd").stat().st_size if size is None else size
+    assert told(service) == {f"{file}{number}": expected for number in range(20)}
+
+
+def test_thousand_files_leave_no_descriptor_in_the_agent(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path
+) -> None:
+    def count(agent: Agent) -> int:
+        return len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
+
+    agent = run(sys.executable, "-c", LOOP, str(union), "10")
+    before = count(agent)
+    (union / "more").mkdir()
+    run(sys.executable, "-c", LOOP, str(union / "more"), "1000")
+    assert len(told(service)) == 1010
+    wait_until(lambda: count(agent) <= before, "the agent has as few descriptors as before")
