@@ -15,7 +15,8 @@ STEPS = {
     "socket": 1,
     "connect": 1,
     "getsockopt": 1,
-    "sendto": 2,
+    "sendto": 1,
+    "sendmsg": 1,
     "ppoll": 1,
     "recvfrom": 1,
     "statx": 6,
@@ -79,7 +80,24 @@ def test_failing_second_open_leads_to_the_plain_call(
     assert union.agent.leftovers() == []
 
 
-@pytest.mark.parametrize("call", ["sendto", "recvfrom", "mknodat", "linkat", "unlinkat"])
+@pytest.mark.parametrize(
+    ("call", "count", "error"),
+    [("openat", 2, "EMFILE"), ("openat", 2, "EINTR"), ("sendmsg", 1, "ETOOMANYREFS")],
+)
+def test_report_is_sent_without_a_handle_when_there_is_none(
+    union: Union, probes: Path, call: str, count: int, error: str
+) -> None:
+    file = union.path / "placed"
+    inject = f"inject={call}:error={error}:when={count}"
+    only = ("-P", file) if call == "openat" else ()
+    done = traced(union, probes, os.O_CREAT | os.O_WRONLY, *only, "-e", f"trace={call}", "-e", inject)
+    assert "(INJECTED)" in (union.path.parent / "trace").read_text()
+    (report,) = union.agent.reports
+    assert (report.inode, report.outcome, report.handle) == (file.stat().st_ino, 1, None)
+    assert done == plain(union, probes, os.O_CREAT | os.O_WRONLY)
+
+
+@pytest.mark.parametrize("call", ["sendto", "recvfrom", "mknodat", "linkat", "unlinkat", "sendmsg"])
 def test_program_killed_at_a_step_leaves_a_whole_file_or_none(union: Union, probes: Path, call: str) -> None:
     inject = f"inject={call}:signal=KILL:when=1"
     command = ["strace", "-qq", "-o", union.path.parent / "trace", "-e", f"trace={call}", "-e", inject]

@@ -1,7 +1,9 @@
 """A placed file cannot be told from one the plain call made, except by where its bytes live."""
 
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -243,6 +245,29 @@ def test_existing_file_is_opened_truncated_and_appended_as_ever(union: Union, pr
 def test_descriptor_is_the_lowest_free_one(union: Union, probes: Path) -> None:
     assert union.run(probes / "process", "closed", union.path).stdout == "0\n"
     assert len(union.agent.reports) == 1
+
+
+def test_handle_of_the_report_takes_none_of_the_standard_descriptors(union: Union, probes: Path) -> None:
+    union.run(
+        *("strace", "-qq", "-e", "trace=openat,fcntl,sendmsg,close", "-o", union.path.parent / "trace"),
+        *(probes / "process", "closed", union.path),
+    )
+    trace = (union.path.parent / "trace").read_text()
+    assert re.search(r"O_PATH\|O_CLOEXEC\) = 1\nfcntl\(1, F_DUPFD_CLOEXEC, 3\)", trace), trace
+    assert re.search(r"SCM_RIGHTS, cmsg_data=\[[3-9]\]", trace), trace
+
+
+@pytest.mark.parametrize(("free", "handles"), [(2, [False]), (3, [True])])
+def test_two_free_descriptors_are_enough_to_be_placed(union: Union, free: int, handles: list[bool]) -> None:
+    script = (
+        "import os, resource, sys\n"
+        "lowest = os.dup(0)\n"
+        "os.close(lowest)\n"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + {free},) * 2)\n"
+        "assert os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY) == lowest\n"
+    )
+    union.run(sys.executable, "-c", script, union.path / "file")
+    assert [report.handle is not None for report in union.agent.reports] == handles
 
 
 def test_last_free_descriptor_is_enough(union: Union, probes: Path) -> None:
