@@ -253,7 +253,7 @@ def test_handle_of_the_report_takes_none_of_the_standard_descriptors(union: Unio
         *(probes / "process", "closed", union.path),
     )
     trace = (union.path.parent / "trace").read_text()
-    assert re.search(r"O_PATH\|O_CLOEXEC\) = 1\nfcntl\(1, F_DUPFD_CLOEXEC, 3\)", trace), trace
+    assert re.search(r"O_PATH\S*\) = 1\nfcntl\(1, F_DUPFD_CLOEXEC, 3\)", trace), trace
     assert re.search(r"SCM_RIGHTS, cmsg_data=\[[3-9]\]", trace), trace
 
 
