@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -21,3 +24,15 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=program, args=switches)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def public_wrapper() -> Iterator[Path]:
+    """A copy of the preload library that every user can reach, wherever the checkout lies."""
+    root = Path(__file__).parents[1]
+    built = root / os.environ.get("SES_BUILD_DIR", "build/libses") / "libses-wrapper.so"
+    if not built.exists():
+        pytest.fail(f"{built} does not exist: run `make native` first")
+    with tempfile.TemporaryDirectory(prefix="ses-wrapper-") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(shutil.copy(built, directory))

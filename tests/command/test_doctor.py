@@ -18,11 +18,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def wrapper():
-    path = ROOT / "build/libses/libses-wrapper.so"
-    if not path.exists():
-        pytest.fail(f"{path} does not exist: run `make native` first")
-    return path
+def wrapper(public_wrapper):
+    return public_wrapper
 
 
 @pytest.fixture

@@ -27,12 +27,9 @@ def build() -> Path:
 
 
 @pytest.fixture(scope="session")
-def wrapper(build: Path) -> Path:
+def wrapper(public_wrapper: Path) -> Path:
     """The preload library."""
-    path = build / "libses-wrapper.so"
-    if not path.exists():
-        pytest.fail(f"{path} does not exist: run `make native` first")
-    return path
+    return public_wrapper
 
 
 @pytest.fixture(scope="session")

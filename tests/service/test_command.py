@@ -39,7 +39,7 @@ class Running:
             "-m",
             "ses_service.cli",
             "serve",
-            f"--listen=localhost:{self.port}",
+            f"--listen=127.0.0.1:{self.port}",
             f"--state-dir={folder / 'state'}",
             *options,
         ]
