@@ -17,17 +17,10 @@ from typing import Any
 
 import pytest
 import urllib3
+from ses.demo.exporter import exporter_options
 
 Eventually = Callable[[Callable[[], object], str], None]
 NODE_EXPORTER = shutil.which("prometheus-node-exporter")
-COLLECTORS = (
-    "--collector.disable-defaults",
-    "--collector.diskstats",
-    "--collector.filesystem",
-    "--web.disable-exporter-metrics",
-    r"--collector.diskstats.device-exclude=^(ram|fd|sr)\d+$",
-    "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys)($|/)",
-)
 
 
 class Served:
@@ -88,14 +81,14 @@ def serve(tmp_path: Path, eventually: Eventually) -> Iterator[Callable[..., Serv
 
 
 @pytest.fixture
-def node_exporter(eventually: Eventually) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def node_exporter(eventually: Eventually, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start Debian's node_exporter on a port; the caller may kill and start it again."""
     if NODE_EXPORTER is None:
         pytest.skip("prometheus-node-exporter is not installed")
     started: list[subprocess.Popen[bytes]] = []
 
     def start(port: int) -> subprocess.Popen[bytes]:
-        command = [str(NODE_EXPORTER), f"--web.listen-address=127.0.0.1:{port}", *COLLECTORS]
+        command = [str(NODE_EXPORTER), f"--web.listen-address=127.0.0.1:{port}", *exporter_options(tmp_path)]
         started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
         eventually(lambda: answers(port), "node_exporter answers")
         return started[-1]

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.exporter import exporter_options
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import Parts
@@ -70,10 +71,7 @@ def start_chain(work: Path, parts: Parts, storage: Storage, undo: ExitStack, int
         [
             str(parts.exporter),
             f"--web.listen-address={at['exporter']}",
-            "--collector.disable-defaults",
-            "--collector.filesystem",
-            "--collector.diskstats",
-            "--collector.diskstats.device-exclude=^$",  # loop devices are left out by default
+            *exporter_options(work),
         ],
         answers(f"{url['exporter']}/metrics"),
     )
