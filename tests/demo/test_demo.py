@@ -93,7 +93,8 @@ def test_programs_nobody_changed_go_where_they_are_served_best(traces, tmp_path)
         settings = dict(word.split("=", 1) for word in re.findall(r"SES_\w+=\S+", text))
         union = re.search(r"^Union +(\S+)", text, re.MULTILINE)[1]
         environment = {**os.environ, **settings}
-        checks = json.loads(ses(environment, "doctor", "--try", union, "--json"))
+        library = re.search(r"LD_PRELOAD=(\S+)", text)[1]
+        checks = json.loads(ses(environment, "doctor", "--library", library, "--try", union, "--json"))
         assert checks["ok"]
         assert "trial file" in {one["link"] for one in checks["checks"]}
         explained = json.loads(ses(environment, "explain", f"{union}/placed/root/results.tar", "--json"))

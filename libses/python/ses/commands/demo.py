@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -117,6 +118,7 @@ def _write(file: Path, report: Report) -> None:
 
 
 def _show_standing(out: Console, standing: Standing) -> None:
+    ses = shlex.quote(sys.argv[0])
     line(out)
     for text in (
         f"Portal   {standing.portal_url}  (account {standing.account}, password {standing.password})",
@@ -126,9 +128,9 @@ def _show_standing(out: Console, standing: Standing) -> None:
         "In another shell:",
         f"  export SES_SERVICE_URL={standing.service_url} SES_TOKEN_FILE={standing.token_file}",
         f"  export SES_AGENT_SOCKET={standing.socket}",
-        "  ses elements",
+        f"  {ses} elements",
         f"  LD_PRELOAD={standing.preload} dd if=/dev/zero of={standing.union}/mine bs=1M count=20",
-        f"  ses explain {standing.union}/mine",
+        f"  {ses} explain {standing.union}/mine",
         "",
         "Everything is left running. Ctrl-C stops it and removes it.",
     ):
