@@ -8,8 +8,9 @@ FROM ${BASE} AS build
 RUN apt-get update -q && apt-get install -y -q --no-install-recommends maven default-jre-headless
 WORKDIR /src
 COPY packaging/fuseki.sh packaging/fuseki.sh
-RUN --mount=type=secret,id=maven,target=/root/.m2/settings.xml --mount=type=secret,id=truststore \
-    if [ -s /run/secrets/truststore ]; then export MAVEN_OPTS=-Djavax.net.ssl.trustStore=/run/secrets/truststore; fi \
+RUN --mount=type=secret,id=maven --mount=type=secret,id=truststore \
+    if [ -s /run/secrets/maven ]; then mkdir -p ~/.m2 && ln -s /run/secrets/maven ~/.m2/settings.xml; fi \
+    && if [ -s /run/secrets/truststore ]; then export MAVEN_OPTS=-Djavax.net.ssl.trustStore=/run/secrets/truststore; fi \
     && packaging/fuseki.sh && install -D build/jars/jena-fuseki-server-*.jar /opt/fuseki/fuseki-server.jar
 
 FROM ${BASE}

@@ -69,6 +69,7 @@ def test_a_site_that_is_stored_already_is_not_loaded_again(
     KnowledgeBase(store).load_site(union_site, source="site")
     monkeypatch.setattr(store, "put_graph", lambda *_: pytest.fail("loaded a second time"))
     KnowledgeBase(store).load_site(union_site, source="site")
+    assert len(KnowledgeBase(store).environment().elements) == 8
 
 
 @pytest.mark.parametrize(
