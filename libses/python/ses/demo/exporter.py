@@ -21,10 +21,10 @@ def exporter_options(work: Path) -> list[str]:
     if not _mount_points("self") <= _mount_points("1"):
         view = work / "proc"
         view.mkdir(exist_ok=True)
-        for name in ("diskstats", "self"):
+        for name, place in (("diskstats", "diskstats"), ("mounts", "self/mounts")):
             link = view / name
             if not link.is_symlink():
-                link.symlink_to(f"/proc/{name}")
+                link.symlink_to(f"/proc/{place}")
         options.append(f"--path.procfs={view}")
     return options
 
