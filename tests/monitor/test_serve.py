@@ -176,25 +176,26 @@ def test_an_unmounted_element_is_missing_and_comes_back(
     eventually(lambda: monitor.element("b1")["state"] == "ok", "it is back")
 
 
+@pytest.mark.root
 def test_a_dead_exporter_makes_elements_stale_and_a_restarted_one_makes_them_ok(
-    serve: Any, node_exporter: Any, port: int, eventually: Eventually
+    serve: Any, node_exporter: Any, port: int, branch: Path, eventually: Eventually
 ) -> None:
     exporter = node_exporter(port)
-    monitor = serve(f"http://127.0.0.1:{port}/metrics", root="/")
-    eventually(lambda: monitor.element("root")["state"] == "ok", "the root file system is seen")
-    kept = monitor.element("root")["size_bytes"]
+    monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
+    eventually(lambda: monitor.element("b1")["state"] == "ok", "the file system is seen")
+    kept = monitor.element("b1")["size_bytes"]
     exporter.kill()
     exporter.wait()
-    eventually(lambda: monitor.element("root")["state"] == "stale", "it goes stale")
-    stale = monitor.element("root")
+    eventually(lambda: monitor.element("b1")["state"] == "stale", "it goes stale")
+    stale = monitor.element("b1")
     assert stale["age_seconds"] > 1.0
     assert stale["size_bytes"] == kept
     assert "Connection refused" in stale["detail"]
     node_exporter(port)
-    eventually(lambda: monitor.element("root")["state"] == "ok", "it recovers")
+    eventually(lambda: monitor.element("b1")["state"] == "ok", "it recovers")
     assert (
-        monitor.element("root")["detail"] in ("", stale["detail"])
-        or "no rates" in monitor.element("root")["detail"]
+        monitor.element("b1")["detail"] in ("", stale["detail"])
+        or "no rates" in monitor.element("b1")["detail"]
     )
     events = [event["event"] for event in monitor.events()]
     assert events.index("target-failed") < events.index("target-recovered")
