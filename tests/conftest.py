@@ -17,7 +17,7 @@ def chromium() -> Iterator[Browser]:
     """Debian's Chromium, without a screen."""
     program = shutil.which("chromium")
     if program is None:
-        pytest.skip("Debian's chromium is not installed")
+        pytest.fail("Debian's chromium is not installed: packaging/install.sh test")
     switches = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     switches += ["--disable-component-update", "--disable-sync"]
     with sync_playwright() as playwright:
