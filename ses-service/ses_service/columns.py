@@ -84,7 +84,10 @@ def element_table(environment: Environment) -> ElementTable:
 
 @dataclass(frozen=True, eq=False)
 class ObservationTable:
-    """The last observation of each element; ``sampled_at`` is ``nan`` where there is none."""
+    """The last observation of each element; ``sampled_at`` is ``nan`` where there is none.
+
+    ``rated`` tells which observations have a current rate at all.
+    """
 
     by_row: tuple[Observation | None, ...]
     sampled_at: Floats
@@ -95,6 +98,7 @@ class ObservationTable:
     queue_depth: Floats
     free: Floats
     read_only: Bools
+    rated: Bools
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
@@ -126,4 +130,5 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
         queue_depth=column(lambda one: one.queue_depth),
         free=column(lambda one: one.free_bytes),
         read_only=np.array([one is not None and one.read_only for one in rows], dtype=np.bool_),
+        rated=~(np.isnan(current_read) & np.isnan(current_write)),
     )

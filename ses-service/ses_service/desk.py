@@ -162,6 +162,9 @@ class Desk:
                     requirements=question.requirements,
                     candidates=first,
                     refused=refused,
+                    rank=chosen.rank,
+                    turn=len(booked) + 1,
+                    turns=count,
                     expected_bytes=question.expected_bytes,
                 )
                 self._ledger.book(placement)

@@ -21,13 +21,14 @@ formula).  With ``p`` the predicted and ``r`` the required value and ``w`` the w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ses_service.columns import Bools, Codes, Floats
+from ses_service.columns import Bools, Codes, Floats, ObservationTable
+from ses_service.ledger import LedgerCounts
 from ses_service.model import Kind, Requirement
 from ses_service.policies import Policies
 from ses_service.prediction import predicted_share, unseen_share
@@ -46,41 +47,60 @@ class Offers:
 
     Columns are as long as ``rows`` and computed when first asked for; they stay as they were when
     the ledger changes afterwards.  ``whole`` says that ``rows`` are all rows in their order.
-    ``fresh`` tells which elements have an observation that counts.
+    ``fresh`` tells which elements have an observation that counts; ``others_unseen`` is how many
+    streams of others an element without one is taken to carry.
     """
 
     view: View
     rows: Codes
     now: float
     policies: Policies
+    fresh: Bools
+    others_unseen: float
     whole: bool = False
-    fresh: Bools = field(init=False)
-    others_unseen: float = field(init=False)
+    _counts: LedgerCounts | None = None
     _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
     _shortfalls: dict[Requirement, Floats] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        seen = self.view.observations
-        rated = ~(np.isnan(seen.current_read) & np.isnan(seen.current_write))
-        fresh = (self.now - seen.sampled_at <= self.policies.max_data_age) & rated
-        self.others_unseen = self.policies.unseen_streams if fresh.any() else 0.0
-        self.fresh = self.take(fresh)
 
     @classmethod
     def of_all(cls, view: View, now: float, policies: Policies) -> Offers:
         """Return the offers of every element."""
-        return cls(view, np.arange(len(view.table)), now, policies, whole=True)
-
-    def again(self) -> Offers:
-        """Return the offers of the same rows, to be computed from the ledger as it is now."""
-        return Offers(self.view, self.rows, self.now, self.policies)
+        seen = view.observations
+        fresh = (now - seen.sampled_at <= policies.max_data_age) & seen.rated
+        unseen = policies.unseen_streams if fresh.any() else 0.0
+        return cls(view, np.arange(len(view.table)), now, policies, fresh, unseen, whole=True)
 
     def narrowed(self, places: Codes | Bools) -> Offers:
         """Return the offers at some places of these rows, with what is computed already."""
-        part = Offers(self.view, self.rows[places], self.now, self.policies)
+        part = self._at(places, None if self._counts is None else _taken(self._counts, places))
         part._values.update((kind, column[places]) for kind, column in self._values.items())
         part._shortfalls.update((one, column[places]) for one, column in self._shortfalls.items())
         return part
+
+    def after(self, places: Codes, bookings: Floats, size: float | None) -> Offers:
+        """Return the offers at some places, each after so many more bookings of ``size`` bytes.
+
+        A booking made now does to the columns what :class:`ses_service.ledger.Ledger` does when it
+        books: the rates of an element that was sampled later than now have seen it already.
+        """
+        counts = _taken(self.counts, places)
+        unseen = self.now > reference_times(self.view.observations, self.policies)[self.rows[places]]
+        assumed = self.policies.assumed_bytes if size is None else size
+        more = replace(
+            counts,
+            open_now=counts.open_now + bookings,
+            since=counts.since + bookings * unseen,
+            reserved=counts.reserved + bookings * (size or 0.0),
+            placed=counts.placed + bookings * assumed,
+        )
+        return self._at(places, more)
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """The ledger's counts of these rows."""
+        if self._counts is None:
+            self._counts = self.view.counts if self.whole else _taken(self.view.counts, self.rows)
+        return self._counts
 
     def take(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """Return the part of a column of the view that belongs to these rows."""
@@ -123,21 +143,40 @@ class Offers:
     def _free(self) -> Floats:
         observed = self.take(self.view.observations.free)
         known = np.where(np.isnan(observed), self.take(self.view.table.capacity), observed)
-        return np.maximum(0.0, known - self.take(self.view.counts.reserved))
+        return np.maximum(0.0, known - self.counts.reserved)
 
     def _share(self, kind: Kind) -> Floats:
-        take, counts = self.take, self.view.counts
+        take, counts = self.take, self.counts
         capability = take(capability_of(self.view, kind))
         rate = take(_observed_rates(self.view)[kind])
         depth = take(self.view.observations.queue_depth) if kind in CURRENT_KINDS else None
-        open_now, since, ended = take(counts.open_now), take(counts.since), take(counts.ended)
         share = predicted_share(
-            capability, rate, depth, open_now - since + ended, since, ended, self.policies
+            capability, rate, depth, counts.open_at_sample, counts.since, counts.ended, self.policies
         )
         usable = self.fresh & ~np.isnan(rate)
         if usable.all():
             return share
-        return np.where(usable, share, unseen_share(capability, open_now, self.others_unseen))
+        return np.where(usable, share, unseen_share(capability, counts.open_now, self.others_unseen))
+
+    def _at(self, places: Codes | Bools, counts: LedgerCounts | None) -> Offers:
+        return Offers(
+            self.view,
+            self.rows[places],
+            self.now,
+            self.policies,
+            self.fresh[places],
+            self.others_unseen,
+            _counts=counts,
+        )
+
+
+def reference_times(observations: ObservationTable, policies: Policies) -> Floats:
+    """Return the moments the rates describe: the middle of their window; ``nan`` where there are none."""
+    return observations.sampled_at - policies.rate_window / 2
+
+
+def _taken(counts: LedgerCounts, rows: Codes | Bools) -> LedgerCounts:
+    return LedgerCounts(**{one.name: getattr(counts, one.name)[rows] for one in fields(counts)})
 
 
 def capability_of(view: View, kind: Kind) -> Floats:

@@ -25,36 +25,50 @@ def known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
+class Sheet:
+    """The numbers of some rows as people read them, taken out of the columns once."""
+
+    def __init__(self, question: Question, offers: Offers) -> None:
+        self._wanted = question.wanted
+        self._elements = offers.view.table.elements
+        self._rows = offers.rows.tolist()
+        self._values = [_listed(offers.value(one.kind)) for one in self._wanted]
+        self._shortfalls = [offers.shortfall(one).tolist() for one in self._wanted]
+        self._distance = offers.distance(self._wanted).tolist()
+        self._read = _listed(offers.value(Kind.CURRENT_READ_RATE))
+        self._write = _listed(offers.value(Kind.CURRENT_WRITE_RATE))
+        self._free = _listed(offers.value(Kind.FREE_CAPACITY))
+        self._ages = _listed(offers.ages())
+        self._fresh = offers.fresh.tolist()
+        self._carried = offers.counts.open_now.tolist()
+
+    def candidate(self, place: int, rank: int) -> Candidate:
+        """Return the candidate at one place of the rows."""
+        basis = Basis.LEDGER if self._carried[place] else Basis.STATIC
+        return Candidate(
+            rank,
+            self._elements[self._rows[place]],
+            self._distance[place],
+            self._read[place],
+            self._write[place],
+            self._free[place],
+            self.predictions(place),
+            self._ages[place],
+            Basis.MONITOR if self._fresh[place] else basis,
+        )
+
+    def predictions(self, place: int) -> tuple[Prediction, ...]:
+        """Return what each kind asked for would get at one place of the rows."""
+        return tuple(
+            Prediction(one.kind, values[place], one.minimum, shortfalls[place])
+            for one, values, shortfalls in zip(self._wanted, self._values, self._shortfalls, strict=True)
+        )
+
+
 def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:
     """Return the candidates of rows in their order, with ranks from 1."""
-    wanted = question.wanted
-    columns = [_listed(offers.value(one.kind)) for one in wanted]
-    shortfalls = [offers.shortfall(one).tolist() for one in wanted]
-    distance = offers.distance(wanted).tolist()
-    read = _listed(offers.value(Kind.CURRENT_READ_RATE))
-    write = _listed(offers.value(Kind.CURRENT_WRITE_RATE))
-    free = _listed(offers.value(Kind.FREE_CAPACITY))
-    ages = _listed(offers.ages())
-    fresh = offers.fresh.tolist()
-    carried = offers.take(offers.view.counts.open_now).tolist()
-    elements = offers.view.table.elements
-    return tuple(
-        Candidate(
-            rank=place + 1,
-            element=elements[row],
-            distance=distance[place],
-            available_read=read[place],
-            available_write=write[place],
-            free=free[place],
-            predicted=tuple(
-                Prediction(one.kind, columns[which][place], one.minimum, shortfalls[which][place])
-                for which, one in enumerate(wanted)
-            ),
-            age=ages[place],
-            basis=Basis.MONITOR if fresh[place] else Basis.LEDGER if carried[place] else Basis.STATIC,
-        )
-        for place, row in enumerate(offers.rows.tolist())
-    )
+    sheet = Sheet(question, offers)
+    return tuple(sheet.candidate(place, place + 1) for place in range(len(offers.rows)))
 
 
 def refusal(question: Question, offers: Offers, place: int, code: int) -> Refusal:
@@ -91,7 +105,7 @@ def _sentence(question: Question, offers: Offers, place: int, reason: Reason) ->
 def _space_sentence(question: Question, offers: Offers, place: int) -> str:
     kind = Kind.FREE_CAPACITY
     free = amount(kind, known(offers.value(kind)[place]))
-    reserved = float(offers.view.counts.reserved[offers.rows[place]])
+    reserved = float(offers.counts.reserved[place])
     held = f" after {amount(kind, reserved)} held for open placements" if reserved else ""
     return f"{free} are free{held}; {amount(kind, bytes_needed(question, offers.policies))} are needed."
 

@@ -90,7 +90,10 @@ class Placement:
     """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
 
     ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
-    the moment of the decision.  ``lease_until`` is when the entry ends by itself.
+    the moment of the decision.  All of a batch share those before its first: this placement was dealt
+    as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
+    ``distance`` and ``predicted`` count those dealt before it.  ``lease_until`` is when the entry ends
+    by itself.
     """
 
     placement_id: str
@@ -104,6 +107,9 @@ class Placement:
     requirements: tuple[ResolvedRequirement, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    rank: int = 1
+    turn: int = 1
+    turns: int = 1
     expected_bytes: float | None = None
     state: PlacementState = PlacementState.BOOKED
     path: str | None = None

@@ -167,6 +167,9 @@ def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
     """Return a placement with its explanation."""
     return {
         **placement_summary(placement),
+        "rank": placement.rank,
+        "turn": placement.turn,
+        "turns": placement.turns,
         "candidates": candidates(placement.candidates, backends),
         "refused": refusals(placement.refused),
     }

@@ -1,24 +1,7 @@
 """The decision: filter with a reason each, then rank by distance from the need.
 
-``decide()`` is pure: the same question, view, time and policies give the same answer.
-
-Order (section 4 of this project's design):
-
-1. distance D (:mod:`ses_service.evaluation`) in steps of ``Policies.distance_step``;
-2. where rates are asked for and met: elements outside ``Policies.scarce_tiers`` first;
-3. the larger predicted share;
-4. fewer bytes placed so far, in proportion to capability;
-5. a hash of subject, seed and element.
-
-The share that orders is
-
-* the one direction asked for, when only reading or only writing is; of its current and its average
-  share the smaller, when both are asked for;
-* when both directions are asked for, the smallest ratio of share to minimum: one file needs both,
-  and the direction that is shorter in proportion is the one that will be felt;
-* the current write share when no rate is asked for: a file that is being created is written first.
-
-An element whose share is unknown comes after all of its step whose share is known.
+``decide()`` is pure: the same question, view, time and policies give the same answer.  The filter
+stands in :mod:`ses_service.filters`, the order in :mod:`ses_service.order`.
 """
 
 from __future__ import annotations
@@ -27,15 +10,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ses_service.columns import Bools, Codes, Floats, stable_hash
-from ses_service.evaluation import READ_KINDS, WRITE_KINDS, Offers, capability_of
+from ses_service.columns import Bools, Codes
+from ses_service.dealing import dealt
+from ses_service.evaluation import Offers
 from ses_service.explain import candidates, refusal
 from ses_service.filters import ACCEPTED, REASONS, refusals
-from ses_service.model import Kind
+from ses_service.order import order_keys
 from ses_service.placement import Candidate, Reason, Refusal
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
-from ses_service.ranking import Key, first_rows, mixed
+from ses_service.ranking import first_rows
 
 
 def decide(question: Question, view: View, now: float, policies: Policies) -> Decision:
@@ -56,34 +40,28 @@ def deal(
 ) -> Decision:
     """Choose ``count`` places one after the other, each knowing those before it.
 
-    ``book`` receives the chosen candidate, the first ranks and the refused elements, and must add
-    the placement to the ledger whose counts ``view`` holds.  Fewer are dealt when the elements
-    fill up.  Returns the decision as it was before the first booking.
+    ``book`` receives the chosen candidate, the first ranks and the refused elements.  The candidate
+    says what the element offers at its turn, after those dealt before it, and its rank before the
+    first; ranks and refused elements are those before the first, and shared by all.  Fewer are
+    dealt when the elements fill up.  Returns the decision before the first booking.
 
-    All rows are ranked once.  A booking makes no element better and only its own worse, so the
-    first ``count + k`` rows contain the first ``k`` after every booking.
+    ``book`` should add each placement to the ledger whose counts ``view`` holds; those of one call
+    are told apart here, so that it does not matter whether the ledger counts them at once.
+
+    All rows are ranked once.  A booking makes no element better and only its own worse, so that the
+    first ``count`` rows hold the first one after every booking.
     """
-    shown = policies.explained_candidates
     offers = Offers.of_all(view, now, policies)
     codes = refusals(question, offers)
-    needed = max(question.limit, count + shown) if question.limit else 0
+    needed = max(question.limit, count, policies.explained_candidates) if question.limit else 0
     ranked = _ranked(question, _part(offers, codes == ACCEPTED), needed)
-    listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None])
-    decision = _decision(question, offers, codes, candidates(question, listed))
-    for first in _each(question, ranked, count, shown):
-        book(first[0], first, decision.refused)
+    listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
+    first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
+    decision = _decision(question, offers, codes, first[: question.limit or None])
+    shown = first[: policies.explained_candidates]
+    for chosen in first[:1] if count == 1 else dealt(question, ranked, count):
+        book(chosen, shown, decision.refused)
     return decision
-
-
-def _each(question: Question, shortlist: Offers, count: int, shown: int) -> Iterator[tuple[Candidate, ...]]:
-    """Yield the first ranks of the shortlist ``count`` times, seeing the ledger as it then is."""
-    for _ in range(count):
-        offers = shortlist.again()
-        accepted = _part(offers, refusals(question, offers) == ACCEPTED)
-        if not len(accepted.rows):
-            return
-        ranked = _ranked(question, accepted, shown)
-        yield candidates(question, ranked)
 
 
 def _part(offers: Offers, which: Bools) -> Offers:
@@ -92,42 +70,7 @@ def _part(offers: Offers, which: Bools) -> Offers:
 
 def _ranked(question: Question, offers: Offers, count: int) -> Offers:
     """Return the offers of the first ``count`` rows, in order (0: of all)."""
-    return offers.narrowed(first_rows(_keys(question, offers), count)) if len(offers.rows) else offers
-
-
-def _keys(question: Question, offers: Offers) -> list[Key]:
-    view, rows, policies = offers.view, offers.rows, offers.policies
-    steps = np.rint(offers.distance(question.wanted) / policies.distance_step)
-    keys: list[Key] = [steps]
-    asked = [one for one in question.wanted if one.kind is not Kind.FREE_CAPACITY]
-    if asked and policies.scarce_tiers:
-        scarce = np.array([view.table.tiers[row] in policies.scarce_tiers for row in rows.tolist()])
-        keys.append(scarce & (steps == 0))
-    share, capability = _ordering_share(question, offers)
-    keys.append(np.where(np.isnan(share), np.inf, -share))
-    keys.append(offers.take(view.counts.placed) / np.where(np.isnan(capability), 1.0, capability))
-    keys.append(mixed(offers.take(view.table.hashes), _salt(question)))
-    return keys
-
-
-def _ordering_share(question: Question, offers: Offers) -> tuple[Floats, Floats]:
-    """Return the share that orders (see the head of this file) and the capability behind it."""
-    reading = [one for one in question.wanted if one.kind in READ_KINDS]
-    writing = [one for one in question.wanted if one.kind in WRITE_KINDS]
-    asked = reading + writing
-    kind = (writing or reading)[0].kind if asked else Kind.CURRENT_WRITE_RATE
-    capability = offers.take(capability_of(offers.view, kind))
-    if not asked:
-        return offers.value(kind), capability
-    scales = [one.minimum if reading and writing and one.minimum > 0 else 1.0 for one in asked]
-    shares = [offers.value(one.kind) / scale for one, scale in zip(asked, scales, strict=True)]
-    return np.minimum.reduce(shares), capability
-
-
-def _salt(question: Question) -> int:
-    who = question.subject
-    parts = (who.user, who.application, who.vo, who.node, who.job, question.seed)
-    return stable_hash("\x00".join("" if part is None else str(part) for part in parts))
+    return offers.narrowed(first_rows(order_keys(question, offers), count)) if len(offers.rows) else offers
 
 
 def _decision(question: Question, offers: Offers, codes: Codes, ranked: tuple[Candidate, ...]) -> Decision:

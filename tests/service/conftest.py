@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +29,8 @@ from ses_service.placement import Candidate, Placement
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.selection import deal, decide
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 MB, GB = 1e6, 1e9
 NOW = 1_000_000.0

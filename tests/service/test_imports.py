@@ -10,11 +10,13 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "ses-service" / "ses_service"
 CORE = (
     "columns",
+    "dealing",
     "evaluation",
     "explain",
     "filters",
     "ledger",
     "model",
+    "order",
     "placement",
     "policies",
     "prediction",

@@ -82,10 +82,15 @@ def test_a_placement_is_opened_ended_and_explained(service: Service, clock: Any)
     assert record["predicted"][0]["value"] == 50
 
 
-def test_each_of_a_batch_is_explained_as_it_was_chosen(service: Service) -> None:
-    for granted in book(service, count=4):
+def test_each_of_a_batch_says_its_turn_and_the_ranks_before_the_first(service: Service) -> None:
+    need = [{"kind": "current-write-rate", "minimum": 100, "unit": "MB/s"}]
+    for turn, granted in enumerate(book(service, count=5, requirements=need), 1):
         record = service.get(f"/v1/placements/{granted['placement_id']}").get_json()
-        assert record["candidates"][0]["element"] == granted["element"]
+        assert (record["turn"], record["turns"]) == (turn, 5)
+        assert record["candidates"][record["rank"] - 1]["element"] == granted["element"]
+        assert [one["predicted"][0]["value"] for one in record["candidates"]] == [100, 100, 100]
+        assert record["predicted"][0]["value"] == (100 if turn <= 3 else 50)
+        assert record["distance"] == (0 if turn <= 3 else 0.5)
 
 
 def test_ending_twice_is_fine(service: Service) -> None:
@@ -183,7 +188,7 @@ def test_a_wrong_opening_is_refused(service: Service, body: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(
-    "change", [{"count": 0}, {"count": 257}, {"lease_seconds": 0}, {"lease_seconds": 1e9}]
+    "change", [{"count": 0}, {"count": 1025}, {"lease_seconds": 0}, {"lease_seconds": 1e9}]
 )
 def test_a_wrong_booking_is_refused(service: Service, change: dict[str, Any]) -> None:
     assert service.post("/v1/placements", {**ASK, **change}).status_code == 422

@@ -180,7 +180,11 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The record of one placed file, with the explanation when it was asked for by id."""
+    """The record of one placed file, with the explanation when it was asked for by id.
+
+    ``turns`` places were asked for together and this was dealt as number ``turn``; ``candidates`` are
+    the ranks before the first of them, where its element had ``rank``.
+    """
 
     placement_id: str
     state: str
@@ -200,6 +204,9 @@ class Placement:
     opened_at: float | None
     end_reason: str | None
     bytes_written: float | None
+    rank: int
+    turn: int
+    turns: int
 
     @classmethod
     def of(cls, data: Any) -> Placement:
@@ -224,6 +231,9 @@ class Placement:
             opened_at=_number(data.get("opened_at")),
             end_reason=data.get("end_reason"),
             bytes_written=_number(data.get("bytes_written")),
+            rank=int(data.get("rank") or 1),
+            turn=int(data.get("turn") or 1),
+            turns=int(data.get("turns") or 1),
         )
 
 

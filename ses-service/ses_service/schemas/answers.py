@@ -160,8 +160,16 @@ class PlacementSummary(Answer):
 
 
 class PlacementRecord(PlacementSummary):
-    """One placement with the first ranks and the refused elements at its decision."""
+    """One placement with the first ranks and the refused elements at its decision.
 
+    Places booked together share those before the first of them: this one was dealt as number `turn` of
+    the `turns` asked for, its element had `rank` in that order, and `distance` and `predicted` count
+    those dealt before it.
+    """
+
+    rank: int
+    turn: int
+    turns: int
     candidates: list[Candidate]
     refused: list[Refusal]
 

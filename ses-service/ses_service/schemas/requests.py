@@ -114,7 +114,7 @@ class SelectionRequest(Body):
 class PlacementRequest(SelectionRequest):
     """A question whose answer is booked, ``count`` times in order, for ``lease_seconds``."""
 
-    count: Annotated[int, Field(ge=1, le=256)] = 1
+    count: Annotated[int, Field(ge=1, le=1024)] = 1
     lease_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
 
 

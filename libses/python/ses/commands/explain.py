@@ -132,6 +132,10 @@ def _show(
         for one in placement.predicted
     )
     line(out, f"  predicted    {promised or 'nothing was asked for'}")
+    if placement.turns > 1:
+        line(out, f"  in a batch   number {placement.turn} of {placement.turns} asked for together; what was "
+                  f"predicted counts those before it, and the ranks below, where its element is number "
+                  f"{placement.rank}, are those before the first")  # fmt: skip
     state = placement.state + (f" ({placement.end_reason})" if placement.end_reason else "")
     line(out, f"  placement    {placement.placement_id}, {state}")
     if not exists:
