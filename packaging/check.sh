@@ -10,6 +10,6 @@ $bin/ruff check --quiet .
 $bin/ruff format --quiet --check .
 echo "mypy"
 MYPYPATH=benchmarks:packaging $bin/mypy --no-error-summary ses-service/ses_service smed-monitor/smed_monitor \
-  webface/ses_webface libses/python/ses benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py
+  webface/ses_webface libses/python/ses benchmarks/simulate/ses_simulate benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py
 echo "clang-format"
 git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror

@@ -25,12 +25,12 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 mkdir -p build
-lock_sum=$(cat requirements.lock ./*/pyproject.toml libses/python/pyproject.toml | sha256sum | cut -d' ' -f1)
+lock_sum=$(cat requirements.lock ./*/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1)
 if [ ! -x .venv/bin/python ] || [ "$(cat .venv/lock.sha256 2>/dev/null)" != "$lock_sum" ]; then
   echo "Installing Python packages into .venv"
   [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
-    -e ses-service -e smed-monitor -e webface -e libses/python
+    -e ses-service -e smed-monitor -e webface -e libses/python -e benchmarks/simulate
   echo "$lock_sum" >.venv/lock.sha256
 fi

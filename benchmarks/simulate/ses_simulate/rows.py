@@ -1,0 +1,70 @@
+"""One line of a result: how a rule fared against a baseline and against the clairvoyant one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ses_simulate.statistics import Interval, interval
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rule in a scenario.
+
+    ``gain`` is the part of the baseline's time that was saved; ``supported`` is ``half`` or ``all``:
+    how much of the load the rule placed.  ``slowdown_vs_clairvoyant`` is the time under the rule over
+    the time under the clairvoyant one in its place; ``mean_slowdown`` the time over that of the same
+    work with all elements idle.  ``users`` is ``None`` where files come without users; ``deciders``
+    place side by side.  ``mean_seconds`` and ``baseline_seconds`` are run times of users,
+    ``p99_slowdown`` is about files; ``None``: not measured.
+    """
+
+    scenario: str
+    users: int | None
+    policy: str
+    baseline: str
+    supported: str
+    gain: Interval
+    slowdown_vs_clairvoyant: Interval
+    mean_slowdown: float
+    seeds: int
+    deciders: int = 1
+    mean_seconds: float | None = None
+    baseline_seconds: float | None = None
+    p99_slowdown: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the row as JSON knows it, with the ends of the 95 % intervals beside their means.
+
+        An end that one seed alone cannot tell is ``null``.
+        """
+        told: dict[str, Any] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if not isinstance(value, Interval):
+                told[one.name] = value
+                continue
+            prefix = "" if one.name == "gain" else "slowdown_"
+            told |= {
+                one.name: value.mean,
+                f"{prefix}low": _known(value.low),
+                f"{prefix}high": _known(value.high),
+            }
+        return told
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def gain(times: Sequence[float], baseline: Sequence[float]) -> Interval:
+    """Return the part of the baseline's time saved, seed by seed."""
+    return interval([1 - time / plain for time, plain in zip(times, baseline, strict=True)])
+
+
+def ratio(times: Sequence[float], best: Sequence[float]) -> Interval:
+    """Return how many times the best one's time was needed, seed by seed."""
+    return interval([time / one for time, one in zip(times, best, strict=True)])

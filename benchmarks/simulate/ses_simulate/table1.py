@@ -1,0 +1,101 @@
+"""The experiment of the QStorMan paper's Table 1, with what it leaves open written down.
+
+Eight pools that read 500 MB/s and write 300 MB/s alone (the paper's requirements).  Every user reads,
+computes and writes files of 1 to 50 GB; half of the users, or all, are placed by the rule that is
+looked at, the others by the baseline.  1.3 s of computing per GB lets a user alone finish in 2 h 21.
+Load is sampled every minute and known a second later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ses_simulate.engine import Engine
+from ses_simulate.monitor import Monitor, Sampling
+from ses_simulate.policies import POLICIES
+from ses_simulate.policies.interface import World
+from ses_simulate.servers import Device, Server
+from ses_simulate.workload import GB, Background, LoopingUser, Numbering
+
+MB = 1e6
+POOLS = 8
+READ_RATE, WRITE_RATE = 500 * MB, 300 * MB
+COMPUTE_SECONDS_PER_GB = 1.3
+SIZES = tuple(size * GB for size in range(1, 51))
+START_SPREAD = 5.0
+BACKGROUND_MEAN, BACKGROUND_READS = 100 * GB, 0.6
+CAPACITY = 170e12 / POOLS
+FULLEST = 0.6
+
+BACKGROUNDS: Mapping[str, tuple[float, ...]] = {
+    "none": (0.0,) * POOLS,
+    "uniform": (0.3,) * POOLS,
+    "skewed": (0.7, 0.7, 0.5, 0.3, 0.1, 0.1, 0.0, 0.0),
+}
+USERS = (6, 8, 10)
+LONE_SECONDS = sum(SIZES) * (1 / READ_RATE + 1 / WRITE_RATE + COMPUTE_SECONDS_PER_GB / GB)
+SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.  ``supported`` of the users are placed by ``policy``, the others by ``others``."""
+
+    scenario: str
+    users: int
+    policy: str
+    others: str
+    supported: int
+    seed: int
+    sampling: Sampling = SAMPLING
+    loss: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Mean run times in seconds; ``others`` is 0 when everyone was supported."""
+
+    supported: float
+    others: float
+
+
+def simulate(run: Run) -> Times:
+    """Run one experiment.  The same run gives the same times, to the last bit."""
+    engine = Engine()
+    chance = World(engine, (), (), run.sampling, run.seed)
+    fill = chance.random("fill")
+    devices = [
+        Device(READ_RATE, WRITE_RATE, loss=run.loss, floor=0.0, capacity=CAPACITY,
+               free=CAPACITY * (1 - FULLEST * fill.random()), group=pool)
+        for pool in range(POOLS)
+    ]  # fmt: skip
+    servers = [Server(engine, device) for device in devices]
+    world = World(engine, devices, servers, run.sampling, run.seed, reads=READ_RATE, writes=WRITE_RATE)
+    policy, others = POLICIES[run.policy](world), POLICIES[run.others](replace(world, role="others"))
+    Monitor(engine, servers, run.sampling, [policy.observe, others.observe])
+    for pool, load in enumerate(BACKGROUNDS[run.scenario]):
+        Background(
+            engine, servers[pool], load, BACKGROUND_MEAN, BACKGROUND_READS, world.random(f"background {pool}")
+        )
+    start, numbering = world.random("start"), Numbering()
+    running = run.users
+
+    def finished() -> None:
+        nonlocal running
+        running -= 1
+        if not running:
+            engine.stop()
+
+    users = []
+    for number in range(run.users):
+        user = LoopingUser(
+            engine, servers, policy if number < run.supported else others, f"user{number}", SIZES,
+            COMPUTE_SECONDS_PER_GB, start.randrange(POOLS), numbering, finished,
+        )  # fmt: skip
+        engine.at(start.uniform(0.0, START_SPREAD), user.start)
+        users.append(user)
+    engine.run()
+    times = [user.took for user in users]
+    plain = times[run.supported :]
+    return Times(sum(times[: run.supported]) / run.supported, sum(plain) / len(plain) if plain else 0.0)

@@ -1,0 +1,88 @@
+"""Table 1 with confidence intervals: every rule against random and against Lustre's round robin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ses_simulate.processes import Progress, run_all
+from ses_simulate.rows import Row, gain, ratio
+from ses_simulate.statistics import interval
+from ses_simulate.table1 import LONE_SECONDS, Run, simulate
+
+BASELINES = ("random", "roundrobin")
+REFERENCE = "clairvoyant"
+
+
+def table1(
+    scenarios: Sequence[str],
+    users: Sequence[int],
+    policies: Sequence[str],
+    seeds: int,
+    jobs: int,
+    progress: Progress,
+) -> list[Row]:
+    """Run what the rows need, each run once, and return the rows.
+
+    Half supported: the supported users against the others of the same run, who are placed by the
+    baseline.  All supported: everyone against everyone on the baseline, seed by seed.
+    """
+    cells = [(scenario, count, policy) for scenario in scenarios for count in users for policy in policies]
+    needed: dict[Run, None] = {}
+    for scenario, count, policy in cells:
+        for baseline in BASELINES:
+            for one in (policy, REFERENCE):
+                needed.update(dict.fromkeys(_half(scenario, count, one, baseline, seeds)))
+        for one in (policy, REFERENCE, *BASELINES):
+            needed.update(dict.fromkeys(_all(scenario, count, one, seeds)))
+    done = run_all(simulate, list(needed), jobs, progress)
+
+    def rows() -> Iterator[Row]:
+        for scenario, count, policy in cells:
+            for baseline in BASELINES:
+                halves = [done[run] for run in _half(scenario, count, policy, baseline, seeds)]
+                best = [done[run] for run in _half(scenario, count, REFERENCE, baseline, seeds)]
+                yield _row(
+                    (scenario, count, policy, baseline, "half"),
+                    [one.supported for one in halves],
+                    [one.others for one in halves],
+                    [one.supported for one in best],
+                )
+                yield _row(
+                    (scenario, count, policy, baseline, "all"),
+                    [done[run].supported for run in _all(scenario, count, policy, seeds)],
+                    [done[run].supported for run in _all(scenario, count, baseline, seeds)],
+                    [done[run].supported for run in _all(scenario, count, REFERENCE, seeds)],
+                )
+
+    return list(rows())
+
+
+def _half(scenario: str, users: int, policy: str, baseline: str, seeds: int) -> list[Run]:
+    return [Run(scenario, users, policy, baseline, users // 2, seed) for seed in range(seeds)]
+
+
+def _all(scenario: str, users: int, policy: str, seeds: int) -> list[Run]:
+    return [Run(scenario, users, policy, "random", users, seed) for seed in range(seeds)]
+
+
+def _row(
+    cell: tuple[str, int, str, str, str],
+    times: Sequence[float],
+    baseline: Sequence[float],
+    clairvoyant: Sequence[float],
+) -> Row:
+    scenario, users, policy, against, supported = cell
+    mean = interval(times).mean
+    return Row(
+        scenario=scenario,
+        users=users,
+        policy=policy,
+        baseline=against,
+        supported=supported,
+        gain=gain(times, baseline),
+        slowdown_vs_clairvoyant=ratio(times, clairvoyant),
+        mean_slowdown=mean / LONE_SECONDS,
+        seeds=len(times),
+        mean_seconds=mean,
+        baseline_seconds=interval(baseline).mean,
+    )
