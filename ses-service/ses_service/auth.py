@@ -9,7 +9,6 @@ restart; a file that has become unreadable or wrong lets nobody in until it is m
 from __future__ import annotations
 
 import hashlib
-import hmac
 import ipaddress
 import os
 import secrets
@@ -74,17 +73,15 @@ class TokenFile:
         self.path = path
         self._lock = threading.Lock()
         self._stamp = _stamp(path)
-        self._tokens = _read(path)
+        self._tokens = _by_digest(_read(path))
 
     def find(self, token: str) -> Principal | None:
-        """Return whose token this is, comparing in constant time, or ``None``."""
+        """Return whose token this is, or ``None``.
+
+        The time this takes depends on the token's digest only, of which a caller learns nothing.
+        """
         self._refresh()
-        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-        found = None
-        for known in self._tokens:
-            if hmac.compare_digest(known.sha256, digest):
-                found = known.principal
-        return found
+        return self._tokens.get(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest())
 
     def _refresh(self) -> None:
         try:
@@ -92,12 +89,12 @@ class TokenFile:
             if stamp == self._stamp:
                 return
             with self._lock:
-                self._tokens, self._stamp = _read(self.path), stamp
+                self._tokens, self._stamp = _by_digest(_read(self.path)), stamp
             _log.info("token file read", path=str(self.path), tokens=len(self._tokens))
         except TokenFileError as error:
             if self._tokens:
                 _log.error("token file refused", error=str(error))
-            self._tokens, self._stamp = (), None
+            self._tokens, self._stamp = {}, None
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
@@ -123,6 +120,10 @@ def _read(path: Path) -> tuple[_Token, ...]:
     if not isinstance(tables, list):
         raise TokenFileError(f"{path}: write each token as a [[token]] table")
     return tuple(_token(path, place, table) for place, table in enumerate(tables, 1))
+
+
+def _by_digest(tokens: tuple[_Token, ...]) -> dict[str, Principal]:
+    return {one.sha256: one.principal for one in tokens}
 
 
 def _token(path: Path, place: int, table: object) -> _Token:
@@ -179,15 +180,18 @@ class Authenticator:
         self._tokens = tokens
         self._trust_loopback = trust_loopback
 
-    def principal(self) -> Principal:
-        """Return who sent the current request; raises UnauthenticatedProblem."""
-        header = request.headers.get("Authorization")
-        acting = request.headers.get("X-Acting-User")
-        if header is None:
-            if self._trust_loopback and _is_local():
+    def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
+        """Return who sent a request with these headers, to ``host``, from the address ``remote``.
+
+        Raises UnauthenticatedProblem.
+        """
+        authorization = header("Authorization")
+        acting = header("X-Acting-User")
+        if authorization is None:
+            if self._trust_loopback and _is_local(header, host, remote):
                 return Principal("loopback", Role.ADMIN, acting)
             raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
-        scheme, _, token = header.partition(" ")
+        scheme, _, token = authorization.partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
         found = self._tokens.find(token.strip()) if self._tokens else None
@@ -198,11 +202,11 @@ class Authenticator:
         return found
 
 
-def _is_local() -> bool:
-    if request.headers.get("X-Forwarded-For") or request.headers.get("Forwarded"):
+def _is_local(header: Callable[[str], str | None], host: str, remote: str | None) -> bool:
+    if header("X-Forwarded-For") or header("Forwarded"):
         return False
-    host = request.host.rpartition(":")[0] if not request.host.endswith("]") else request.host
-    return _is_loopback(request.remote_addr or "") and _names_this_machine(host or request.host)
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    return _is_loopback(remote or "") and _names_this_machine(name)
 
 
 def _names_this_machine(host: str) -> bool:
@@ -226,7 +230,7 @@ def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-            g.caller = found = authenticator.principal()
+            g.caller = found = authenticator.principal(request.headers.get, request.host, request.remote_addr)
             if found.role not in accepted:
                 raise ForbiddenProblem(
                     f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."

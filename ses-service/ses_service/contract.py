@@ -34,7 +34,7 @@ _PROBLEMS = {
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "The request cannot be right; `errors` says where.",
-    503: "Something the service needs is away; try again.",
+    503: "Something the service needs is away, or it has too much to do; try again, after `Retry-After`.",
 }
 _PLAIN = re.compile(r"^[A-Za-z/$][A-Za-z0-9_./$-]*$")
 _NOT_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -54,10 +54,11 @@ def also(status: int, description: str, media_type: str, schema: Json) -> Respon
 def failures(*statuses: int, body: bool = False) -> Responses:
     """Return the documentation of the errors a route may answer with.
 
-    Every route may answer 401 and 403; ``body`` adds what any JSON body can get wrong.
+    Every route may answer 401, 403 and, when there is too much to do, 503; ``body`` adds what any JSON
+    body can get wrong.
     """
     documented: Responses = {}
-    for status in sorted({401, 403, *statuses, *(_BODY if body else ())}):
+    for status in sorted({401, 403, 503, *statuses, *(_BODY if body else ())}):
         schema = {"$ref": "#/components/schemas/Problem"}
         documented.update(also(status, _PROBLEMS[status], MEDIA_TYPE, schema))
     return documented

@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException
 from ses_service.desk import NoEnvironmentError
 from ses_service.knowledge import KnowledgeBaseError, RevisionConflictError
 from ses_service.ledger import PlacementEndedError, UnknownPlacementError
+from ses_service.render import Reply
 
 TYPE_PREFIX = "urn:qstorman:problem:"
 MEDIA_TYPE = "application/problem+json"
@@ -24,6 +25,7 @@ Located: TypeAlias = Mapping[str, str]
 _log = structlog.get_logger("ses_service")
 
 _PLACES_NAMED = 3
+_RETRY_AFTER = 1
 _SLUGS = {
     400: "malformed-request",
     401: "unauthenticated",
@@ -134,8 +136,20 @@ class KnowledgeBaseProblem(Problem):
     status, slug = 503, "knowledge-base-unavailable"
 
 
-def respond(problem: Problem) -> Response:
-    """Return the problem as a response."""
+class OverloadedProblem(Problem):
+    """More requests wait than can be answered in time; this one was not looked at."""
+
+    status, slug = 503, "overloaded"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The service has more to do than it can; wait, and wait a random time.",
+            headers={"Retry-After": str(_RETRY_AFTER)},
+        )
+
+
+def reply(problem: Problem) -> Reply:
+    """Return the problem as an answer."""
     body: dict[str, Any] = {
         "type": TYPE_PREFIX + problem.slug,
         "title": HTTPStatus(problem.status).phrase,
@@ -145,9 +159,13 @@ def respond(problem: Problem) -> Response:
     if problem.errors:
         body["errors"] = [dict(error) for error in problem.errors]
     body.update(problem.extensions)
-    response = Response(json.dumps(body), status=problem.status, content_type=MEDIA_TYPE)
-    response.headers.update(problem.headers)
-    return response
+    headers = (("Content-Type", MEDIA_TYPE), *problem.headers.items())
+    return Reply(problem.status, json.dumps(body).encode(), headers)
+
+
+def respond(problem: Problem) -> Response:
+    """Return the problem as a response."""
+    return reply(problem).response()
 
 
 def _from_status(status: int, detail: str, headers: Mapping[str, str]) -> Problem:
@@ -181,11 +199,6 @@ def _http_exception(error: HTTPException) -> Response:
     return respond(_from_status(status, _DETAILS.get(status, error.description or error.name), headers))
 
 
-def _unexpected(error: Exception) -> Response:
-    _log.error("request failed", exc_info=error)
-    return respond(Problem("The service met an error of its own; its log has the details."))
-
-
 _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownPlacementError, NotFoundProblem),
     (PlacementEndedError, PlacementEndedProblem),
@@ -195,11 +208,19 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
 )
 
 
-def _from_inside(error: Exception) -> Response:
+def problem_of(error: Exception) -> Problem:
+    """Return what the caller is told of an error; one that nobody expected is logged."""
+    if isinstance(error, Problem):
+        return error
     for kind, problem in _FROM_INSIDE:
         if isinstance(error, kind):
-            return respond(problem(f"{error}."))
-    return _unexpected(error)
+            return problem(f"{error}.")
+    _log.error("request failed", exc_info=error)
+    return Problem("The service met an error of its own; its log has the details.")
+
+
+def _from_inside(error: Exception) -> Response:
+    return respond(problem_of(error))
 
 
 def install(app: APIFlask) -> None:
@@ -216,4 +237,4 @@ def install(app: APIFlask) -> None:
     for kind, _ in _FROM_INSIDE:
         app.register_error_handler(kind, _from_inside)
     app.register_error_handler(RecursionError, lambda _: respond(_from_status(400, _DETAILS[400], {})))
-    app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(Exception, _from_inside)

@@ -6,6 +6,7 @@ Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unk
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from flask import Response
@@ -32,8 +33,36 @@ _UNITS = {kind: canonical_unit(kind) for kind in Kind}
 _SIZES = {kind: units_for(kind)[unit] for kind, unit in _UNITS.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it goes over the wire, whoever sends it."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+    def response(self) -> Response:
+        """Return it as Flask takes it."""
+        return Response(self.body, self.status, list(self.headers))
+
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers as ASGI takes them, with the length."""
+        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers]
+        if not any(name == b"content-length" for name, _ in raw):
+            raw.append((b"content-length", b"%d" % len(self.body)))
+        return raw
+
+
+_JSON_HEADERS = (("Content-Type", "application/json"),)
+
+
+def reply(body: Json, status: int = 200) -> Reply:
+    """Return a JSON answer."""
+    return Reply(status, to_json(body), _JSON_HEADERS)
+
+
 def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a JSON response."""
+    """Return a JSON answer as Flask takes it."""
     return Response(to_json(body), status=status, content_type="application/json", headers=headers)
 
 

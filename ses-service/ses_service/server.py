@@ -1,42 +1,109 @@
-"""The HTTP server: granian, one process, a few threads; ends on SIGTERM or SIGINT.
+"""The HTTP server: uvicorn, one process, one event loop; ends on SIGTERM or SIGINT.
 
-One process because the ledger lives in its memory, and no child process that could be left behind:
-granian's server with threads in place of worker processes is used.  granian offers it for Pythons
-without the global lock; with the lock it serves as well, only its check has to be passed over (a test
-starts and stops a real server, so an upgrade that changes this is noticed).
+One process because the ledger lives in its memory.  uvicorn with uvloop and httptools, because parsing
+and answering happen in one thread: servers that hand a request from their own thread to Python's cost
+a short answer two to four times as much time.
+
+uvicorn sets no limits to a request's head nor to the time it takes to arrive; both are added here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import resource
+import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from apiflask import APIFlask
-from granian.constants import HTTPModes, Interfaces
-from granian.http import HTTP1Settings
-from granian.log import LogLevels
-from granian.server.mt import MTServer
+from uvicorn import Config, Server
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_THREADS = 4
-_WAITING = 256
+from ses_service.edge import Edge
+
+_BACKLOG = 4096
+_KEPT_OPEN = 75  # seconds; longer than the longest pause between two announcements of an agent
+_ARRIVAL = 10.0  # seconds a request may take to arrive
+_HEAD = 64 * 1024  # bytes of request line and headers
+_GRACE = 5  # seconds requests that are being answered have when the service ends
 _SWITCH = 0.0005  # seconds a thread that reads a large sample may hold up one that answers
 
 
-class _OneProcess(MTServer):
-    def _check_gil(self) -> None:
-        """Serve with the global lock, too."""
+class _Protocol(HttpToolsProtocol):
+    """A connection whose requests must arrive whole, in time and with a head of bounded size."""
 
-    def signal_handler_reload(self, *args: Any, **kwargs: Any) -> None:
-        """Ignore SIGHUP: there is nothing to read again."""
+    _head: int | None = 0
+    _arrival: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._head is not None:
+            self._head += len(data)
+            if self._head > _HEAD:
+                self.send_400_response("The request's head is too large.")
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._arrival is None:
+            self._expect()
+
+    def on_headers_complete(self) -> None:
+        self._head = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._head = 0
+        self._arrived()
+        super().on_message_complete()
+
+    def _expect(self) -> None:
+        self._arrival = self.loop.call_later(_ARRIVAL, self.timeout_keep_alive_handler)
+
+    def _arrived(self) -> None:
+        if self._arrival is not None:
+            self._arrival.cancel()
+            self._arrival = None
+
+
+class _Server(Server):
+    def __init__(self, config: Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections, and say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on a signal, once, and let the caller finish; there is nothing to read again on SIGHUP."""
+        kept = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
+        kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            yield
+        finally:
+            for one, handler in kept.items():
+                signal.signal(one, handler)
 
 
 def numeric_address(host: str, port: int) -> str:
-    """Return the address a host name stands for (granian takes no names).
+    """Return the address a host name stands for.
 
-    Raises OSError when it stands for none or cannot be listened on (granian would panic).
+    Raises OSError when it stands for none or cannot be listened on.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     with socket.socket(family, kind, protocol) as probe:
@@ -46,30 +113,39 @@ def numeric_address(host: str, port: int) -> str:
 
 
 def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) -> None:
-    """Serve until a signal to end comes; ``ready`` is called just before connections are accepted.
+    """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 
-    ``address`` comes from :func:`numeric_address`.
+    ``address`` comes from :func:`numeric_address`.  Must be called from the main thread.
     """
     sys.setswitchinterval(_SWITCH)
+    _allow_many_connections()
     gc.collect()
     gc.freeze()  # what is loaded by now stays; collections need not visit it
-    server = _OneProcess(
-        "ses_service.app:create_app",
-        address=address,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=1,
-        blocking_threads=_THREADS,
-        backpressure=_WAITING,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=5000),
-        websockets=False,
-        log_enabled=False,
-        log_level=LogLevels.warning,
-    )
-    server.on_startup(ready)
+    edge = Edge(app)
+    options: dict[str, Any] = {
+        "host": address,
+        "port": port,
+        "loop": "uvloop",
+        "http": _Protocol,
+        "ws": "none",
+        "lifespan": "off",
+        "interface": "asgi3",
+        "backlog": _BACKLOG,
+        "timeout_keep_alive": _KEPT_OPEN,
+        "timeout_graceful_shutdown": _GRACE,
+        "access_log": False,
+        "log_config": None,
+        "proxy_headers": False,
+        "server_header": False,
+        "date_header": False,
+    }
+    try:
+        _Server(Config(edge, **options), ready).run()
+    finally:
+        edge.close()
 
-    def loaded(*_: Any, **__: Any) -> APIFlask:
-        return app
 
-    server.serve(target_loader=loaded, wrap_loader=False)
+def _allow_many_connections() -> None:
+    """Raise the limit of open files as far as the system lets us: each agent may keep a connection."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from schemathesis.checks import positive_data_acceptance
 from ses_service import contract
 from ses_service.app import create_app
 from ses_service.auth import Role, TokenFile, add_token
+from ses_service.edge import Edge
 from ses_service.model import ElementState, Kind, Level, Strictness
 from ses_service.placement import Basis, EndReason, PlacementState, Reason
 from ses_service.runtime import ServiceConfig
@@ -97,17 +99,35 @@ OPERATIONS = [
 ]
 
 
+@pytest.mark.parametrize("way", ["flask", "edge"])
 @pytest.mark.parametrize(("path", "method", "mode"), OPERATIONS)
 def test_generated_requests_get_what_the_contract_says(
-    tmp_path: Path, site: Any, make_service: Any, clock: Any, path: str, method: str, mode: GenerationMode
+    tmp_path: Path,
+    site: Any,
+    make_service: Any,
+    clock: Any,
+    path: str,
+    method: str,
+    mode: GenerationMode,
+    way: str,
 ) -> None:
     token = add_token(tmp_path / "tokens", Role.ADMIN, "generated", None)
     tokens = TokenFile(tmp_path / "tokens")
     service = make_service(site.equal(3).environment, clock, tokens=tokens, trust_loopback=False).refresh()
-    operation = schemathesis.openapi.from_wsgi("/openapi.json", service.app)[path][method]
+    with ExitStack() as cleanup:
+        if way == "flask":
+            loaded = schemathesis.openapi.from_wsgi("/openapi.json", service.app)
+        else:
+            edge = Edge(service.app)
+            cleanup.callback(edge.close)
+            loaded = schemathesis.openapi.from_asgi("/openapi.json", edge)
+        _try_out(loaded[path][method], mode, token)
+
+
+def _try_out(operation: Any, mode: GenerationMode, token: str) -> None:
     # A schema cannot say that a kind is stated once, that a storage system exists, or that two
     # parameters go together.
-    beyond = "requestBody" in operation.definition.raw or (path, method) == ("/v1/placements", "get")
+    beyond = "requestBody" in operation.definition.raw or operation.label == "GET /v1/placements"
     beyond_schemas = [positive_data_acceptance] if beyond else []
     tried = 0
 

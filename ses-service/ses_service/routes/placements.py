@@ -5,12 +5,11 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from flask import Response
 
-from ses_service import render
+from ses_service import operations, render
 from ses_service.auth import Role, allow, caller
 from ses_service.contract import failures
 from ses_service.placement import EndReason, Placement, PlacementState
-from ses_service.problems import ForbiddenProblem, NoElementProblem
-from ses_service.routes.asking import asked, backends
+from ses_service.problems import ForbiddenProblem
 from ses_service.runtime import runtime
 from ses_service.schemas.answers import PlacementList, PlacementRecord, PlacementsBooked
 from ses_service.schemas.requests import PlacementEnded, PlacementOpened, PlacementQuery, PlacementRequest
@@ -19,7 +18,7 @@ blueprint = APIBlueprint("placements", __name__, tag="placements")
 
 
 @blueprint.post("/v1/placements")
-@allow(Role.NODE, Role.ADMIN)
+@allow(*operations.PLACE.roles)
 @blueprint.input(PlacementRequest)
 @blueprint.output(PlacementsBooked, status_code=201)
 @blueprint.doc(responses=failures(409, 503, body=True))
@@ -29,20 +28,7 @@ def place(json_data: PlacementRequest) -> Response:
     Books `count` placements one after the other, each knowing those before it, and lists them in the
     order to use them.  Fewer come back when the elements fill up; 409 when every element is refused.
     """
-    now = runtime()
-    decision, booked = now.desk.place(asked(json_data), json_data.count, json_data.lease_seconds)
-    if not booked:
-        now.metrics.refused.inc()
-        raise NoElementProblem(
-            "No element is left for this file; `refused` says why for each.",
-            extensions={"refused": render.refusals(decision.refused)},
-        )
-    now.metrics.booked.inc(len(booked))
-    body = {
-        "placements": [render.grant(placement) for placement in booked],
-        "selection": render.selection(decision, now.notes(), backends()),
-    }
-    return render.answer(body, 201)
+    return operations.place(runtime(), caller(), json_data).response()
 
 
 @blueprint.get("/v1/placements")
@@ -86,7 +72,7 @@ def placement(placement_id: str) -> Response:
     who = caller()
     if who.role is Role.USER and found.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
-    return render.answer(render.placement_record(found, backends()))
+    return render.answer(render.placement_record(found, operations.backends(runtime())))
 
 
 @blueprint.patch("/v1/placements/<placement_id>")
@@ -102,7 +88,7 @@ def opened(placement_id: str, json_data: PlacementOpened) -> Response:
     found = runtime().desk.open(
         placement_id, json_data.path, json_data.device, json_data.inode, json_data.pid
     )
-    return render.answer(render.placement_record(found, backends()))
+    return render.answer(render.placement_record(found, operations.backends(runtime())))
 
 
 @blueprint.post("/v1/placements/<placement_id>/end")
@@ -116,4 +102,4 @@ def ended(placement_id: str, json_data: PlacementEnded) -> Response:
     Ending it again changes nothing but a size that was unknown.
     """
     found = runtime().desk.end(placement_id, EndReason(json_data.reason), json_data.bytes_written)
-    return render.answer(render.placement_record(found, backends()))
+    return render.answer(render.placement_record(found, operations.backends(runtime())))

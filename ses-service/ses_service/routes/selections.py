@@ -5,10 +5,9 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 from flask import Response
 
-from ses_service import render
-from ses_service.auth import allow
+from ses_service import operations
+from ses_service.auth import allow, caller
 from ses_service.contract import failures
-from ses_service.routes.asking import asked, backends
 from ses_service.runtime import runtime
 from ses_service.schemas.answers import Selection
 from ses_service.schemas.requests import SelectionRequest
@@ -17,7 +16,7 @@ blueprint = APIBlueprint("selections", __name__, tag="selections")
 
 
 @blueprint.post("/v1/selections")
-@allow()
+@allow(*operations.SELECT.roles)
 @blueprint.input(SelectionRequest)
 @blueprint.output(Selection)
 @blueprint.doc(responses=failures(503, body=True))
@@ -27,5 +26,4 @@ def select(json_data: SelectionRequest) -> Response:
     Resolves the requirements that apply, refuses elements with a reason each, and ranks the rest by
     distance.  Changes nothing.
     """
-    decision = runtime().desk.select(asked(json_data))
-    return render.answer(render.selection(decision, runtime().notes(), backends()))
+    return operations.select(runtime(), caller(), json_data).response()

@@ -1,0 +1,84 @@
+"""What is asked thousands of times a second, as plain functions: who and what in, an answer out.
+
+The Flask routes and the quick way past Flask (:mod:`ses_service.edge`) both call these, so that they
+cannot differ.  Every error leaves as an exception; :mod:`ses_service.problems` knows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from ses_service import render
+from ses_service.auth import EVERYONE, Principal, Role
+from ses_service.desk import Asked
+from ses_service.problems import InvalidProblem, NoElementProblem
+from ses_service.render import Reply
+from ses_service.runtime import Runtime
+from ses_service.schemas.requests import PlacementRequest, SelectionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: a POST of a JSON body to a path.
+
+    ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on.
+    """
+
+    route: str
+    roles: frozenset[Role]
+    model: type[BaseModel]
+    run: Callable[..., Reply]
+
+
+def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
+    """Decide and book nothing."""
+    decision = now.desk.select(_asked(now, body))
+    return render.reply(render.selection(decision, now.notes(), backends(now)))
+
+
+def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
+    """Decide and book.  Raises NoElementProblem when every element was refused."""
+    decision, booked = now.desk.place(_asked(now, body), body.count, body.lease_seconds)
+    if not booked:
+        now.metrics.refused.inc()
+        raise NoElementProblem(
+            "No element is left for this file; `refused` says why for each.",
+            extensions={"refused": render.refusals(decision.refused)},
+        )
+    now.metrics.booked.inc(len(booked))
+    answer: dict[str, Any] = {
+        "placements": [render.grant(placement) for placement in booked],
+        "selection": render.selection(decision, now.notes(), backends(now)),
+    }
+    return render.reply(answer, 201)
+
+
+SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
+PLACE = Operation("/v1/placements", frozenset({Role.NODE, Role.ADMIN}), PlacementRequest, place)
+OPERATIONS = (SELECT, PLACE)
+
+
+def _asked(now: Runtime, body: SelectionRequest) -> Asked:
+    systems = now.desk.environment.systems
+    if body.storage_system is not None and body.storage_system not in systems:
+        known = ", ".join(sorted(systems)) or "none"
+        message = f"no storage system {body.storage_system!r} is described; known: {known}"
+        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+    return Asked(
+        subject=body.subject.to_model(),
+        explicit=tuple(requirement.to_model() for requirement in body.requirements),
+        storage_system=body.storage_system,
+        exclude=frozenset(body.exclude),
+        expected_bytes=body.expected_bytes,
+        limit=body.limit,
+        seed=body.seed,
+    )
+
+
+def backends(now: Runtime) -> dict[str, str]:
+    """Return the back end of each storage system."""
+    return {name: system.backend for name, system in now.desk.environment.systems.items()}

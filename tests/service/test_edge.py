@@ -1,0 +1,193 @@
+"""The quick way past Flask: the same answers, and a refusal at once when there is too much to do."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from ses_service.auth import Role, TokenFile, add_token
+from ses_service.edge import Edge
+from ses_service.model import Level
+
+Answer = tuple[int, dict[str, str], bytes]
+JSON = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+
+
+async def ask(
+    edge: Edge, path: str, body: bytes, headers: Any = (), method: str = "POST", query: bytes = b""
+) -> Answer:
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query,
+        "headers": [*JSON, (b"content-length", b"%d" % len(body)), *headers],
+        "client": ("127.0.0.1", 40000),
+        "server": ("127.0.0.1", 8630),
+    }
+    await edge(scope, receive, send)
+    start, *parts = sent
+    named = {name.decode(): value.decode() for name, value in start["headers"]}
+    return start["status"], named, b"".join(part["body"] for part in parts)
+
+
+def through(service: Any, path: str, body: bytes, headers: Any = (), **change: Any) -> Answer:
+    edge = Edge(service.app)
+    try:
+        return asyncio.run(ask(edge, path, body, headers, **change))
+    finally:
+        edge.close()
+
+
+def counted(make_service: Any, site: Any, clock: Any, **config: Any) -> Any:
+    """A service whose ids count up, so that two of them answer alike."""
+    ids = itertools.count(1)
+    environment = site.equal(3).environment
+    return make_service(environment, clock, new_id=lambda: f"{next(ids):016x}", **config).refresh()
+
+
+kinds = st.sampled_from(["current-write-rate", "average-read-rate", "free-capacity", "speed"])
+wanted = st.fixed_dictionaries(
+    {"kind": kinds, "minimum": st.sampled_from([0, 1.5, -1, "2", 1e400])},
+    optional={"unit": st.sampled_from(["MB/s", "GB", "furlong"]), "weight": st.sampled_from([1, 0])},
+)
+questions = st.fixed_dictionaries(
+    {"subject": st.fixed_dictionaries({"user": st.sampled_from(["alice", "", "a\x00", 7, None])})},
+    optional={
+        "requirements": st.lists(wanted, max_size=3),
+        "limit": st.sampled_from([0, 2, 1.0, True, -1]),
+        "storage_system": st.sampled_from(["union", "elsewhere", None]),
+        "exclude": st.lists(st.sampled_from(["union/b0", "union/b9", ""]), max_size=2),
+        "count": st.sampled_from([1, 3, 0, "3"]),
+        "expected_bytes": st.sampled_from([1e9, 1e13, -1]),
+        "other": st.none(),
+    },
+)
+bodies = questions.map(json.dumps).map(str.encode) | st.sampled_from(
+    [b"", b"null", b"[]", b"{", b"[" * 5000, b'{"subject": {"user": "\\ud800"}}', b"\xff", b'"x"', b"NaN"]
+)
+
+
+@given(body=bodies, path=st.sampled_from(["/v1/selections", "/v1/placements"]))
+@example(body=b'{"subject":{"user":"a"},"subject":{"user":"b"}}', path="/v1/selections")
+@example(body='{"subject":{"user":"b"}}'.encode("utf-16"), path="/v1/selections")
+@example(body=b'\xef\xbb\xbf{"subject":{"user":"b"}}', path="/v1/selections")
+@settings(max_examples=120, deadline=None)
+def test_both_ways_give_the_same_answer(
+    make_service: Any, site: Any, clock_at: Any, body: bytes, path: str
+) -> None:
+    quick, flask = (counted(make_service, site, clock_at) for _ in range(2))
+    status, headers, answered = through(quick, path, body)
+    answer = flask.client.post(path, data=body, content_type="application/json")
+    assert (status, headers["content-type"]) == (answer.status_code, answer.content_type)
+    assert answered == answer.data
+
+
+@pytest.fixture(scope="session")
+def clock_at() -> Any:
+    return lambda: 1_000_000.0
+
+
+def test_what_is_right_does_not_reach_flask(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service.app, "wsgi_app", None)
+    for path, status in (("/v1/selections", 200), ("/v1/placements", 201)):
+        assert through(service, path, b'{"subject": {"user": "alice"}}')[0] == status
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"headers": [(b"authorization", b"Bearer wrong")]}, 401),
+        ({"headers": [(b"x-forwarded-for", b"10.0.0.1")]}, 401),
+        ({"headers": [(b"content-type", b"text/plain")]}, 415),
+        ({"query": b"a=1&a=2"}, 422),
+        ({"method": "DELETE"}, 405),
+        ({"path": "/v1/nothing"}, 404),
+        ({"body": b" " * (2**20 + 1)}, 413),
+    ],
+)
+def test_what_is_wrong_is_said_by_flask(service: Any, change: dict[str, Any], status: int) -> None:
+    asked = {"path": "/v1/selections", "body": b'{"subject": {"user": "alice"}}', **change}
+    answered, headers, body = through(service, **asked)
+    assert (answered, headers["content-type"]) == (status, "application/problem+json")
+    assert json.loads(body)["status"] == status
+
+
+def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any, clock: Any) -> None:
+    path = tmp_path / "tokens.toml"
+    tokens = {role: add_token(path, role, role.value, None) for role in (Role.NODE, Role.PORTAL)}
+    service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path)).refresh()
+
+    def status(role: Role) -> int:
+        bearer = [(b"authorization", b"Bearer " + tokens[role].encode())]
+        return through(service, "/v1/placements", b'{"subject": {"user": "alice"}}', bearer)[0]
+
+    assert (status(Role.NODE), status(Role.PORTAL)) == (201, 403)
+
+
+def test_requests_beyond_capacity_are_refused_at_once(service: Any) -> None:
+    async def storm() -> list[Answer]:
+        edge = Edge(service.app, waiting=3)
+        asked = [ask(edge, "/v1/selections", b'{"subject": {"user": "alice"}}') for _ in range(50)]
+        order: list[Answer] = []
+        for one in asyncio.as_completed(asked):
+            order.append(await one)
+        assert (await ask(edge, "/v1/selections", b'{"subject": {"user": "alice"}}'))[0] == 200
+        edge.close()
+        return order
+
+    order = asyncio.run(storm())
+    statuses = [status for status, _, _ in order]
+    assert (statuses.count(200), statuses.count(503)) == (4, 46)
+    assert statuses[-3:] == [200] * 3, "who was refused waited for those who were not"
+    for status, headers, body in order:
+        if status == 503:
+            assert int(headers["retry-after"]) >= 1
+            assert headers["content-type"] == "application/problem+json"
+            assert json.loads(body)["type"] == "urn:qstorman:problem:overloaded"
+
+
+def test_flask_takes_no_more_than_it_can_answer_either(service: Any) -> None:
+    async def storm() -> list[int]:
+        edge = Edge(service.app)
+        answers = await asyncio.gather(
+            *(ask(edge, "/v1/elements", b"", method="GET") for _ in range(200)),
+            ask(edge, "/healthz", b"", method="GET"),
+        )
+        edge.close()
+        return [status for status, _, _ in answers]
+
+    *elements, health = asyncio.run(storm())
+    assert (elements.count(200), elements.count(503)) == (64, 136)
+    assert health == 200
+
+
+def test_requests_of_both_ways_are_counted(service: Any) -> None:
+    through(service, "/v1/selections", b'{"subject": {"user": "alice"}}')
+    service.post("/v1/selections", {"subject": {"user": "alice"}})
+    assert 'ses_requests_total{method="POST",route="/v1/selections",status="200"} 2.0' in service.get(
+        "/metrics"
+    ).get_data(as_text=True)
+
+
+def test_an_error_of_its_own_is_told_without_its_words(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    service.knowledge.put(Level.SITE, "default")
+    monkeypatch.setattr(service.runtime.desk, "select", fail)
+    status, _, body = through(service, "/v1/selections", b'{"subject": {"user": "alice"}}')
+    assert (status, b"secret" in body) == (500, False)
