@@ -35,9 +35,10 @@
 #define SES_LOV_PATTERN_MDT 0x100u /* data on the metadata target (DoM) */
 #define SES_LOV_PATTERN_OVERSTRIPING 0x200u
 
-#define SES_LOV_COMPONENT_INIT 0x10u      /* has its objects */
-#define SES_LOV_COMPONENT_EXTENSION 0x40u /* room into which the component before it grows (SEL)   \
-                                           */
+#define SES_LOV_COMPONENT_INIT 0x10u /* has its objects */
+#define SES_LOV_COMPONENT_EXTENSION                                                                \
+  0x40u /* room into which the component before it grows (SEL)                                     \
+         */
 
 /* A layout that has been checked.  Points into the bytes it was read from. */
 struct ses_lov {

@@ -1,8 +1,51 @@
-"""What the tests of the Lustre back end stand on."""
+"""What the tests of the Lustre back end stand on: the stand-in, built and mounted."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+from lustre_mount import LustreMount, build_standin
+
+OSTS = 6
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stand-in's program."""
+    return build_standin(tmp_path_factory.mktemp("standin"))
+
+
+@pytest.fixture
+def lustre(tmp_path: Path, standin: Path) -> Iterator[LustreMount]:
+    """A stand-in of six OSTs seen by two clients; pools fast (0-2), slow (3-4), small (5), empty."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a file system needs root")
+    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
+        if parent == Path(tempfile.gettempdir()) or parent == parent.parent:
+            break
+        parent.chmod(parent.stat().st_mode | 0o011)
+    store, path, other = tmp_path / "store", tmp_path / "lustre", tmp_path / "other"
+    for directory in (path, other, store / "control/pools", *(store / f"ost{n:04x}" for n in range(OSTS))):
+        directory.mkdir(parents=True)
+    subprocess.run([standin, store, path, other], check=True, timeout=30)
+    mount = LustreMount(path, other, store, OSTS)
+    try:
+        mount.pool("fast", 0, 1, 2)
+        mount.pool("slow", 3, 4)
+        mount.pool("small", 5)
+        mount.pool("empty")
+        yield mount
+    finally:
+        mount.gate.open()
+        for mounted in (path, other):
+            if subprocess.run(["umount", mounted], check=False, capture_output=True, timeout=30).returncode:
+                subprocess.run(["umount", "-l", mounted], check=False, timeout=30)

@@ -20,8 +20,8 @@ _COMP = struct.Struct("=IIIHHHB13s")
 _ENTRY = struct.Struct("=IIQQIIIQI")
 _COMP_SIZE, _ENTRY_SIZE = 32, 48
 
-# What strace showed liblustreapi 2.17.0 give to fsetxattr(fd, "lustre.lov", ...) when a file was created with one
-# OST index, and with a pool.  The bytes of the object id are what the library left there.
+# What strace showed liblustreapi 2.17.0 give to fsetxattr(fd, "lustre.lov", ...) when a file was created
+# with one OST index, and with a pool.  The bytes of the object id are what the library left there.
 CAPTURED_INDEX = b"\xd0\x0b\xd1\x0b\x01" + bytes(23) + b"\x01\x00\x01\x00"
 CAPTURED_POOL = (
     b"\xd0\x0b\xd3\x0b\x01" + bytes(11) + b"lov/lust" + bytes(4) + b"\x01\x00\xff\xff" + b"fast\0tlov/pools"

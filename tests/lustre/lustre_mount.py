@@ -1,0 +1,101 @@
+"""A mounted stand-in for Lustre: its OSTs, pools and defaults, as an administrator would set them up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import lov_blobs as lov
+
+LOV = "lustre.lov"
+DELAY = os.O_NOCTTY | 0o20000  # O_ASYNC has no name in os
+PATIENCE_SECONDS = 30
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Poll until the condition holds; fail with `what` when it never does."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"not in time: {what}"
+        time.sleep(0.002)
+
+
+@dataclass(frozen=True)
+class LustreMount:
+    """One client of the stand-in (or two), and what lies behind it."""
+
+    path: Path
+    other: Path  # the same file system as another client has it
+    store: Path
+    osts: int
+
+    def pool(self, name: str, *members: int) -> None:
+        (self.store / "control/pools" / name).write_text(" ".join(map(str, members)))
+
+    def trouble(self, ost: int, word: str) -> None:
+        """Make an OST inactive, nocreate, full, readonly, connecting or degraded; "" mends it."""
+        (self.store / f"control/ost{ost:04x}").write_text(word)
+
+    def objects(self, ost: int) -> list[bytes]:
+        """The contents of the objects on one OST."""
+        return [path.read_bytes() for path in sorted((self.store / f"ost{ost:04x}").iterdir())]
+
+    @property
+    def gate(self) -> Gate:
+        return Gate(self.store / "control")
+
+
+class Gate:
+    """Holds every request for a layout while it is shut, so that something can happen before it."""
+
+    def __init__(self, control: Path) -> None:
+        self._shut = control / "before-layout"
+        self._reached = control / "before-layout-reached"
+
+    def shut(self) -> None:
+        self._reached.unlink(missing_ok=True)
+        self._shut.touch()
+
+    def wait_reached(self) -> None:
+        wait_for(self._reached.exists, "nobody asks for a layout")
+
+    def open(self) -> None:
+        self._shut.unlink(missing_ok=True)
+
+
+def layout_of(path: Path | int) -> bytes | None:
+    """The layout of a file, or the default of a directory; None when there is none."""
+    try:
+        return os.getxattr(path, LOV)
+    except OSError as error:
+        if error.errno == 61:  # ENODATA
+            return None
+        raise
+
+
+def osts_of(path: Path | int) -> tuple[int, ...]:
+    """The OSTs a file has objects on."""
+    layout = layout_of(path)
+    return () if layout is None else lov.osts_of(layout)
+
+
+def build_standin(into: Path) -> Path:
+    source = Path(__file__).parent / "standin"
+    words = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True, timeout=30
+    ).stdout.split()
+    program = into / "standin"
+    options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program]
+    done = subprocess.run(
+        ["gcc", *options, *sorted(source.glob("*.c")), *words, "-lpthread"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return program
