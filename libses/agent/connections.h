@@ -26,6 +26,7 @@ struct Connection {
   State state = State::kAwaitAsk;
   std::chrono::steady_clock::time_point deadline{};
   Ask ask;
+  std::string application;        // as asked, else the program's name
   std::optional<TicketKey> key;   // while it waits for a ticket
   std::optional<Placement> dealt; // from the answer to the report
 };

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -26,6 +27,18 @@ private:
   std::mutex mutex_;
   std::unordered_map<uid_t, Known> known_;
 };
+
+// The uid of a name that UserNames gave, also of "uid-N"; none when there is no such user.  May
+// wait for a directory service.
+[[nodiscard]] std::optional<uid_t> uid_of(const std::string &name);
+
+// The job of a batch system that process PID belongs to, as "123" or "123_4": what SLURM_JOB_ID (or
+// PBS_JOBID, …) says in the environment it was started with, else its control group; empty when it
+// is in none or is gone.  Never waits.  A program can claim any job; believe it for show only.
+[[nodiscard]] std::string job_of(pid_t pid);
+
+// Seconds since the epoch.
+[[nodiscard]] double wall_clock();
 
 // The short name the kernel has for process PID; empty when it is gone.  Never waits.
 [[nodiscard]] std::string program_name(pid_t pid);

@@ -16,11 +16,11 @@
 #include <cstring>
 #include <memory>
 
+#include "announcer.h"
 #include "booker.h"
 #include "housekeeper.h"
 #include "listener.h"
 #include "options.h"
-#include "reporter.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "socket_server.h"
@@ -86,15 +86,17 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
   const size_t descriptors = raise_descriptor_limit();
   Systems systems;
   ServiceHealth health(options.service_url);
-  Reporter reporter(address, token, options.ca_file, health);
-  Watcher watcher(reporter, std::min<size_t>(descriptors / 3, kMostWatched),
+  Announcer announcer({address, token, options.ca_file, options.node, health});
+  Watcher watcher(announcer, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Housekeeper housekeeper(address, token, options.ca_file, health, systems,
-                          [&watcher] { watcher.announce_again(); });
+                          [&announcer] { announcer.service_found(); });
   Booker booker({address, token, options.ca_file, options.node, health}, systems, housekeeper);
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
-                       systems, health, booker, reporter, watcher});
+                       systems, health, booker, announcer, watcher});
+  announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
+                   nullptr, nullptr});
   housekeeper.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
@@ -109,8 +111,8 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
   server.give_everything_back();
   housekeeper.stop();
   const size_t open_files = watcher.stop();
-  reporter.stop(kLastReports);
-  spdlog::info("stopped; {} placed files are still open, their leases end them", open_files);
+  announcer.stop(kLastReports);
+  spdlog::info("stopped; {} placed files are still open", open_files);
   return 0;
 }
 

@@ -130,6 +130,31 @@ std::set<FileId> open_anywhere(const std::set<FileId> &wanted) {
   return found;
 }
 
+std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
+  std::map<FileId, OpenSomewhere> found;
+  const pid_t self = getpid();
+  for_each_number("/proc", [&](int, const char *process) {
+    const pid_t pid = std::atoi(process);
+    if (pid == self) {
+      return true;
+    }
+    for_each_number(descriptors_path(pid), [&](int directory, const char *name) {
+      const auto facts = facts_at(directory, name, 0);
+      if (facts && wanted.contains(facts->id) && !found.contains(facts->id) &&
+          gives_access(directory, name)) {
+        UniqueFd handle(openat(directory, name, O_PATH | O_CLOEXEC));
+        const auto opened = facts_of(handle.get()); // the descriptor may be another file's by now
+        if (opened && opened->id == facts->id) {
+          found[facts->id] = {pid, std::move(handle)};
+        }
+      }
+      return true;
+    });
+    return found.size() < wanted.size();
+  });
+  return found;
+}
+
 bool is_exiting(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;

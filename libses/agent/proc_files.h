@@ -9,6 +9,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -48,6 +49,13 @@ struct FileFacts {
 [[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
 // Those of WANTED that some process has open.
 [[nodiscard]] std::set<FileId> open_anywhere(const std::set<FileId> &wanted);
+// Which process has a file open, and a handle to it.
+struct OpenSomewhere {
+  pid_t pid = 0;
+  UniqueFd handle;
+};
+// Those of WANTED that some process has open, found in one look through all of them.
+[[nodiscard]] std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted);
 // The process is gone or past the point where the kernel closes its files.
 [[nodiscard]] bool is_exiting(pid_t pid);
 

@@ -12,11 +12,6 @@ using nlohmann::json;
 constexpr unsigned kLeaseSeconds = 30; // from booking to the report that the file is open
 constexpr size_t kMostPlacements = 256;
 
-std::string text_of(const json &value) {
-  // A user's file name need not be UTF-8; JSON must be.
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 const char *kind_name(uint32_t kind) {
   switch (kind) {
   case SES_KIND_CURRENT_READ_RATE:
@@ -30,34 +25,6 @@ const char *kind_name(uint32_t kind) {
   default:
     return "free-capacity";
   }
-}
-
-uint32_t backend_number(const std::string &name) {
-  if (name == "mergerfs") {
-    return SES_BACKEND_MERGERFS;
-  }
-  if (name == "lustre") {
-    return SES_BACKEND_LUSTRE;
-  }
-  return name == "cephfs" ? SES_BACKEND_CEPHFS : SES_BACKEND_NONE;
-}
-
-uint64_t parse_id(const std::string &text) {
-  if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    throw std::invalid_argument("placement id");
-  }
-  return std::stoull(text, nullptr, 16);
-}
-
-std::string absolute_path(const json &value) {
-  auto path = value.get<std::string>();
-  if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
-    throw std::invalid_argument("path");
-  }
-  while (path.size() > 1 && path.ends_with('/')) {
-    path.pop_back();
-  }
-  return path;
 }
 
 // The field as an unsigned number; 0 when it is absent or null.
@@ -91,26 +58,6 @@ Placement parse_placement(const json &object) {
 
 } // namespace
 
-const char *name_of(EndReason reason) {
-  switch (reason) {
-  case EndReason::kClosed:
-    return "closed";
-  case EndReason::kExited:
-    return "exited";
-  case EndReason::kUnused:
-    return "unused";
-  case EndReason::kFailed:
-    break;
-  }
-  return "failed";
-}
-
-std::string format_id(uint64_t id) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(id));
-  return text;
-}
-
 std::string booking_body(const BookingRequest &request) {
   json requirements = json::array();
   for (const Requirement &requirement : request.requirements) {
@@ -134,19 +81,6 @@ std::string booking_body(const BookingRequest &request) {
        {"exclude", request.exclude},
        {"count", request.count},
        {"lease_seconds", kLeaseSeconds}});
-}
-
-std::string open_body(const std::string &path, uint64_t device, uint64_t inode, int pid) {
-  return text_of({{"state", "open"},
-                  {"path", path.empty() ? json(nullptr) : json(path)},
-                  {"device", device},
-                  {"inode", std::to_string(inode)},
-                  {"pid", pid}});
-}
-
-std::string end_body(EndReason reason, std::optional<uint64_t> bytes_written) {
-  return text_of({{"reason", name_of(reason)},
-                  {"bytes_written", bytes_written ? json(*bytes_written) : json(nullptr)}});
 }
 
 std::optional<std::vector<Placement>> parse_placements(const std::string &body) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "service_json.h" // format_id
 #include "wire.h"
 
 namespace ses::agent {
@@ -32,17 +33,7 @@ struct BookingRequest {
   unsigned count = 1;
 };
 
-enum class EndReason { kClosed, kExited, kUnused, kFailed };
-[[nodiscard]] const char *name_of(EndReason reason);
-
-// 16 lower-case hexadecimal digits.
-[[nodiscard]] std::string format_id(uint64_t id);
-
 [[nodiscard]] std::string booking_body(const BookingRequest &request);
-// PATH may be empty: not known.
-[[nodiscard]] std::string open_body(const std::string &path, uint64_t device, uint64_t inode,
-                                    int pid);
-[[nodiscard]] std::string end_body(EndReason reason, std::optional<uint64_t> bytes_written);
 
 // None for rubbish.  Staging directories are left empty: they are made afterwards.
 [[nodiscard]] std::optional<std::vector<Placement>> parse_placements(const std::string &body);

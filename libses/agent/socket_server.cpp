@@ -41,7 +41,7 @@ TicketCache::Callbacks SocketServer::callbacks() {
       [this](Id id, const Placement &placement) { return deal(id, placement); },
       [this](Id id) { answer(id, SES_ANSWER_UNAVAILABLE); },
       [this](uid_t uid, const Placement &placement) {
-        parts_.reporter.ended(uid, placement.id, EndReason::kUnused);
+        parts_.announcer.ended(uid, placement.id, EndReason::kUnused);
       },
   };
 }
@@ -155,14 +155,16 @@ void SocketServer::on_ask(Id id, Ask ask) {
   }
   // A pool is a wish about the layout that the question to the service has no word for.
   const bool other_layout = !ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
+  parts_.announcer.user_seen(uid);
   if (known == Systems::Answer::kNotKnownYet || !parts_.health.available() || other_layout ||
-      parts_.reporter.overloaded_by(uid)) {
+      parts_.announcer.overloaded_by(uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);
     return;
   }
   TicketKey key;
   key.uid = uid;
   key.application = ask.application.empty() ? program_name(connection.peer.pid) : ask.application;
+  connection.application = key.application;
   key.system = system.name;
   key.requirements = ask.requirements;
   key.expected_bytes = ask.expected_bytes;
@@ -219,8 +221,8 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
     } else {
       // A name that somebody else created meanwhile is no failure of the element.
       const bool failed = report.error != 0 && report.error != EEXIST;
-      parts_.reporter.ended(connection.peer.uid, placement.id,
-                            failed ? EndReason::kFailed : EndReason::kUnused);
+      parts_.announcer.ended(connection.peer.uid, placement.id,
+                             failed ? EndReason::kFailed : EndReason::kUnused);
     }
   } else {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
@@ -237,9 +239,16 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   file.uid = connection.peer.uid;
   file.pid = connection.peer.pid;
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
+  file.application = connection.application;
+  file.origin = std::make_shared<const Origin>(Origin{{placement.element},
+                                                      wall_clock(),
+                                                      connection.ask.expected_bytes,
+                                                      placement.distance,
+                                                      false,
+                                                      {}});
   if (file.id.device != connection.ask.device) {
     spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
-    parts_.reporter.ended(file.uid, placement.id, EndReason::kFailed);
+    parts_.announcer.ended(file.uid, placement.id, EndReason::kFailed);
     return;
   }
   // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
@@ -263,7 +272,7 @@ void SocketServer::created(const Connection &connection, const Placement &placem
 void SocketServer::collect_bookings() {
   for (BookingResult &result : parts_.booker.take_results()) {
     for (const Placement &placement : result.unusable) {
-      parts_.reporter.ended(result.key.uid, placement.id, EndReason::kFailed);
+      parts_.announcer.ended(result.key.uid, placement.id, EndReason::kFailed);
     }
     tickets_.booked(result.key, result.outcome, std::move(result.placements), Clock::now());
   }
@@ -293,7 +302,7 @@ void SocketServer::drop(Id id) {
     tickets_.forget(*connection.key, id);
   }
   if (connection.dealt) {
-    parts_.reporter.ended(connection.peer.uid, connection.dealt->id, EndReason::kUnused);
+    parts_.announcer.ended(connection.peer.uid, connection.dealt->id, EndReason::kUnused);
   }
 }
 

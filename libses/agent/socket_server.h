@@ -10,10 +10,10 @@
 #include <cstddef>
 #include <span>
 
+#include "announcer.h"
 #include "booker.h"
 #include "connections.h"
 #include "descriptors.h"
-#include "reporter.h"
 #include "service_health.h"
 #include "systems.h"
 #include "tickets.h"
@@ -32,7 +32,7 @@ public:
     const Systems &systems;
     const ServiceHealth &health;
     Booker &booker;
-    Reporter &reporter;
+    Announcer &announcer;
     Watcher &watcher;
   };
 

@@ -1,5 +1,6 @@
 #include "watcher.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -8,12 +9,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "identity.h"
+#include "service_json.h"
+
 namespace ses::agent {
 namespace {
 
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
-constexpr std::chrono::minutes kAnnounceEvery{15};
 constexpr size_t kMostArrived = 65536;
 
 // What epoll's data says: one of these, or a pid.
@@ -29,8 +32,8 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 } // namespace
 
-Watcher::Watcher(Reporter &reporter, size_t most_watched, int highest_handle)
-    : reporter_(reporter), most_watched_(most_watched), highest_handle_(highest_handle),
+Watcher::Watcher(Announcer &announcer, size_t most_watched, int highest_handle)
+    : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
       epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
@@ -65,8 +68,11 @@ void Watcher::watch(PlacedFile file) {
   eventfd_write(wake_.get(), 1);
 }
 
-void Watcher::announce_again() {
-  announce_ = true;
+void Watcher::compare(std::vector<LedgerFile> files) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_compare_ = std::move(files);
+  }
   eventfd_write(wake_.get(), 1);
 }
 
@@ -79,7 +85,6 @@ int Watcher::time_to_look() const {
 
 void Watcher::work() {
   auto looked_at = Clock::now();
-  auto announced_at = looked_at;
   while (!stopping_) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
@@ -96,17 +101,6 @@ void Watcher::work() {
       looked_at = Clock::now();
       look_around();
     }
-    if (announce_.exchange(false) || Clock::now() - announced_at >= kAnnounceEvery) {
-      announced_at = Clock::now();
-      announce_all();
-    }
-  }
-}
-
-void Watcher::announce_all() {
-  for (const auto &[id, watched] : files_) {
-    const PlacedFile &file = watched.file;
-    reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
   }
 }
 
@@ -114,13 +108,52 @@ void Watcher::take_over() {
   eventfd_t count = 0;
   (void)eventfd_read(wake_.get(), &count);
   std::vector<PlacedFile> arrived;
+  std::optional<std::vector<LedgerFile>> to_compare;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(arrived_);
+    to_compare.swap(to_compare_);
   }
   for (PlacedFile &file : arrived) {
     begin(std::move(file));
   }
+  if (to_compare) {
+    compare_now(*to_compare);
+  }
+}
+
+// One look through all processes, however many files there are.
+void Watcher::compare_now(const std::vector<LedgerFile> &files) {
+  std::set<FileId> wanted;
+  for (const LedgerFile &file : files) {
+    wanted.insert({file.device, file.inode});
+  }
+  std::map<FileId, OpenSomewhere> open = find_handles(wanted);
+  size_t kept = 0;
+  for (const LedgerFile &known : files) {
+    const FileId id{known.device, known.inode};
+    const auto found = open.find(id);
+    const std::optional<uid_t> uid = uid_of(known.user);
+    if (files_.contains(known.placement_id)) {
+      continue;
+    }
+    if (found == open.end() || !uid) {
+      announcer_.ended(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt,
+                       known.path);
+      continue;
+    }
+    PlacedFile file;
+    file.placement_id = known.placement_id;
+    file.uid = *uid;
+    file.pid = found->second.pid;
+    file.id = id;
+    file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
+    file.path = known.path;
+    begin(std::move(file));
+    ++kept;
+  }
+  spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
+  announcer_.compared();
 }
 
 void Watcher::begin(PlacedFile file) {
@@ -131,9 +164,10 @@ void Watcher::begin(PlacedFile file) {
     }
   }
   const uint64_t id = file.placement_id;
-  reporter_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid});
+  announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
+                               file.application, job_of(file.pid), file.origin});
   if (!file.handle || files_.contains(id)) {
-    reporter_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
+    announcer_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
     return;
   }
   if (files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2) {
@@ -269,7 +303,8 @@ void Watcher::end(Files::iterator it, EndReason reason) {
     }
   }
   const auto facts = facts_of(watched.file.handle.get());
-  reporter_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt);
+  announcer_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
+                   path_of(watched.file.handle.get()));
 }
 
 } // namespace ses::agent

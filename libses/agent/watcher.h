@@ -7,9 +7,6 @@
 // watched on in the hands of its children.  Where inotify has no room left, the process's
 // descriptors are looked at twice a second instead.
 //
-// The service ends an open placement nobody speaks of for an hour, so each is reported again well
-// within that.
-//
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
 #ifndef SES_AGENT_WATCHER_H
@@ -20,14 +17,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "announcer.h"
 #include "close_events.h"
 #include "proc_files.h"
-#include "reporter.h"
 #include "unique_fd.h"
 
 namespace ses::agent {
@@ -40,6 +38,8 @@ struct PlacedFile {
   FileId id;
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known
+  std::string application;
+  std::shared_ptr<const Origin> origin; // null: not known
 };
 
 class Watcher {
@@ -47,13 +47,14 @@ public:
   // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is ended by the
   // service's lease.  Handles that wait and are numbered HIGHEST_HANDLE or above are let go, so
   // that descriptors for new connections remain.
-  Watcher(Reporter &reporter, size_t most_watched, int highest_handle);
+  Watcher(Announcer &announcer, size_t most_watched, int highest_handle);
   ~Watcher();
 
   // Reports FILE as opened, and its end when that comes.  Any thread, never waits.
   void watch(PlacedFile file);
-  // Reports every watched file as opened once more: the service may have forgotten.  Any thread.
-  void announce_again();
+  // Finds out which of FILES, open as far as the ledger knows, some process has open; those are
+  // watched from now on, the others are reported as ended.  Any thread, never waits.
+  void compare(std::vector<LedgerFile> files);
   // Ends the thread; returns how many files were still open.
   size_t stop();
 
@@ -67,6 +68,7 @@ private:
 
   void work();
   void take_over();
+  void compare_now(const std::vector<LedgerFile> &files);
   void begin(PlacedFile file);
   void read_events();
   void check(const std::set<uint64_t> &placements);
@@ -75,20 +77,19 @@ private:
   void look_around();
   void end(Files::iterator it, EndReason reason);
   [[nodiscard]] bool follow_process(pid_t pid);
-  void announce_all();
   [[nodiscard]] int time_to_look() const;
 
-  Reporter &reporter_;
+  Announcer &announcer_;
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
   CloseEvents closes_;  // of the thread only
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> announce_{false};
 
-  std::mutex mutex_; // guards arrived_
+  std::mutex mutex_; // guards the two below
   std::vector<PlacedFile> arrived_;
+  std::optional<std::vector<LedgerFile>> to_compare_;
 
   // Of the thread only.
   Files files_;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import secrets
 import socket
 import threading
 import time
@@ -61,6 +62,14 @@ class ServiceDouble:
         self.backend = backend
         self.requests: list[Request] = []
         self.placements: dict[str, str] = {}  # id -> element
+        #: What announcements said of each placement, in order.
+        self.opened_as: dict[str, list[dict[str, Any]]] = {}
+        self.ended_as: dict[str, list[dict[str, Any]]] = {}
+        #: Seconds until the next sign of life is asked for; applications by user; elements to describe.
+        self.pace = 5.0
+        self.applications: dict[str, list[str]] = {}
+        self.snapshot: dict[str, Any] | None = None
+        self.instance = ""
         #: Called with each request first; what it returns is sent instead of the usual answer.
         self.instead: Callable[[Request], Answer | None] = as_usual
         self.released = threading.Event()  # ends the delay of every answer under way
@@ -68,6 +77,7 @@ class ServiceDouble:
         self._ids = itertools.count(0x5E50000000000001)
         self._turns = itertools.count()
         self._connections: set[socket.socket] = set()
+        self._incarnations: set[str] = set()
         self._port = 0
         self.revive()
 
@@ -76,11 +86,21 @@ class ServiceDouble:
         return f"http://127.0.0.1:{self._port}"
 
     def revive(self) -> None:
+        """Serve (again), as another instance that has kept its ledger."""
         self.released.clear()
+        self.instance = secrets.token_hex(8)
+        self._incarnations.clear()
         self._server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler_of(self))
         self._server.daemon_threads = True
         self._port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def forget(self) -> None:
+        """Lose the ledger, as a service without a disk does when it is killed."""
+        with self._lock:
+            self.placements.clear()
+            self.opened_as.clear()
+            self.ended_as.clear()
 
     def kill(self) -> None:
         """Refuse connections and cut the kept ones, as a process that dies does."""
@@ -101,11 +121,33 @@ class ServiceDouble:
     def bookings(self) -> list[Request]:
         return self.seen("POST", "/v1/placements")
 
+    def announcements(self) -> list[Request]:
+        return self.seen("POST", "/announcements")
+
     def opened(self, placement: str) -> list[dict[str, Any]]:
-        return [request.body for request in self.seen("PATCH", f"/v1/placements/{placement}")]
+        """What the service was told of the file created for `placement`; the same once only."""
+        told: list[dict[str, Any]] = []
+        with self._lock:
+            for file in self.opened_as.get(placement, []):
+                facts = {name: value for name, value in file.items() if name != "restore"}
+                told += [] if facts in told else [facts]
+        return told
+
+    def restored(self, placement: str) -> list[dict[str, Any]]:
+        """How the agent said the placement came about, each time it did."""
+        with self._lock:
+            told = self.opened_as.get(placement, [])
+            return [file["restore"] for file in told if file["restore"] is not None]
 
     def ended(self, placement: str) -> list[dict[str, Any]]:
-        return [request.body for request in self.seen("POST", f"/v1/placements/{placement}/end")]
+        """Reason and size of its end, each time it was told."""
+        with self._lock:
+            told = self.ended_as.get(placement, [])
+            return [{name: end[name] for name in ("reason", "bytes_written")} for end in told]
+
+    def open_now(self) -> set[str]:
+        with self._lock:
+            return self.opened_as.keys() - self.ended_as.keys()
 
     def wait_for_end(self, placement: str) -> None:
         wait_until(lambda: self.ended(placement), f"the end of placement {placement} is told")
@@ -129,10 +171,45 @@ class ServiceDouble:
             return Answer(200, {"storage_systems": [system]})
         if request.method == "POST" and request.path == "/v1/placements":
             return self._book(request.body)
-        placement = request.path.split("/")[3] if request.path.count("/") >= 3 else ""
-        if placement not in self.placements:
-            return problem(404, "unknown-placement", "there is no such placement")
-        return Answer(200, {"placement_id": placement})
+        if request.method == "POST" and request.path.endswith("/announcements"):
+            return self._announced(request.body)
+        return problem(404, "not-found", "there is no such thing")
+
+    def _announced(self, body: dict[str, Any]) -> Answer:
+        assert len(body["opened"]) + len(body["ended"]) <= 2000
+        unknown = []
+        with self._lock:
+            first = body["incarnation"] not in self._incarnations
+            self._incarnations.add(body["incarnation"])
+            for file in body["opened"]:
+                placement = file["placement_id"]
+                if placement not in self.placements:
+                    if file["restore"] is None:
+                        unknown.append(placement)
+                        continue
+                    self.placements[placement] = file["restore"]["element"]
+                self.opened_as.setdefault(placement, []).append(file)
+            for end in body["ended"]:
+                if end["placement_id"] in self.placements:
+                    self.ended_as.setdefault(end["placement_id"], []).append(end)
+                else:
+                    unknown.append(end["placement_id"])
+            still = {id: told[-1] for id, told in self.opened_as.items() if id not in self.ended_as}
+            if body["complete"]:
+                for placement in still.keys() - {file["placement_id"] for file in body["opened"]}:
+                    self.ended_as[placement] = [{"reason": "lost", "bytes_written": None, "path": None}]
+        names = ("placement_id", "user", "device", "inode", "path", "pid")
+        held = [{name: told[name] for name in names} for told in still.values()]
+        answer = {
+            "instance": self.instance,
+            "next_within_seconds": self.pace,
+            "unknown": unknown,
+            "refused": [],
+            "open": held if first else None,
+            "applications": {u: self.applications[u] for u in body["users"] if u in self.applications},
+            "snapshot": self.snapshot if body["snapshot"] else None,
+        }
+        return Answer(200, answer)
 
     def _book(self, body: dict[str, Any]) -> Answer:
         allowed = [element for element in self.targets if element not in body["exclude"]]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,15 +83,18 @@ def test_created_file_is_reported_with_path_inode_and_process(
     placement = conversation.answer.placement
     wait_until(lambda: service.opened(placement), "the service is told")
     status = os.fstat(fd)
-    assert service.opened(placement) == [
-        {
-            "state": "open",
-            "path": str(path),
-            "device": status.st_dev,
-            "inode": str(status.st_ino),
-            "pid": os.getpid(),
-        }
-    ]
+    (told,) = service.opened(placement)
+    assert abs(told.pop("opened_at") - time.time()) < PATIENCE
+    assert told == {
+        "placement_id": placement,
+        "user": pwd.getpwuid(os.getuid()).pw_name,
+        "path": str(path),
+        "device": status.st_dev,
+        "inode": str(status.st_ino),
+        "pid": os.getpid(),
+        "application": "app",
+        "job": None,
+    }
     assert service.ended(placement) == []
     os.close(fd)
 
