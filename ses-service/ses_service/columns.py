@@ -50,6 +50,7 @@ class ElementTable:
     index: Mapping[str, int]
     system_names: tuple[str, ...]
     system: Codes
+    server: Codes
     state: Codes
     read_capability: Floats
     write_capability: Floats
@@ -66,6 +67,7 @@ def element_table(environment: Environment) -> ElementTable:
     elements = environment.elements
     names = tuple(dict.fromkeys(element.storage_system for element in elements))
     codes = {name: code for code, name in enumerate(names)}
+    servers = {name: code for code, name in enumerate(dict.fromkeys(one.server for one in elements))}
     state_codes = {state: code for code, state in enumerate(STATES)}
     return ElementTable(
         environment=environment,
@@ -73,6 +75,7 @@ def element_table(environment: Environment) -> ElementTable:
         index={element.id: row for row, element in enumerate(elements)},
         system_names=names,
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
+        server=np.array([servers[element.server] for element in elements], dtype=np.int64),
         state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
         read_capability=_at_least_one(element.nominal_read_rate for element in elements),
         write_capability=_at_least_one(element.nominal_write_rate for element in elements),

@@ -14,71 +14,106 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ses_service.columns import Codes, Floats
 from ses_service.evaluation import Offers
-from ses_service.explain import Sheet
+from ses_service.explain import Sheet, choice
 from ses_service.filters import ACCEPTED, refusals
+from ses_service.layout import enough, stripable
 from ses_service.order import order_keys
-from ses_service.placement import Candidate
+from ses_service.placement import Choice
 from ses_service.question import Question
+from ses_service.striping import Stripes
 
 Key: TypeAlias = tuple[Any, ...]
+Waiting: TypeAlias = tuple[Key, int, int]
 
 
-def dealt(question: Question, ranked: Offers, count: int) -> Iterator[Candidate]:
-    """Yield up to ``count`` candidates, best first, each as it stands after those before it.
+def dealt(question: Question, ranked: Offers, count: int, stripes: Stripes) -> Iterator[Choice]:
+    """Yield up to ``count`` choices, best first, each as it stands after those before it.
 
-    ``ranked`` holds rows in their order and ``count`` of them at least, if there are so many.  The
-    rank of a candidate is the one it has there.  Ends early when every element is full.
+    ``ranked`` holds rows in their order: ``count`` of them at least, if there are so many, and all of
+    them where a file has several stripes.  The rank of a choice is the one its element has there.
+    Ends early when every element is full.
     """
-    size = min(count, len(ranked.rows))
-    if not size:
+    places = enough(ranked, count, stripes)
+    if not len(places):
         return
-    steps = _Steps(question, ranked, size, depth=1 if count == 1 else -(-2 * count // size))
-    waiting: list[tuple[Key, int, int]] = []
-    for place in range(size):
+    bookings = count * stripes.count
+    depth = 1 if count == 1 else -(-2 * bookings // len(places))
+    steps = _Steps(question, ranked, places, depth, stripes.count)
+    notes = tuple(filter(None, [stripes.sentence(ranked.policies)]))
+    waiting: list[Waiting] = []
+    for place in places.tolist():
         steps.push(waiting, place, 0)
     for left in range(count, 0, -1):
         if not waiting:
             return
-        _, place, step = heapq.heappop(waiting)
-        yield steps.candidate(place, step)
+        taken = [heapq.heappop(waiting)]
+        if stripes.count > 1 and stripable(ranked, taken[0][1]):
+            taken += _others(waiting, ranked, taken[0][1], stripes.count - 1)
+        yield steps.choice([(place, step) for _, place, step in taken], notes)
         if left > 1:
-            steps.push(waiting, place, step + 1)
+            for _, place, step in taken:
+                steps.push(waiting, place, step + 1)
+
+
+def _others(waiting: list[Waiting], ranked: Offers, first: int, count: int) -> list[Waiting]:
+    """Take up to ``count`` more of the first one's system, each server once while there are others."""
+    table, rows = ranked.view.table, ranked.rows
+    system, used = table.system[rows[first]], {table.server[rows[first]]}
+    taken: list[Waiting] = []
+    aside: list[Waiting] = []
+    while waiting and len(taken) < count:
+        one = heapq.heappop(waiting)
+        row = rows[one[1]]
+        if table.system[row] == system and table.server[row] not in used and stripable(ranked, one[1]):
+            used.add(table.server[row])
+            taken.append(one)
+        else:
+            aside.append(one)
+    again = [one for one in aside if table.system[rows[one[1]]] == system and stripable(ranked, one[1])]
+    more = again[: count - len(taken)]
+    for one in aside:
+        if one not in more:
+            heapq.heappush(waiting, one)
+    return taken + more
 
 
 class _Steps:
-    """How the first rows of a ranking stand after each number of further bookings.
+    """How the rows at some places of a ranking stand after each number of further bookings.
 
     All rows begin with ``depth`` steps; a row that needs more gets as many again.
     """
 
-    def __init__(self, question: Question, ranked: Offers, size: int, depth: int) -> None:
+    def __init__(self, question: Question, ranked: Offers, places: Codes, depth: int, parts: int) -> None:
         self._question = question
         self._ranked = ranked
-        places = np.arange(size)
-        block = _Block(question, ranked, np.repeat(places, depth), np.tile(np.arange(float(depth)), size))
-        self._blocks: list[list[tuple[_Block, int]]] = [
-            [(block, place * depth + step) for step in range(depth)] for place in range(size)
-        ]
+        self._parts = parts
+        bookings = np.tile(np.arange(float(depth)), len(places))
+        block = _Block(question, ranked, np.repeat(places, depth), bookings, parts)
+        self._blocks: dict[int, list[tuple[_Block, int]]] = {
+            place: [(block, number * depth + step) for step in range(depth)]
+            for number, place in enumerate(places.tolist())
+        }
 
-    def push(self, waiting: list[tuple[Key, int, int]], place: int, step: int) -> None:
+    def push(self, waiting: list[Waiting], place: int, step: int) -> None:
         """Let a step take part in the comparison, unless the element is full by then."""
         block, at = self._find(place, step)
         if block.accepted[at]:
             heapq.heappush(waiting, (block.keys[at], place, step))
 
-    def candidate(self, place: int, step: int) -> Candidate:
-        """Return the element as it stands at a step."""
-        block, at = self._find(place, step)
-        return block.sheet.candidate(at, place + 1)
+    def choice(self, taken: list[tuple[int, int]], notes: tuple[str, ...]) -> Choice:
+        """Return the choice of these elements, the first one first, each as it stands at its step."""
+        found = [(block.sheet, at) for block, at in (self._find(*one) for one in taken)]
+        sheet, at = found[0]
+        return choice(sheet.candidate(at, taken[0][0] + 1), self._question.wanted, found, notes)
 
     def _find(self, place: int, step: int) -> tuple[_Block, int]:
         known = self._blocks[place]
         if step >= len(known):
             more = len(known)
-            block = _Block(
-                self._question, self._ranked, np.full(more, place), np.arange(float(more), float(2 * more))
-            )
+            bookings = np.arange(float(more), float(2 * more))
+            block = _Block(self._question, self._ranked, np.full(more, place), bookings, self._parts)
             known.extend((block, at) for at in range(more))
         return known[step]
 
@@ -86,8 +121,10 @@ class _Steps:
 class _Block:
     """Some steps of some rows: whether the element may be chosen, its key, and its numbers."""
 
-    def __init__(self, question: Question, ranked: Offers, places: Any, bookings: Any) -> None:
-        offers = ranked.after(places, bookings, question.expected_bytes)
+    def __init__(
+        self, question: Question, ranked: Offers, places: Codes, bookings: Floats, parts: int
+    ) -> None:
+        offers = ranked.after(places, bookings, question.expected_bytes, parts)
         self.accepted: list[bool] = (refusals(question, offers) == ACCEPTED).tolist()
         self.keys: list[Key] = list(
             zip(*(column.tolist() for column in order_keys(question, offers)), strict=True)

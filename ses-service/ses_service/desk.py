@@ -14,7 +14,7 @@ from ses_service.columns import ElementTable, Floats, ObservationTable, element_
 from ses_service.evaluation import Offers
 from ses_service.ledger import Ledger
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
-from ses_service.placement import Candidate, EndReason, Placement, Refusal
+from ses_service.placement import Candidate, Choice, EndReason, Placement, Refusal
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
@@ -27,7 +27,10 @@ class NoEnvironmentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request for a decision before its requirements are resolved."""
+    """A request for a decision before its requirements are resolved.
+
+    ``stripe_count`` is what the program asks for, ``path`` the name the file will have.
+    """
 
     subject: Subject
     explicit: tuple[Requirement, ...] = ()
@@ -36,6 +39,8 @@ class Asked:
     expected_bytes: float | None = None
     limit: int = 10
     seed: int = 0
+    stripe_count: int | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,7 @@ class Desk:
             expected_bytes=asked.expected_bytes,
             limit=asked.limit,
             seed=asked.seed,
+            stripe_count=asked.stripe_count,
         )
 
     def select(self, asked: Asked) -> Decision:
@@ -136,8 +142,10 @@ class Desk:
             now = self._now()
             return decide(question, self._view(), now, self.policies)
 
-    def place(self, asked: Asked, count: int, lease: float) -> tuple[Decision, tuple[Placement, ...]]:
-        """Decide and book up to ``count`` placements for ``lease`` seconds.
+    def place(
+        self, asked: Asked, count: int, lease: float, *, ahead: bool = False
+    ) -> tuple[Decision, tuple[Placement, ...]]:
+        """Decide and book up to ``count`` placements for ``lease`` seconds, of need or ``ahead`` of it.
 
         Returns none when every element was refused.  Raises NoEnvironmentError.
         """
@@ -148,7 +156,7 @@ class Desk:
             view = self._view()
             systems = view.table.environment.systems
 
-            def book(chosen: Candidate, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
+            def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
                 system = systems.get(chosen.element.storage_system)
                 placement = Placement(
                     placement_id=self._new_id(),
@@ -165,6 +173,10 @@ class Desk:
                     rank=chosen.rank,
                     turn=len(booked) + 1,
                     turns=count,
+                    notes=chosen.notes,
+                    stripes=chosen.stripes,
+                    stripe_count=len(chosen.stripes),
+                    ahead=ahead,
                     expected_bytes=question.expected_bytes,
                 )
                 self._ledger.book(placement)

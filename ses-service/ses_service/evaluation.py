@@ -77,20 +77,21 @@ class Offers:
         part._shortfalls.update((one, column[places]) for one, column in self._shortfalls.items())
         return part
 
-    def after(self, places: Codes, bookings: Floats, size: float | None) -> Offers:
-        """Return the offers at some places, each after so many more bookings of ``size`` bytes.
+    def after(self, places: Codes, bookings: Floats, size: float | None, parts: int = 1) -> Offers:
+        """Return the offers at some places, each after so many more bookings.
 
-        A booking made now does to the columns what :class:`ses_service.ledger.Ledger` does when it
-        books: the rates of an element that was sampled later than now have seen it already.
+        ``size`` is that of a file in bytes, of which an element holds one of so many ``parts``.  A
+        booking made now does to the columns what :class:`ses_service.ledger.Ledger` does when it books:
+        the rates of an element that was sampled later than now have seen it already.
         """
         counts = _taken(self.counts, places)
         unseen = self.now > reference_times(self.view.observations, self.policies)[self.rows[places]]
-        assumed = self.policies.assumed_bytes if size is None else size
+        assumed = (self.policies.assumed_bytes if size is None else size) / parts
         more = replace(
             counts,
             open_now=counts.open_now + bookings,
             since=counts.since + bookings * unseen,
-            reserved=counts.reserved + bookings * (size or 0.0),
+            reserved=counts.reserved + bookings * ((size or 0.0) / parts),
             placed=counts.placed + bookings * assumed,
         )
         return self._at(places, more)

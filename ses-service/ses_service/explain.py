@@ -9,8 +9,8 @@ import numpy as np
 from ses_service.columns import Floats
 from ses_service.evaluation import Offers
 from ses_service.filters import REASONS, bytes_needed
-from ses_service.model import Kind, Requirement, Strictness
-from ses_service.placement import Basis, Candidate, Prediction, Reason, Refusal
+from ses_service.model import Element, Kind, Requirement, Strictness
+from ses_service.placement import Basis, Candidate, Choice, Prediction, Reason, Refusal
 from ses_service.question import Question
 from ses_service.units import canonical_unit, from_base
 
@@ -31,7 +31,7 @@ class Sheet:
     def __init__(self, question: Question, offers: Offers) -> None:
         self._wanted = question.wanted
         self._elements = offers.view.table.elements
-        self._rows = offers.rows.tolist()
+        self._rows: list[int] = offers.rows.tolist()
         self._values = [_listed(offers.value(one.kind)) for one in self._wanted]
         self._shortfalls = [offers.shortfall(one).tolist() for one in self._wanted]
         self._distance = offers.distance(self._wanted).tolist()
@@ -63,6 +63,52 @@ class Sheet:
             Prediction(one.kind, values[place], one.minimum, shortfalls[place])
             for one, values, shortfalls in zip(self._wanted, self._values, self._shortfalls, strict=True)
         )
+
+    def element(self, place: int) -> Element:
+        """Return the element at one place of the rows."""
+        return self._elements[self._rows[place]]
+
+
+def choice(
+    candidate: Candidate,
+    wanted: Sequence[Requirement],
+    stripes: Sequence[tuple[Sheet, int]],
+    notes: tuple[str, ...] = (),
+) -> Choice:
+    """Return the candidate as chosen for a file on these stripes, given by sheet and place.
+
+    Without stripes the file lies on the candidate's element alone.
+    """
+    predicted, distance = candidate.predicted, candidate.distance
+    if len(stripes) > 1:
+        each = zip(*(sheet.predictions(place) for sheet, place in stripes), strict=True)
+        predicted = tuple(_together(parts) for parts in each)
+        weights = sum(one.weight for one in wanted)
+        squares = sum(one.weight * part.shortfall**2 for one, part in zip(wanted, predicted, strict=True))
+        distance = (squares / weights) ** 0.5 if weights else 0.0
+    return Choice(
+        candidate.rank,
+        candidate.element,
+        distance,
+        candidate.available_read,
+        candidate.available_write,
+        candidate.free,
+        predicted,
+        candidate.age,
+        candidate.basis,
+        tuple(sheet.element(place) for sheet, place in stripes) or (candidate.element,),
+        notes,
+    )
+
+
+def _together(parts: Sequence[Prediction]) -> Prediction:
+    """Return what a file gets of stripes that are filled alike: the smallest part from each."""
+    values = [one.value for one in parts if one.value is not None]
+    value = min(values) * len(parts) if len(values) == len(parts) else None
+    kind, minimum = parts[0].kind, parts[0].minimum
+    if minimum <= 0:
+        return Prediction(kind, value, minimum, 0.0)
+    return Prediction(kind, value, minimum, 1.0 if value is None else max(0.0, 1.0 - value / minimum))
 
 
 def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:

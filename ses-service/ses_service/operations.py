@@ -42,7 +42,7 @@ def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
 
 def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
     """Decide and book.  Raises NoElementProblem when every element was refused."""
-    decision, booked = now.desk.place(_asked(now, body), body.count, body.lease_seconds)
+    decision, booked = now.desk.place(_asked(now, body), body.count, body.lease_seconds, ahead=body.ahead)
     if not booked:
         now.metrics.refused.inc()
         raise NoElementProblem(
@@ -76,6 +76,8 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         expected_bytes=body.expected_bytes,
         limit=body.limit,
         seed=body.seed,
+        stripe_count=body.stripe_count,
+        path=body.path,
     )
 
 

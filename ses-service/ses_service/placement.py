@@ -77,6 +77,18 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice(Candidate):
+    """A candidate that was chosen, with all elements its file is spread over, itself first.
+
+    ``distance`` and ``predicted`` are the file's: it advances as fast as its slowest stripe lets it.
+    ``notes`` are sentences about the choice.
+    """
+
+    stripes: tuple[Element, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """One element that was not considered, and the sentence that says why."""
 
@@ -92,8 +104,12 @@ class Placement:
     ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
     the moment of the decision.  All of a batch share those before its first: this placement was dealt
     as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
-    ``distance`` and ``predicted`` count those dealt before it.  ``lease_until`` is when the entry ends
-    by itself.
+    ``distance`` and ``predicted`` count those dealt before it.  ``notes`` are sentences about the
+    decision.  ``lease_until`` is when the entry ends by itself.
+
+    ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
+    ``stripe_size`` ``None`` leaves it to the file system.  ``ahead``: booked ahead of need, so that it
+    counts as a stream only once it is open.
     """
 
     placement_id: str
@@ -110,6 +126,11 @@ class Placement:
     rank: int = 1
     turn: int = 1
     turns: int = 1
+    notes: tuple[str, ...] = ()
+    stripes: tuple[Element, ...] = ()
+    stripe_count: int = 1
+    stripe_size: int | None = None
+    ahead: bool = False
     expected_bytes: float | None = None
     state: PlacementState = PlacementState.BOOKED
     path: str | None = None

@@ -28,6 +28,11 @@ class Policies:
         ``distance_step``: distances within one step count as equal.
         ``scarce_tiers``: tiers that needs met elsewhere do not spend.
         ``assumed_bytes``: size of a file nobody announced, used for evenness in the long run only.
+    Stripes
+        ``max_stripes``: elements one file is spread over at most.  8 elements are more than one client's
+        link carries on most sites, and with more of them a file suffers from every busy server.
+        ``stripe_bytes``: what a stripe holds at least, where the size is known.
+        ``overrule_stripe_hints``: use the rule even where the program asks for a number of stripes.
     Limits
         ``min_free_bytes``: an element with less free space is full.
         ``open_lease``: how long an open placement counts after the agent last spoke of it.
@@ -46,6 +51,9 @@ class Policies:
     distance_step: float = 0.02
     scarce_tiers: frozenset[str] = frozenset()
     assumed_bytes: float = 64 * 2.0**20
+    max_stripes: int = 8
+    stripe_bytes: float = 256 * 2.0**20
+    overrule_stripe_hints: bool = False
     min_free_bytes: float = 4 * 2.0**20
     open_lease: float = 3600.0
     max_records: int = 10_000

@@ -8,6 +8,7 @@ from ses_service.columns import ElementTable, ObservationTable
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Requirement, ResolvedRequirement, Subject
 from ses_service.placement import Candidate, Refusal
+from ses_service.striping import ONE_STRIPE, Stripes
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,8 @@ class Question:
     """Who asks for what.
 
     ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
-    file will have, if that is known.  ``seed`` changes the order among equals.
+    file will have, if that is known, ``stripe_count`` the number of stripes its program asks for.
+    ``seed`` changes the order among equals.
     """
 
     subject: Subject
@@ -25,6 +27,7 @@ class Question:
     expected_bytes: float | None = None
     limit: int = 10
     seed: int = 0
+    stripe_count: int | None = None
 
     @property
     def wanted(self) -> tuple[Requirement, ...]:
@@ -43,7 +46,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer.  ``refused_total`` counts refused elements that are not listed, too."""
+    """The answer.  ``refused_total`` counts refused elements that are not listed, too.
+
+    ``stripes`` is over how many elements each file is spread, if the best place can do that.
+    """
 
     decided_at: float
     requirements: tuple[ResolvedRequirement, ...]
@@ -51,3 +57,4 @@ class Decision:
     refused: tuple[Refusal, ...]
     refused_total: int
     notes: tuple[str, ...]
+    stripes: Stripes = ONE_STRIPE

@@ -146,9 +146,21 @@ def selection(decision: Decision, notes: Iterable[str], backends: dict[str, str]
     return {
         "decided_at": decision.decided_at,
         "requirements": resolved(decision.requirements),
+        "stripe_count": decision.stripes.count,
         "candidates": candidates(decision.candidates, backends),
         "refused": refusals(decision.refused),
         "notes": [*notes, *decision.notes],
+    }
+
+
+def stripes(placement: Placement) -> Json:
+    """Return over what the file is spread, at least one element."""
+    return {
+        "stripe_count": placement.stripe_count,
+        "stripe_size_bytes": placement.stripe_size,
+        "elements": [
+            {"element": one.id, "target": one.target} for one in placement.stripes or (placement.element,)
+        ],
     }
 
 
@@ -160,8 +172,7 @@ def grant(placement: Placement) -> Json:
         "storage_system": placement.element.storage_system,
         "backend": placement.backend,
         "target": placement.element.target,
-        "stripe_count": 1,
-        "stripe_size_bytes": None,
+        **stripes(placement),
         "distance": round(placement.distance, _PLACES),
         "predicted": predictions(placement.predicted),
         "lease_until": placement.lease_until,
@@ -177,6 +188,7 @@ def placement_summary(placement: Placement) -> Json:
         "element": placement.element.id,
         "storage_system": placement.element.storage_system,
         "target": placement.element.target,
+        **stripes(placement),
         "path": placement.path,
         "device": placement.device,
         "inode": placement.inode,
@@ -199,6 +211,7 @@ def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
         "rank": placement.rank,
         "turn": placement.turn,
         "turns": placement.turns,
+        "notes": list(placement.notes),
         "candidates": candidates(placement.candidates, backends),
         "refused": refusals(placement.refused),
     }

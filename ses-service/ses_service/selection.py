@@ -13,21 +13,26 @@ import numpy as np
 from ses_service.columns import Bools, Codes
 from ses_service.dealing import dealt
 from ses_service.evaluation import Offers
-from ses_service.explain import candidates, refusal
+from ses_service.explain import candidates, choice, refusal
 from ses_service.filters import ACCEPTED, REASONS, refusals
+from ses_service.layout import may_stripe, stripes_for
 from ses_service.order import order_keys
-from ses_service.placement import Candidate, Reason, Refusal
+from ses_service.placement import Candidate, Choice, Reason, Refusal
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.ranking import first_rows
+from ses_service.striping import ONE_STRIPE, Stripes
 
 
 def decide(question: Question, view: View, now: float, policies: Policies) -> Decision:
     """Rank every element of the view for the question; book nothing."""
     offers = Offers.of_all(view, now, policies)
     codes = refusals(question, offers)
-    ranked = _ranked(question, _part(offers, codes == ACCEPTED), question.limit)
-    return _decision(question, offers, codes, candidates(question, ranked))
+    striped = may_stripe(question, view)
+    ranked = _ranked(question, _part(offers, codes == ACCEPTED), 0 if striped else question.limit)
+    stripes = stripes_for(question, ranked, 1) if striped else ONE_STRIPE
+    listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None]) if striped else ranked
+    return _decision(question, offers, codes, candidates(question, listed), stripes)
 
 
 def deal(
@@ -36,14 +41,14 @@ def deal(
     now: float,
     policies: Policies,
     count: int,
-    book: Callable[[Candidate, tuple[Candidate, ...], tuple[Refusal, ...]], None],
+    book: Callable[[Choice, tuple[Candidate, ...], tuple[Refusal, ...]], None],
 ) -> Decision:
     """Choose ``count`` places one after the other, each knowing those before it.
 
-    ``book`` receives the chosen candidate, the first ranks and the refused elements.  The candidate
-    says what the element offers at its turn, after those dealt before it, and its rank before the
-    first; ranks and refused elements are those before the first, and shared by all.  Fewer are
-    dealt when the elements fill up.  Returns the decision before the first booking.
+    ``book`` receives the choice, the first ranks and the refused elements.  The choice says what its
+    elements offer at its turn, after those dealt before it, and its rank before the first; ranks and
+    refused elements are those before the first, and shared by all.  Fewer are dealt when the elements
+    fill up.  Returns the decision before the first booking.
 
     ``book`` should add each placement to the ledger whose counts ``view`` holds; those of one call
     are told apart here, so that it does not matter whether the ledger counts them at once.
@@ -53,13 +58,20 @@ def deal(
     """
     offers = Offers.of_all(view, now, policies)
     codes = refusals(question, offers)
-    needed = max(question.limit, count, policies.explained_candidates) if question.limit else 0
+    striped = may_stripe(question, view)
+    needed = 0 if striped or not question.limit else max(question.limit, count, policies.explained_candidates)
     ranked = _ranked(question, _part(offers, codes == ACCEPTED), needed)
+    stripes = stripes_for(question, ranked, count) if striped else ONE_STRIPE
     listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
     first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
-    decision = _decision(question, offers, codes, first[: question.limit or None])
+    decision = _decision(question, offers, codes, first[: question.limit or None], stripes)
     shown = first[: policies.explained_candidates]
-    for chosen in first[:1] if count == 1 else dealt(question, ranked, count):
+    if count * stripes.count > 1:
+        choices = dealt(question, ranked, count, stripes)
+    else:
+        notes = tuple(filter(None, [stripes.sentence(policies)]))
+        choices = (choice(one, (), (), notes) for one in first[:1])
+    for chosen in choices:
         book(chosen, shown, decision.refused)
     return decision
 
@@ -73,7 +85,9 @@ def _ranked(question: Question, offers: Offers, count: int) -> Offers:
     return offers.narrowed(first_rows(order_keys(question, offers), count)) if len(offers.rows) else offers
 
 
-def _decision(question: Question, offers: Offers, codes: Codes, ranked: tuple[Candidate, ...]) -> Decision:
+def _decision(
+    question: Question, offers: Offers, codes: Codes, ranked: tuple[Candidate, ...], stripes: Stripes
+) -> Decision:
     refused_rows = np.flatnonzero(codes != ACCEPTED)
     total = len(refused_rows)
     if question.limit:
@@ -85,7 +99,8 @@ def _decision(question: Question, offers: Offers, codes: Codes, ranked: tuple[Ca
         candidates=ranked,
         refused=listed,
         refused_total=total,
-        notes=tuple(_notes(question, offers, codes, listed, total, ranked)),
+        notes=tuple(_notes(question, offers, codes, listed, total, ranked, stripes)),
+        stripes=stripes,
     )
 
 
@@ -96,7 +111,11 @@ def _notes(
     listed: tuple[Refusal, ...],
     total: int,
     ranked: tuple[Candidate, ...],
+    stripes: Stripes,
 ) -> Iterator[str]:
+    about_stripes = stripes.sentence(offers.policies)
+    if about_stripes:
+        yield about_stripes
     accepted = codes == ACCEPTED
     unseen = int(np.count_nonzero(accepted & ~offers.fresh))
     if unseen:

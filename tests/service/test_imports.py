@@ -14,6 +14,7 @@ CORE = (
     "evaluation",
     "explain",
     "filters",
+    "layout",
     "ledger",
     "model",
     "order",
@@ -24,6 +25,7 @@ CORE = (
     "ranking",
     "resolve",
     "selection",
+    "striping",
     "units",
 )
 ALLOWED = {
@@ -34,6 +36,7 @@ ALLOWED = {
     "enum",
     "hashlib",
     "heapq",
+    "itertools",
     "numpy",
     "numpy.typing",
     "typing",

@@ -102,17 +102,32 @@ class Refusal(Answer):
 
 
 class Selection(Answer):
-    """Ranked candidates, refused elements, and what a person should know about the data."""
+    """Ranked candidates, refused elements, and what a person should know about the data.
+
+    `stripe_count` is over how many elements a file placed on the first candidate would be spread;
+    `notes` say what decided it.
+    """
 
     decided_at: float
     requirements: list[ResolvedRequirement]
+    stripe_count: int
     candidates: list[Candidate]
     refused: list[Refusal]
     notes: list[str]
 
 
+class Stripe(Answer):
+    """One of the elements a file is spread over."""
+
+    element: str
+    target: str
+
+
 class Grant(Answer):
-    """One booked place: what the library must do for one file."""
+    """One booked place: what the library must do for one file.
+
+    `elements` are all it is spread over, in the order of stripes; the first is `element`.
+    """
 
     placement_id: str
     element: str
@@ -121,6 +136,7 @@ class Grant(Answer):
     target: str
     stripe_count: int
     stripe_size_bytes: int | None
+    elements: list[Stripe]
     distance: float
     predicted: list[Prediction]
     lease_until: float
@@ -145,6 +161,9 @@ class PlacementSummary(Answer):
     element: str
     storage_system: str
     target: str
+    stripe_count: int
+    stripe_size_bytes: int | None
+    elements: list[Stripe]
     path: str | None
     device: int | None
     inode: str | None
@@ -170,6 +189,7 @@ class PlacementRecord(PlacementSummary):
     rank: int
     turn: int
     turns: int
+    notes: list[str]
     candidates: list[Candidate]
     refused: list[Refusal]
 

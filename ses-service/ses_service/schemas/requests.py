@@ -95,7 +95,10 @@ class SubjectIn(Body):
 
 
 class SelectionRequest(Body):
-    """A question: where would a file of this subject go?  ``limit`` 0 lists every element."""
+    """A question: where would a file of this subject go?  ``limit`` 0 lists every element.
+
+    ``stripe_count`` is the number the program itself asks for; ``path`` is the name the file will have.
+    """
 
     subject: SubjectIn
     storage_system: Text | None = None
@@ -104,6 +107,8 @@ class SelectionRequest(Body):
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
+    stripe_count: Annotated[int, Field(ge=1, le=2000)] | None = None
+    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
 
     @model_validator(mode="after")
     def _kinds_once(self) -> SelectionRequest:
@@ -112,10 +117,14 @@ class SelectionRequest(Body):
 
 
 class PlacementRequest(SelectionRequest):
-    """A question whose answer is booked, ``count`` times in order, for ``lease_seconds``."""
+    """A question whose answer is booked, ``count`` times in order, for ``lease_seconds``.
+
+    ``ahead``: booked ahead of need, and counted as streams only once the files are open.
+    """
 
     count: Annotated[int, Field(ge=1, le=1024)] = 1
     lease_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
+    ahead: bool = False
 
 
 class PlacementOpened(Body):
