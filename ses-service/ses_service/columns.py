@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ses_service.model import Element, ElementState, Environment, Observation
+from ses_service.prediction import utilisation_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -89,7 +90,9 @@ def element_table(environment: Environment) -> ElementTable:
 class ObservationTable:
     """The last observation of each element; ``sampled_at`` is ``nan`` where there is none.
 
-    ``rated`` tells which observations have a current rate at all.
+    ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
+    element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
+    seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.health`), in the same unit.
     """
 
     by_row: tuple[Observation | None, ...]
@@ -102,6 +105,10 @@ class ObservationTable:
     free: Floats
     read_only: Bools
     rated: Bools
+    utilisation: Floats
+    average_utilisation: Floats
+    top_speed: Floats
+    health: Floats
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
@@ -123,15 +130,22 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
     current_write = column(lambda one: one.current_write_rate)
     average_read = column(lambda one: one.average_read_rate)
     average_write = column(lambda one: one.average_write_rate)
+    average_read = np.where(np.isnan(average_read), current_read, average_read)
+    average_write = np.where(np.isnan(average_write), current_write, average_write)
+    capabilities = table.read_capability, table.write_capability
     return ObservationTable(
         by_row=tuple(rows),
         sampled_at=column(lambda one: one.sampled_at),
         current_read=current_read,
         current_write=current_write,
-        average_read=np.where(np.isnan(average_read), current_read, average_read),
-        average_write=np.where(np.isnan(average_write), current_write, average_write),
+        average_read=average_read,
+        average_write=average_write,
         queue_depth=column(lambda one: one.queue_depth),
         free=column(lambda one: one.free_bytes),
         read_only=np.array([one is not None and one.read_only for one in rows], dtype=np.bool_),
         rated=~(np.isnan(current_read) & np.isnan(current_write)),
+        utilisation=utilisation_of(current_read, current_write, *capabilities),
+        average_utilisation=utilisation_of(average_read, average_write, *capabilities),
+        top_speed=np.ones(len(table)),
+        health=np.ones(len(table)),
     )

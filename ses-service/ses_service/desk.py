@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
+from ses_service.health import learned
 from ses_service.ledger import Ledger
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
 from ses_service.placement import Candidate, Choice, EndReason, Placement, Refusal
@@ -118,6 +119,7 @@ class Desk:
                 return
             if observations is None or self._table is not table:
                 observations = observation_table(self._table, kept)
+            observations = learned(observations, self._observations, self.policies)
             self._observations = observations
             self._ledger.observe(self._reference(observations), self._clock())
 

@@ -2,8 +2,9 @@
 
 Predicted values per kind of requirement:
 
-* current rates: the load model of :mod:`ses_service.prediction` with the current observed rate;
-* average rates: the same model with the monitor's long-window average in place of the current rate
+* current rates: the load model of :mod:`ses_service.prediction` with the current observed rates, of
+  what the element is seen to be able to do (:mod:`ses_service.health`);
+* average rates: the same model with the monitor's long-window averages in place of the current rates
   and without queue depth, which is a thing of the moment;
 * free capacity: what the monitor last saw, however old, or else the element's whole capacity, less
   what the ledger reserved.
@@ -147,12 +148,17 @@ class Offers:
         return np.maximum(0.0, known - self.counts.reserved)
 
     def _share(self, kind: Kind) -> Floats:
-        take, counts = self.take, self.counts
-        capability = take(capability_of(self.view, kind))
+        take, counts, seen = self.take, self.counts, self.view.observations
+        current = kind in CURRENT_KINDS
+        health = take(seen.health)
+        capability = take(capability_of(self.view, kind)) * health
         rate = take(_observed_rates(self.view)[kind])
-        depth = take(self.view.observations.queue_depth) if kind in CURRENT_KINDS else None
+        utilisation = np.minimum(
+            1.0, take(seen.utilisation if current else seen.average_utilisation) / health
+        )
+        depth = take(seen.queue_depth) if current else None
         share = predicted_share(
-            capability, rate, depth, counts.open_at_sample, counts.since, counts.ended, self.policies
+            capability, utilisation, depth, counts.open_at_sample, counts.since, counts.ended, self.policies
         )
         usable = self.fresh & ~np.isnan(rate)
         if usable.all():

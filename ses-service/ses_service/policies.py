@@ -24,6 +24,10 @@ class Policies:
         ``activity_factor``: active streams per unit of utilisation below saturation.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
+    Health (:mod:`ses_service.health`)
+        ``health_fall``, ``health_recovery``: parts by which the top speed of an element falls with a
+        sample that had a queue but no higher rate, and rises with one that had no queue.
+        ``sound_speed``: top speed, as a part of the nominal one, from which an element is sound.
     Order
         ``distance_step``: distances within one step count as equal.
         ``scarce_tiers``: tiers that needs met elsewhere do not spend.
@@ -48,6 +52,9 @@ class Policies:
     busy_prior: float = 0.35
     activity_factor: float = 1.5
     unseen_streams: float = 1.0
+    health_fall: float = 0.1
+    health_recovery: float = 0.01
+    sound_speed: float = 0.75
     distance_step: float = 0.02
     scarce_tiers: frozenset[str] = frozenset()
     assumed_bytes: float = 64 * 2.0**20

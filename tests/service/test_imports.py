@@ -14,6 +14,7 @@ CORE = (
     "evaluation",
     "explain",
     "filters",
+    "health",
     "layout",
     "ledger",
     "model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ses_service.policies import Policies
-from ses_service.prediction import predicted_share, unseen_share
+from ses_service.prediction import predicted_share, unseen_share, utilisation_of
 
 NAN = float("nan")
 
@@ -13,7 +13,8 @@ NAN = float("nan")
 def share(
     capability: float, rate: float, depth: float = NAN, at: float = 0, since: float = 0, ended: float = 0
 ) -> float:
-    columns = (np.array([value], dtype=float) for value in (capability, rate, depth, at, since, ended))
+    used = float(np.minimum(1.0, rate / capability))
+    columns = (np.array([value], dtype=float) for value in (capability, used, depth, at, since, ended))
     return float(predicted_share(*columns, Policies())[0])
 
 
@@ -31,6 +32,16 @@ def share(
         ("ours open at 80%: 1.5 u = 1.2", {"rate": 80, "at": 5}, 100 / 2.2),
         ("ours saturate: L + 0.35", {"rate": 100, "at": 3}, 100 / 4.35),
         ("ours saturated and ended since: less active", {"rate": 100, "at": 3, "ended": 2}, 100 / 2.35),
+        (
+            "not saturated, two of three ended: as much less",
+            {"rate": 60, "at": 3, "ended": 2},
+            100 / (1 + 0.9 * 1.35 / 3.35),
+        ),
+        (
+            "all of ours ended: what others may do is left",
+            {"rate": 80, "at": 1, "ended": 1},
+            100 / (1 + 1.2 * 0.35 / 1.35),
+        ),
         ("more ended than active: never below none", {"rate": 100, "at": 1, "ended": 5}, 100),
         ("placed since the sample: counted in full", {"rate": 0, "since": 3}, 25),
         ("placed since, beside others", {"rate": 40, "since": 1}, 100 / 2.4),
@@ -51,11 +62,28 @@ def test_unknown_inputs_give_an_unknown_share() -> None:
 
 
 def test_no_visible_depth_at_all_is_the_same_as_none_for_each() -> None:
-    capability, rate = np.array([100.0, 100.0]), np.array([100.0, 30.0])
+    capability, used = np.array([100.0, 100.0]), np.array([1.0, 0.3])
     zero, depth = np.zeros(2), np.full(2, NAN)
-    with_column = predicted_share(capability, rate, depth, zero, zero, zero, Policies())
-    without = predicted_share(capability, rate, None, zero, zero, zero, Policies())
+    with_column = predicted_share(capability, used, depth, zero, zero, zero, Policies())
+    without = predicted_share(capability, used, None, zero, zero, zero, Policies())
     assert with_column.tolist() == without.tolist()
+
+
+@pytest.mark.parametrize(
+    ("promise", "rates", "expected"),
+    [
+        ("readers and writers share one device", (30, 20), 0.3 + 0.4),
+        ("never more than all of it", (80, 40), 1.0),
+        ("a direction that is not measured is unused", (NAN, 20), 0.4),
+        ("nothing measured is unknown", (NAN, NAN), NAN),
+    ],
+)
+def test_utilisation_is_of_the_whole_device(
+    promise: str, rates: tuple[float, float], expected: float
+) -> None:
+    reading, writing = (np.array([float(rate)]) for rate in rates)
+    used = utilisation_of(reading, writing, np.array([100.0]), np.array([50.0]))
+    assert used[0] == pytest.approx(expected, nan_ok=True), promise
 
 
 def test_an_unseen_element_shares_with_the_ledger_and_an_assumed_stream() -> None:

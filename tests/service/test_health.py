@@ -1,0 +1,74 @@
+"""Health: an element slower than described is found out, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ses_service.columns import ObservationTable, element_table, observation_table
+from ses_service.evaluation import Offers
+from ses_service.health import LOWEST, learned, top_speed
+from ses_service.ledger import LedgerCounts
+from ses_service.model import Element, Environment, Kind, Observation
+from ses_service.policies import Policies
+from ses_service.question import View
+
+POLICIES = Policies()
+TABLE = element_table(
+    Environment(elements=(Element("s/a", "", "a", "s", "0", "one", nominal_write_rate=100.0),))
+)
+
+
+def after(
+    samples: int, rate: float, depth: float | None, start: ObservationTable | None = None
+) -> ObservationTable:
+    seen = start or observation_table(TABLE, [])
+    begun = 0.0 if start is None else float(start.sampled_at[0])
+    for number in range(samples):
+        one = Observation("s/a", begun + number + 1.0, current_write_rate=rate, queue_depth=depth)
+        seen = learned(observation_table(TABLE, [one]), seen if number or start else _empty(), POLICIES)
+    return seen
+
+
+def _empty() -> ObservationTable:
+    return observation_table(TABLE, [Observation("s/a", 0.0)])
+
+
+def test_queued_and_slow_for_some_samples_is_found_out() -> None:
+    assert after(2, 50, 3.0).health[0] == 1.0
+    assert after(10, 50, 3.0).health[0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("depth", [0.5, None])
+def test_without_a_queue_a_low_rate_teaches_nothing(depth: float | None) -> None:
+    assert after(50, 5, depth).health[0] == 1.0
+
+
+def test_a_high_rate_restores_it_at_once() -> None:
+    slow = after(20, 30, 3.0)
+    assert slow.health[0] == pytest.approx(0.3)
+    assert after(1, 90, 3.0, slow).health[0] == 1.0
+
+
+def test_it_comes_back_by_itself_when_nothing_is_queued() -> None:
+    slow = after(20, 30, 3.0)
+    assert after(50, 0, 0.0, slow).health[0] < 1.0
+    assert after(150, 0, 0.0, slow).health[0] == 1.0
+
+
+def test_the_same_sample_again_teaches_nothing() -> None:
+    seen = after(20, 30, 3.0)
+    again = observation_table(TABLE, [Observation("s/a", 20.0, current_write_rate=0.0, queue_depth=3.0)])
+    assert learned(again, seen, POLICIES).top_speed[0] == seen.top_speed[0]
+
+
+def test_no_element_is_lost_for_ever() -> None:
+    nothing, queue = np.array([0.0]), np.array([9.0])
+    top = np.array([1.0])
+    for _ in range(200):
+        top = top_speed(top, nothing, queue, POLICIES)
+    assert top[0] == LOWEST
+
+
+def test_a_slow_element_offers_what_it_can_do() -> None:
+    view = View(TABLE, after(20, 50, 3.0), LedgerCounts.zeros(1))
+    assert Offers.of_all(view, 21.0, POLICIES).value(Kind.CURRENT_WRITE_RATE)[0] == pytest.approx(50 / 4)
