@@ -2,6 +2,7 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -37,6 +38,17 @@ template <size_t N> bool copy_text(char (&array)[N], const std::string &text) {
     return false;
   }
   std::memcpy(array, text.c_str(), text.size() + 1);
+  return true;
+}
+
+// Where on Lustre; false when it does not fit.
+bool put_lustre(ses_answer &answer, const Placement &placement) {
+  if (!copy_text(answer.pool, placement.pool) || placement.osts.size() > SES_OSTS_MAX) {
+    return false;
+  }
+  answer.lustre_form = placement.lustre_form;
+  answer.ost_count = static_cast<uint32_t>(placement.osts.size());
+  std::copy(placement.osts.begin(), placement.osts.end(), answer.osts);
   return true;
 }
 
@@ -113,8 +125,14 @@ std::optional<ses_answer> make_place_answer(const Placement &placement, uint32_t
   answer.stripe_size = asked_stripe_size != 0 ? asked_stripe_size : placement.stripe_size;
   answer.stripe_count = asked_stripe_count != 0 ? asked_stripe_count : placement.stripe_count;
   answer.backend = placement.backend;
-  if (!copy_text(answer.element, placement.element) || !copy_text(answer.stage, placement.stage) ||
-      !copy_text(answer.stage_in_union, placement.stage_in_union)) {
+  if (!copy_text(answer.element, placement.element)) {
+    return std::nullopt;
+  }
+  const bool fits = placement.backend == SES_BACKEND_LUSTRE
+                        ? put_lustre(answer, placement)
+                        : copy_text(answer.stage, placement.stage) &&
+                              copy_text(answer.stage_in_union, placement.stage_in_union);
+  if (!fits) {
     return std::nullopt;
   }
   return answer;

@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,6 +49,8 @@ struct Report {
   int fd = -1;
 };
 
+struct Origin; // announcement.h
+
 // One booked placement as the service described it, with its staging directories.
 struct Placement {
   uint64_t id = 0;
@@ -59,6 +62,10 @@ struct Placement {
   double distance = 0;
   uint32_t stripe_count = 0;
   uint64_t stripe_size = 0;
+  uint32_t lustre_form = SES_LUSTRE_NONE; // enum ses_lustre_form
+  std::vector<uint16_t> osts;             // Lustre: in the order of stripes
+  std::string pool;                       // Lustre: empty: none
+  std::shared_ptr<const Origin> origin;   // how it came about; null: not known
 };
 
 [[nodiscard]] std::optional<Ask> parse_ask(std::span<const std::byte> message);
@@ -67,7 +74,8 @@ struct Placement {
 // An answer without a placement.
 [[nodiscard]] ses_answer make_refusal(ses_answer_status status);
 // "Create it there"; the program's own stripe hints win over the placement's.  None when a string
-// does not fit its array, which a caller treats like a placement that cannot be used.
+// or the list of OSTs does not fit its array, which a caller treats like a placement that cannot be
+// used.
 [[nodiscard]] std::optional<ses_answer> make_place_answer(const Placement &placement,
                                                           uint32_t asked_stripe_count,
                                                           uint64_t asked_stripe_size);

@@ -14,6 +14,7 @@ enum ses_device_state {
   SES_DEVICE_UNKNOWN = 0,
   SES_DEVICE_POSSIBLE = 1,    /* of a kind some back end handles: the agent knows the rest */
   SES_DEVICE_NOT_MANAGED = 2, /* for some seconds */
+  SES_DEVICE_IN_PLACE = 3,    /* possible, and the back end makes files in place */
 };
 
 /* What is remembered of device MAJOR:MINOR. */

@@ -106,7 +106,7 @@ static int read_composite(struct ses_lov *lov) {
 }
 
 int ses_lov_read(struct ses_lov *lov, const void *bytes, size_t size) {
-  if (size < sizeof(uint32_t))
+  if (size < sizeof(uint32_t) || size > UINT32_MAX)
     return -EINVAL;
   *lov = (struct ses_lov){
       .bytes = bytes, .size = size, .magic = get32(bytes), .components = 1, .mirrors = 1};
@@ -139,7 +139,7 @@ bool ses_lov_component(const struct ses_lov *lov, unsigned number,
                        struct ses_lov_component *component) {
   if (number >= lov->components)
     return false;
-  *component = (struct ses_lov_component){.end = SES_LOV_EOF, .length = lov->size};
+  *component = (struct ses_lov_component){.end = SES_LOV_EOF, .length = (uint32_t)lov->size};
   if (lov->magic == SES_LOV_COMP) {
     const unsigned char *entry = entry_of(lov->bytes, number);
     component->id = get32(entry + AT_ENTRY_ID);
@@ -186,51 +186,69 @@ static bool is_choice(const struct ses_lov_choice *choice) {
          are_distinct(choice->osts, choice->ost_count);
 }
 
-/* How many of the chosen OSTs a part that had COUNT stripes lists. */
-static unsigned listed_osts(const struct ses_lov_choice *choice, unsigned count, bool component) {
-  unsigned wanted = choice->stripe_count ? choice->stripe_count : component ? count : 0;
-  return wanted && wanted < choice->ost_count ? wanted : choice->ost_count;
+/* What CHOICE makes of one part. */
+struct change {
+  const struct ses_lov_choice *choice;
+  unsigned stripe_count; /* 0: as it was */
+  unsigned listed;       /* of the chosen OSTs, with LIST and OFFSET */
+};
+
+/* STATED: stripe count and size of the choice hold.  OPEN: without a count all OSTs are taken. */
+static struct change change_of(const struct ses_lov_choice *choice, unsigned count, bool stated,
+                               bool open) {
+  struct change change = {choice, stated ? choice->stripe_count : 0, choice->ost_count};
+  unsigned wanted = change.stripe_count ? change.stripe_count : open ? 0 : count;
+  if (wanted && wanted < change.listed)
+    change.listed = wanted;
+  return change;
 }
 
-static size_t part_size(const struct ses_lov_choice *choice, unsigned listed) {
-  switch (choice->form) {
+static size_t changed_size(const struct change *change) {
+  switch (change->choice->form) {
   case SES_LOV_POOL:
     return V3_SIZE;
   case SES_LOV_LIST:
-    return V3_SIZE + (size_t)listed * OBJECT_SIZE;
+    return V3_SIZE + (size_t)change->listed * OBJECT_SIZE;
   default:
     return V1_SIZE;
   }
 }
 
-/* Write the plain layout that WAS becomes under CHOICE. */
-static void write_part(unsigned char *part, const struct ses_lov_component *was,
-                       const struct ses_lov_choice *choice, unsigned listed) {
-  unsigned count = choice->stripe_count ? choice->stripe_count : was->stripe_count;
-  unsigned offset = SES_LOV_ANY_OST;
-  uint32_t magic = SES_LOV_V3;
-  memset(part, 0, part_size(choice, listed));
+static void write_pool(unsigned char *part, const char *pool) {
+  put32(part + AT_MAGIC, SES_LOV_V3);
+  put16(part + AT_STRIPE_OFFSET, SES_LOV_ANY_OST);
+  for (size_t i = 0; pool[i]; i++)
+    part[AT_POOL + i] = (unsigned char)pool[i];
+}
+
+static void write_list(unsigned char *part, const uint16_t *osts, unsigned count) {
+  put32(part + AT_MAGIC, SES_LOV_SPECIFIC);
+  put16(part + AT_STRIPE_OFFSET, osts[0]);
+  for (unsigned i = 0; i < count; i++)
+    put32(part + V3_SIZE + (size_t)i * OBJECT_SIZE + AT_OBJECT_OST, osts[i]);
+}
+
+/* Write the plain layout that WAS becomes. */
+static __attribute__((noinline)) void write_part(unsigned char *part,
+                                                 const struct ses_lov_component *was,
+                                                 const struct change *change, bool stated) {
+  const struct ses_lov_choice *choice = change->choice;
+  unsigned count = change->stripe_count ? change->stripe_count : was->stripe_count;
+  memset(part, 0, changed_size(change));
   if (choice->form == SES_LOV_POOL) {
-    size_t length = 0;
-    while (choice->pool[length])
-      length++;
-    memcpy(part + AT_POOL, choice->pool, length);
+    write_pool(part, choice->pool);
   } else if (choice->form == SES_LOV_LIST) {
-    magic = SES_LOV_SPECIFIC;
-    offset = choice->osts[0];
-    count = listed;
-    for (unsigned i = 0; i < listed; i++)
-      put32(part + V3_SIZE + (size_t)i * OBJECT_SIZE + AT_OBJECT_OST, choice->osts[i]);
+    write_list(part, choice->osts, change->listed);
+    count = change->listed;
   } else {
-    magic = SES_LOV_V1;
-    offset = choice->osts[0];
-    count = choice->stripe_count ? choice->stripe_count : listed;
+    put32(part + AT_MAGIC, SES_LOV_V1);
+    put16(part + AT_STRIPE_OFFSET, choice->osts[0]);
+    count = change->stripe_count ? change->stripe_count : change->listed;
   }
-  put32(part + AT_MAGIC, magic);
   put32(part + AT_PATTERN, was->pattern);
-  put32(part + AT_STRIPE_SIZE, choice->stripe_size ? choice->stripe_size : was->stripe_size);
+  put32(part + AT_STRIPE_SIZE,
+        stated && choice->stripe_size ? choice->stripe_size : was->stripe_size);
   put16(part + AT_STRIPE_COUNT, count);
-  put16(part + AT_STRIPE_OFFSET, offset);
 }
 
 static bool holds_data_on_osts(const struct ses_lov_component *component) {
@@ -246,16 +264,15 @@ static bool is_open_to(const struct ses_lov_component *component,
   return !component->pool[0] && component->stripe_count <= width;
 }
 
-/* Put what CHOICE makes of component NUMBER into the layout at INTO.  Returns the layout's size. */
-static long splice(unsigned char *into, size_t size, size_t room, unsigned entries, unsigned number,
-                   const struct ses_lov_component *was, const struct ses_lov_choice *choice) {
-  unsigned listed = listed_osts(choice, was->stripe_count, true);
-  size_t length = part_size(choice, listed);
-  size_t end = was->at + was->length;
+/* Make room in the layout at INTO for component NUMBER, which is WAS, to be LENGTH long. */
+static __attribute__((noinline)) long resize(unsigned char *into, size_t size, size_t room,
+                                             unsigned number, const struct ses_lov_component *was,
+                                             size_t length) {
+  unsigned entries = get16(into + AT_COMP_ENTRIES);
+  size_t end = (size_t)was->at + was->length;
   if (length > was->length && length - was->length > room - size)
     return -ERANGE;
   memmove(into + was->at + length, into + end, size - end);
-  write_part(into + was->at, was, choice, listed);
   for (unsigned i = 0; i < entries; i++) {
     unsigned char *entry = into + COMP_SIZE + (size_t)i * ENTRY_SIZE;
     uint32_t offset = get32(entry + AT_ENTRY_OFFSET);
@@ -269,52 +286,56 @@ static long splice(unsigned char *into, size_t size, size_t room, unsigned entri
   return (long)size;
 }
 
-static long edit_composite(const struct ses_lov *inherited, const struct ses_lov_choice *choice,
-                           unsigned char *into, size_t room) {
-  long size = (long)inherited->size;
+/* Change the layout of SIZE bytes at INTO. */
+static __attribute__((noinline)) long edit_composite(const struct ses_lov_choice *choice,
+                                                     unsigned char *into, size_t size, size_t room,
+                                                     struct ses_lov_work *work) {
+  struct ses_lov_component *was = &work->component;
   bool changed = false;
-  if (inherited->size > room)
-    return -ERANGE;
-  memcpy(into, inherited->bytes, inherited->size);
-  for (unsigned i = 0; i < inherited->components; i++) {
-    struct ses_lov lov;
-    struct ses_lov_component component;
-    if (ses_lov_read(&lov, into, (size_t)size) != 0 || !ses_lov_component(&lov, i, &component))
-      return -EINVAL; /* parts that overlap do not survive a change */
-    if (i > 0 && component.start == 0)
-      break; /* the second mirror */
-    if (!holds_data_on_osts(&component) || (changed && !is_open_to(&component, choice)))
+  for (unsigned i = 0;; i++) {
+    if (ses_lov_read(&work->lov, into, size) != 0)
+      return -EINVAL; /* parts that lie on each other do not survive a change */
+    if (!ses_lov_component(&work->lov, i, was) || (i > 0 && was->start == 0))
+      return changed ? (long)size : -EOPNOTSUPP; /* the end, or the second mirror */
+    if (!holds_data_on_osts(was) || (changed && !is_open_to(was, choice)))
       continue;
-    size = splice(into, (size_t)size, room, lov.components, i, &component, choice);
-    if (size < 0)
-      return size;
+    struct change change = change_of(choice, was->stripe_count, !changed, false);
+    long resized = resize(into, size, room, i, was, changed_size(&change));
+    if (resized < 0)
+      return resized;
+    size = (size_t)resized;
+    write_part(into + was->at, was, &change, !changed);
     changed = true;
   }
-  struct ses_lov result;
-  if (ses_lov_read(&result, into, (size_t)size) != 0)
-    return -EINVAL;
-  return changed ? size : -EOPNOTSUPP;
+}
+
+/* The same for a plain layout, or for none (SIZE 0). */
+static long edit_plain(const struct ses_lov_choice *choice, unsigned char *into, size_t room,
+                       struct ses_lov_work *work) {
+  struct ses_lov_component *was = &work->component;
+  if (work->lov.size > 0)
+    ses_lov_component(&work->lov, 0, was);
+  else
+    *was = (struct ses_lov_component){.magic = SES_LOV_V1};
+  if (!holds_data_on_osts(was))
+    return -EOPNOTSUPP;
+  struct change change = change_of(choice, was->stripe_count, true, true);
+  if (changed_size(&change) > room)
+    return -ERANGE;
+  write_part(into, was, &change, true);
+  return (long)changed_size(&change);
 }
 
 long ses_lov_edit(const void *inherited, size_t size, const struct ses_lov_choice *choice,
-                  void *into, size_t room) {
-  struct ses_lov lov;
-  struct ses_lov_component was = {.magic = SES_LOV_V1};
-  if (!is_choice(choice))
+                  void *into, size_t room, struct ses_lov_work *work) {
+  work->lov = (struct ses_lov){.size = 0};
+  if (!is_choice(choice) || (size > 0 && ses_lov_read(&work->lov, inherited, size) != 0))
     return -EINVAL;
-  if (size > 0) {
-    if (ses_lov_read(&lov, inherited, size) != 0)
-      return -EINVAL;
-    if (lov.magic == SES_LOV_COMP)
-      return edit_composite(&lov, choice, into, room);
-    ses_lov_component(&lov, 0, &was);
-    if (!holds_data_on_osts(&was))
-      return -EOPNOTSUPP;
-  }
-  unsigned listed = listed_osts(choice, was.stripe_count, false);
-  size_t length = part_size(choice, listed);
-  if (length > room)
+  if (work->lov.magic != SES_LOV_COMP)
+    return edit_plain(choice, into, room, work);
+  size = work->lov.size;
+  if (size > room)
     return -ERANGE;
-  write_part(into, &was, choice, listed);
-  return (long)length;
+  memcpy(into, inherited, size);
+  return edit_composite(choice, into, size, room, work);
 }

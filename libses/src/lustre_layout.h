@@ -61,10 +61,10 @@ struct ses_lov_component {
   unsigned stripe_count;
   unsigned stripe_offset; /* index of the first OST, SES_LOV_ANY_OST */
   unsigned objects;       /* objects (or, in SPECIFIC, OSTs wished for) that are listed */
-  char pool[SES_LOV_POOL_SIZE + 1];
+  uint32_t at;            /* where in the layout the component's own part is */
+  uint32_t length;
   const unsigned char *object; /* the first listed one */
-  size_t at;                   /* where in the layout the component's own part is */
-  size_t length;
+  char pool[SES_LOV_POOL_SIZE + 1];
 };
 
 /* How a choice is written down; see docs/lustre.md. */
@@ -72,6 +72,12 @@ enum ses_lov_form {
   SES_LOV_POOL = 1,   /* the file system picks OSTs in the pool */
   SES_LOV_LIST = 2,   /* exactly these OSTs, or the file system refuses */
   SES_LOV_OFFSET = 3, /* the first OST is a hint, the rest follow it */
+};
+
+/* What editing needs to remember, kept by the caller: its own stack may be short. */
+struct ses_lov_work {
+  struct ses_lov lov;
+  struct ses_lov_component component;
 };
 
 struct ses_lov_choice {
@@ -101,7 +107,7 @@ uint32_t ses_lov_ost(const struct ses_lov_component *component, unsigned number)
  * grew):
  *   the first component of the first mirror that holds data on OSTs, and
  *   those after it in that mirror that name no pool and are no wider than the
- *   choice;
+ *   choice, which keep their stripe count and size;
  * never a component on the metadata target, an extension, a foreign one, one
  * that has objects, or a second mirror.
  *
@@ -109,9 +115,9 @@ uint32_t ses_lov_ost(const struct ses_lov_component *component, unsigned number)
  *   -EINVAL      INHERITED is not a layout, or CHOICE not a choice
  *   -EOPNOTSUPP  it has no component that may be changed
  *   -ERANGE      ROOM is too small
- * INTO must not overlap INHERITED.
+ * INTO must not overlap INHERITED.  WORK need not be initialised.
  */
 long ses_lov_edit(const void *inherited, size_t size, const struct ses_lov_choice *choice,
-                  void *into, size_t room);
+                  void *into, size_t room, struct ses_lov_work *work);
 
 #endif /* SES_LUSTRE_LAYOUT_H */

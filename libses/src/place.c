@@ -29,10 +29,11 @@
 /* Where the file shall go, and the one buffer of the whole path (2 KiB of stack is the limit for
  * everything: threads and signal handlers may have little). */
 struct scene {
-  int dirfd;
   const char *path;
-  size_t parent_length; /* bytes of PATH up to and with the last '/'; 0: DIRFD is the parent */
-  unsigned major;       /* the parent's device */
+  uint64_t parent_inode;
+  int dirfd;
+  unsigned parent_length; /* bytes of PATH up to and with the last '/'; 0: DIRFD is the parent */
+  unsigned major;         /* the parent's device */
   unsigned minor;
   struct statx stat;
   union {
@@ -41,6 +42,7 @@ struct scene {
     struct ses_answer answer;
     struct ses_report report;
   } buffer;
+  bool in_place; /* see struct ses_backend_row */
 };
 
 /* The frame that is in a conversation in this thread, so that a signal handler that interrupts it
@@ -71,7 +73,7 @@ static bool find_parent(struct scene *scene) {
         (((uintptr_t)&path[i + 1] & (PAGE - 1)) == 0 && !is_readable(&path[i + 1])))
       return false;
   }
-  scene->parent_length = slash;
+  scene->parent_length = (unsigned)slash;
   return i > slash && slash < PARENT_MAX;
 }
 
@@ -105,15 +107,18 @@ static bool is_possible(struct scene *scene) {
     return false;
   scene->major = scene->stat.stx_dev_major;
   scene->minor = scene->stat.stx_dev_minor;
-  if (scene->major != 0) /* a real disk: no file system with elements of its own */
-    return false;
+  scene->parent_inode = scene->stat.stx_ino;
+  /* Lustre numbers its devices as it likes: only the kind of file system tells. */
   enum ses_device_state state = ses_device_lookup(scene->major, scene->minor);
   if (state == SES_DEVICE_UNKNOWN) {
-    state = ses_backend_recognises(file_system_of_parent(scene)) ? SES_DEVICE_POSSIBLE
-                                                                 : SES_DEVICE_NOT_MANAGED;
+    const struct ses_backend_row *row = ses_backend_of(file_system_of_parent(scene));
+    state = !row            ? SES_DEVICE_NOT_MANAGED
+            : row->in_place ? SES_DEVICE_IN_PLACE
+                            : SES_DEVICE_POSSIBLE;
     ses_device_remember(scene->major, scene->minor, state, false);
   }
-  return state == SES_DEVICE_POSSIBLE;
+  scene->in_place = state == SES_DEVICE_IN_PLACE;
+  return state == SES_DEVICE_POSSIBLE || state == SES_DEVICE_IN_PLACE;
 }
 
 /* Flags and modes whose every effect the second open of a finished file reproduces. */
@@ -179,21 +184,37 @@ static void fill_where(struct ses_where *where, const struct ses_answer *answer)
   memcpy(where->element, answer->element, sizeof where->element);
 }
 
+/* STRAYED: 0, or why the file lies elsewhere than the agent said. */
 static void tell(struct ses_conversation *conversation, struct scene *scene, uint64_t placement_id,
-                 int result) {
+                 int result, int strayed) {
   struct ses_report *report = &scene->buffer.report;
   memset(report, 0, sizeof *report);
   report->placement_id = placement_id;
-  report->outcome = result >= 0 ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED;
-  report->error = result >= 0 ? 0 : -result;
-  report->fd = result >= 0 ? result : -1;
+  bool created = result >= 0 && strayed == 0;
+  report->outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED;
+  report->error = result >= 0 ? strayed : -result;
+  report->fd = created ? result : -1;
   int handle = -1;
-  if (result >= 0) {
+  if (created) {
     report->device = (uint64_t)makedev(scene->stat.stx_dev_major, scene->stat.stx_dev_minor);
     report->inode = scene->stat.stx_ino;
     handle = ses_ask_open_handle(scene->dirfd, scene->path);
   }
   ses_ask_report(conversation, report, handle);
+}
+
+/* Look at the directory again, freshly this time: has it become one where a file made elsewhere
+ * and named here would differ from one made here? */
+static bool is_unsuited(struct scene *scene, struct ses_creation *creation) {
+  struct statx *stat = &scene->stat;
+  if (scene->in_place)
+    return false;
+  if (stat_parent(scene, AT_STATX_SYNC_AS_STAT) != 0 || stat->stx_dev_major != scene->major ||
+      stat->stx_dev_minor != scene->minor || has_default_acl(scene))
+    return true;
+  creation->parent_mode = stat->stx_mode;
+  creation->parent_gid = stat->stx_gid;
+  return false;
 }
 
 /* From the question to the report, with most signals held off. */
@@ -207,20 +228,17 @@ static enum ses_place_status converse(struct scene *scene, int flags, mode_t mod
   if (status != SES_PLACE_PLACED)
     return status;
 
-  /* While the agent thinks, look at the directory again, freshly this time. */
   struct ses_creation creation = {.dirfd = scene->dirfd,
                                   .path = scene->path,
-                                  .flags = flags,
+                                  .flags = flags & ~SES_PLACE_NODE,
                                   .mode = mode,
+                                  .parent_length = scene->parent_length,
+                                  .parent_major = scene->major,
+                                  .parent_minor = scene->minor,
+                                  .parent_inode = scene->parent_inode,
                                   .answer = answer,
                                   .stat = &scene->stat};
-  struct statx *stat = &scene->stat;
-  bool unsuited = stat_parent(scene, AT_STATX_SYNC_AS_STAT) != 0 ||
-                  stat->stx_dev_major != scene->major || stat->stx_dev_minor != scene->minor ||
-                  has_default_acl(scene);
-  creation.parent_mode = stat->stx_mode;
-  creation.parent_gid = stat->stx_gid;
-  if (unsuited) {
+  if (is_unsuited(scene, &creation)) { /* while the agent thinks */
     ses_ask_close(&conversation);
     return SES_PLACE_UNSUITED;
   }
@@ -232,9 +250,14 @@ static enum ses_place_status converse(struct scene *scene, int flags, mode_t mod
     return status;
   uint64_t placement_id = answer->placement_id;
   fill_where(where, answer);
-  *result = ses_backend_create(&creation);
-  tell(&conversation, scene, placement_id, *result);
-  return *result >= 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;
+  if (ses_backend_is_in_place(answer) == scene->in_place)
+    *result = ses_backend_create(&creation);
+  else /* an answer for another kind of file system than this is */
+    *result = -EXDEV;
+  tell(&conversation, scene, placement_id, *result, creation.strayed);
+  if (where)
+    where->error = *result >= 0 ? creation.strayed : -*result;
+  return *result >= 0 && creation.strayed == 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;
 }
 
 /* Hold off handlers that might leave by siglongjmp(), so that no socket and no staged file stays
@@ -254,6 +277,21 @@ static void release_signals(uint64_t before) {
   ses_sys4(SYS_rt_sigprocmask, SIG_SETMASK, ses_address(&before), 0, sizeof before);
 }
 
+/* Is there something under the name, or does the name not suit?  Where the create itself tells, it
+ * is asked only before the agent would be troubled with files that are there. */
+static enum ses_place_status look_at_name(struct scene *scene, int flags) {
+  const char *name = scene->path + scene->parent_length;
+  if (scene->in_place && !ses_backend_suits_in_place(name, flags))
+    return SES_PLACE_UNSUITED;
+  if (scene->in_place && flags & O_EXCL)
+    return SES_PLACE_PLACED;
+  int found =
+      ses_sys_statx(scene->dirfd, scene->path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &scene->stat);
+  if (found == -ENOENT)
+    return SES_PLACE_PLACED;
+  return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
+}
+
 static enum ses_place_status attempt(int dirfd, const char *path, int flags, mode_t mode,
                                      const struct ses_need *need, struct ses_where *where,
                                      int *result) {
@@ -264,15 +302,15 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
     return SES_PLACE_UNSUITED;
   if (!is_possible(&scene))
     return SES_PLACE_NOT_MANAGED;
-  int found = ses_sys_statx(dirfd, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &scene.stat);
-  if (found != -ENOENT)
-    return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
+  enum ses_place_status status = look_at_name(&scene, flags);
+  if (status != SES_PLACE_PLACED)
+    return status;
   if (!ses_ask_allowed() || !ses_breaker_take())
     return SES_PLACE_NO_AGENT;
   uint64_t signals = hold_signals();
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
-  enum ses_place_status status = converse(&scene, flags, mode, need, where, result);
+  status = converse(&scene, flags, mode, need, where, result);
   atomic_signal_fence(memory_order_seq_cst);
   busy_frame = 0;
   release_signals(signals);
@@ -295,9 +333,7 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
     status = attempt(dirfd, path, flags, mode, need, where, &result);
   }
 
-  if (where) {
+  if (where)
     where->status = status;
-    where->error = status == SES_PLACE_FAILED ? -result : 0;
-  }
   return result >= 0 ? result : SES_PLAIN;
 }

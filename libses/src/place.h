@@ -33,7 +33,8 @@ enum ses_place_status {
   SES_PLACE_NO_ANSWER,   /* the agent did not answer in time, or with rubbish */
   SES_PLACE_NO_DECISION, /* the agent could not decide */
   SES_PLACE_UNSUITED,    /* flags, mode or directory that only the plain call serves exactly */
-  SES_PLACE_FAILED,      /* a step failed; everything was undone; error says which errno */
+  SES_PLACE_FAILED,      /* a step failed (error): undone, or, with a descriptor returned, the file
+                            lies where the file system chose */
 };
 
 struct ses_where {
@@ -45,6 +46,9 @@ struct ses_where {
   char element[SES_ELEMENT_MAX];
 };
 
+/* Among the flags: the file is made for mknod(), which is no opening of it. */
+#define SES_PLACE_NODE 0x40000000
+
 /* The plain call must be made; nothing was changed and errno is as before. */
 #define SES_PLAIN (-2)
 
@@ -53,8 +57,8 @@ struct ses_where {
  * chooses and open it with FLAGS (which contain O_CREAT) and MODE.
  *
  * Returns a descriptor with exactly the properties openat() would have given
- * it, or SES_PLAIN.  Never returns an error of its own: whatever goes wrong
- * is undone and answered with SES_PLAIN, so the plain call reports it.
+ * it (WHERE tells whether the file is where it was to go), or SES_PLAIN.  Never returns an error of
+ * its own: whatever goes wrong is undone and answered with SES_PLAIN, so the plain call reports it.
  * NEED may be NULL.  WHERE may be NULL; otherwise it is always filled in.
  * Waits at most SES_SYNC_MS (20 ms by default, 0: never ask) for the agent.
  */

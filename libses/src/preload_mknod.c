@@ -1,7 +1,7 @@
 /*
- * mknod() of a regular file: created where the agent says, opened without any
- * right (O_PATH) and closed again.  Everything else that mknod() makes is
- * passed on.
+ * mknod() of a regular file: created where the agent says, opened for writing
+ * and closed again.  Everything else that mknod() makes is passed on, and on
+ * Lustre all of it: a node has no place there before it is opened for writing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int raw_mknodat(int dirfd, const char *path, mode_t mode, dev_t device) {
 static int make_placed(int dirfd, const char *path, mode_t mode) {
   if ((mode & S_IFMT) != S_IFREG && (mode & S_IFMT) != 0)
     return 0;
-  int fd = ses_place_open(dirfd, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC,
+  int fd = ses_place_open(dirfd, path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | SES_PLACE_NODE,
                           mode & ~(mode_t)S_IFMT, NULL, NULL);
   if (fd >= 0)
     ses_sys_close(fd);

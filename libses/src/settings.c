@@ -36,6 +36,8 @@ static unsigned milliseconds(const char *text, unsigned otherwise) {
   return value;
 }
 
+static bool is_on(const char *text) { return text && *text && strcmp(text, "0") != 0; }
+
 static void copy_truncated(char *into, size_t size, const char *text) {
   size_t length = strnlen(text, size - 1);
   memcpy(into, text, length);
@@ -56,8 +58,8 @@ __attribute__((constructor)) static void read_settings(int argc, char **argv, ch
   if (!environment || getauxval(AT_SECURE))
     environment = nothing;
 
-  const char *disable = value_of(environment, "SES_DISABLE");
-  settings.disabled = disable && *disable && strcmp(disable, "0") != 0;
+  settings.disabled = is_on(value_of(environment, "SES_DISABLE"));
+  settings.lustre_standin = is_on(value_of(environment, "SES_LUSTRE_STANDIN"));
   settings.sync_ms = milliseconds(value_of(environment, "SES_SYNC_MS"), SYNC_MS_DEFAULT);
 
   const char *path = value_of(environment, "SES_AGENT_SOCKET");

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patience import PATIENCE
 
-MAGIC, VERSION = 0x51534553, 2
+MAGIC, VERSION = 0x51534553, 3
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -19,7 +19,9 @@ CURRENT_READ, AVERAGE_READ, CURRENT_WRITE, AVERAGE_WRITE, CAPACITY = 1, 2, 3, 4,
 
 HEADER = struct.Struct("=IHHII")
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
-_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 320s 320s")
+_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
+_STAGES = struct.Struct("=320s 320s")
+_LUSTRE = struct.Struct("=II 16s 14H 588x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 
 
@@ -48,6 +50,9 @@ class Answer:
     element: str
     stage: Path
     stage_in_union: Path
+    lustre_form: int
+    osts: tuple[int, ...]
+    pool: str
 
 
 def ask_message(
@@ -75,10 +80,13 @@ def parse_answer(raw: bytes) -> Answer:
     assert len(raw) == _ANSWER.size, f"an answer of {len(raw)} bytes"
     magic, version, kind, size, _, placement, distance, stripe_size, *rest = _ANSWER.unpack(raw)
     assert (magic, version, kind, size) == (MAGIC, VERSION, ANSWER, _ANSWER.size)
-    stripe_count, status, backend, _, element, stage, in_union = rest
+    stripe_count, status, backend, _, element, place = rest
+    form, osts, pool, *indexes = _LUSTRE.unpack(place) if backend == LUSTRE else (0, 0, b"\0")
+    stage, in_union = _STAGES.unpack(place) if backend == MERGERFS else (b"\0", b"\0")
     return Answer(
         *(f"{placement:016x}", distance, stripe_size, stripe_count, status, backend),
         *(_text(element), Path(_text(stage)), Path(_text(in_union))),
+        *(form, tuple(indexes[:osts]), _text(pool)),
     )
 
 

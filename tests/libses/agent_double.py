@@ -13,15 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 2
+MAGIC, VERSION = 0x51534553, 3
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
-MERGERFS = 1
+MERGERFS, LUSTRE = 1, 2
 
 _HEADER = struct.Struct("=IHHII")
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
-_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 320s 320s")
+_ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
+_STAGES = struct.Struct("=320s 320s")
+_LUSTRE = struct.Struct("=II 16s 14H 588x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 _CREDENTIALS = struct.Struct("=iII")
 
@@ -85,11 +87,22 @@ def answer(
     kind: int = ANSWER,
     size: int = _ANSWER.size,
     reserved: int = 0,
+    stripe_size: int = 0,
+    stripe_count: int = 0,
+    form: int = 0,
+    osts: tuple[int, ...] = (),
+    ost_count: int | None = None,
+    pool: str = "",
 ) -> bytes:
     """The bytes of one answer; every field can be given a wrong value."""
+    if backend == LUSTRE:
+        listed = len(osts) if ost_count is None else ost_count
+        place = _LUSTRE.pack(form, listed, pool.encode(), *osts, *[0] * (14 - len(osts)))
+    else:
+        place = _STAGES.pack(stage.encode(), stage_in_union.encode())
     return _ANSWER.pack(
-        magic, version, kind, size, 0, placement_id, distance, 0, 0, status, backend, reserved,
-        element.encode(), stage.encode(), stage_in_union.encode(),
+        magic, version, kind, size, 0, placement_id, distance, stripe_size, stripe_count, status, backend,
+        reserved, element.encode(), place,
     )  # fmt: skip
 
 

@@ -51,6 +51,7 @@ class LayoutLibrary:
             ctypes.byref(choice),
             into,
             ctypes.c_size_t(room),
+            ctypes.create_string_buffer(512),
         )
         if result < 0:
             raise OSError(-result, errno.errorcode[-result])

@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 2u
+#define SES_PROTOCOL_VERSION 3u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
@@ -48,6 +48,7 @@
 #define SES_ELEMENT_MAX 96     /* bytes, with the NUL */
 #define SES_STAGE_MAX 320      /* bytes, with the NUL */
 #define SES_POOL_MAX 16        /* bytes, with the NUL (a Lustre pool name has at most 15) */
+#define SES_OSTS_MAX 14        /* OSTs of one file on Lustre */
 
 enum ses_message_type {
   SES_MESSAGE_ASK = 1,
@@ -80,6 +81,14 @@ enum ses_answer_status {
 enum ses_outcome {
   SES_OUTCOME_CREATED = 1,     /* the file is where the answer said */
   SES_OUTCOME_NOT_CREATED = 2, /* it is not; ses_report.error says why (errno), 0 if unknown */
+};
+
+/* How a place on Lustre is written into the file's layout. */
+enum ses_lustre_form {
+  SES_LUSTRE_NONE = 0,
+  SES_LUSTRE_POOL = 1,   /* any OSTs of the pool: the file system keeps its own care for space */
+  SES_LUSTRE_LIST = 2,   /* exactly the OSTs listed; if that is refused, the pool if one is named */
+  SES_LUSTRE_OFFSET = 3, /* the first OST listed is a hint that may come to nothing */
 };
 
 struct ses_header {
@@ -120,12 +129,24 @@ struct ses_answer {
   uint32_t backend; /* enum ses_backend */
   uint32_t reserved;
   char element[SES_ELEMENT_MAX]; /* "system/element" */
-  /* mergerfs: the caller's staging directory on the chosen branch, and the same directory
-   * seen through the union.  Absolute, without "..", and with room for a name: each at least 18
-   * bytes shorter than its array.  The program stages its file under the 16 hexadecimal digits of
-   * placement_id. */
-  char stage[SES_STAGE_MAX];
-  char stage_in_union[SES_STAGE_MAX];
+  union {                        /* by backend; what is not used is zero */
+    /* mergerfs: the caller's staging directory on the chosen branch, and the same directory
+     * seen through the union.  Absolute, without "..", and with room for a name: each at least 18
+     * bytes shorter than its array.  The program stages its file under the 16 hexadecimal digits
+     * of placement_id. */
+    struct {
+      char stage[SES_STAGE_MAX];
+      char stage_in_union[SES_STAGE_MAX];
+    };
+    /* lustre: the OSTs in the order of stripes, and the pool; stripe_count and stripe_size count
+     * where they are not 0. */
+    struct {
+      uint32_t lustre_form; /* enum ses_lustre_form */
+      uint32_t ost_count;
+      char pool[SES_POOL_MAX]; /* empty: none */
+      uint16_t osts[SES_OSTS_MAX];
+    };
+  };
 };
 
 struct ses_report {

@@ -108,7 +108,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   MUST(readable == 0 || readable == -22);
   if (readable == 0)
     walk(&before);
-  long edited = ses_lov_edit(bytes, size, &choice, into, room);
+  struct ses_lov_work work;
+  long edited = ses_lov_edit(bytes, size, &choice, into, room, &work);
   MUST(memcmp(bytes, data, size) == 0);
   if (edited > 0) {
     struct ses_lov after;
