@@ -57,7 +57,8 @@ class ElementTable:
     write_capability: Floats
     capacity: Floats
     hashes: Hashes
-    tiers: tuple[str | None, ...]
+    tier: Codes
+    tier_names: tuple[str | None, ...]
 
     def __len__(self) -> int:
         return len(self.elements)
@@ -69,6 +70,7 @@ def element_table(environment: Environment) -> ElementTable:
     names = tuple(dict.fromkeys(element.storage_system for element in elements))
     codes = {name: code for code, name in enumerate(names)}
     servers = {name: code for code, name in enumerate(dict.fromkeys(one.server for one in elements))}
+    tiers = {name: code for code, name in enumerate(dict.fromkeys(one.tier for one in elements))}
     state_codes = {state: code for code, state in enumerate(STATES)}
     return ElementTable(
         environment=environment,
@@ -82,7 +84,8 @@ def element_table(environment: Environment) -> ElementTable:
         write_capability=_at_least_one(element.nominal_write_rate for element in elements),
         capacity=_at_least_one(element.capacity_bytes for element in elements),
         hashes=np.array([stable_hash(element.id) for element in elements], dtype=np.uint64),
-        tiers=tuple(element.tier for element in elements),
+        tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
+        tier_names=tuple(tiers),
     )
 
 
@@ -112,7 +115,7 @@ class ObservationTable:
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
-    """Line observations up with the elements.
+    """Line observations up with the elements, and take every element for as fast as described.
 
     Observations of elements the site does not describe are left out.  A negative or infinite
     number counts as unknown, and an average that is unknown is taken to equal the current rate.

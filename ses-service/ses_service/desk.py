@@ -20,6 +20,7 @@ from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.selection import deal, decide
+from ses_service.standing import Kept
 
 
 class NoEnvironmentError(Exception):
@@ -66,6 +67,7 @@ class Desk:
         self._new_id = new_id
         self._lock = threading.Lock()
         self._ledger = Ledger(policies)
+        self._kept = Kept()
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -142,7 +144,7 @@ class Desk:
         question = self.question(asked)
         with self._lock:
             now = self._now()
-            return decide(question, self._view(), now, self.policies)
+            return decide(question, self._view(), now, self.policies, kept=self._kept)
 
     def place(
         self, asked: Asked, count: int, lease: float, *, ahead: bool = False
@@ -184,7 +186,7 @@ class Desk:
                 self._ledger.book(placement)
                 booked.append(placement)
 
-            decision = deal(question, view, now, self.policies, count, book)
+            decision = deal(question, view, now, self.policies, count, book, kept=self._kept)
         return decision, tuple(booked)
 
     def open(

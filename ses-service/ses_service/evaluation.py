@@ -72,10 +72,9 @@ class Offers:
         return cls(view, np.arange(len(view.table)), now, policies, fresh, unseen, whole=True)
 
     def narrowed(self, places: Codes | Bools) -> Offers:
-        """Return the offers at some places of these rows, with what is computed already."""
+        """Return the offers at some places of these rows, with the values that are computed already."""
         part = self._at(places, None if self._counts is None else _taken(self._counts, places))
         part._values.update((kind, column[places]) for kind, column in self._values.items())
-        part._shortfalls.update((one, column[places]) for one, column in self._shortfalls.items())
         return part
 
     def after(self, places: Codes, bookings: Floats, size: float | None, parts: int = 1) -> Offers:
@@ -96,6 +95,17 @@ class Offers:
             placed=counts.placed + bookings * assumed,
         )
         return self._at(places, more)
+
+    def update(self, rows: Codes) -> None:
+        """Work out again, from the ledger as it is now, the values of some of all rows."""
+        part = self._at(rows, None)
+        for kind, column in self._values.items():
+            column[rows] = part.value(kind)
+        self.forget_shortfalls()
+
+    def forget_shortfalls(self) -> None:
+        """Keep the values only: there are five kinds of them, but shortfalls for every requirement."""
+        self._shortfalls.clear()
 
     @property
     def counts(self) -> LedgerCounts:

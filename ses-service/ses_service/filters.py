@@ -35,6 +35,20 @@ def refusals(question: Question, offers: Offers) -> Codes:
 
     A degraded element is refused for that only while another element is left.
     """
+    return with_degraded_refused(earlier_reasons(question, offers), offers)
+
+
+def with_degraded_refused(codes: Codes, offers: Offers) -> Codes:
+    """Return the codes with degraded elements refused, unless nothing else is left."""
+    degraded = offers.take(offers.view.table.state) == STATES.index(ElementState.DEGRADED)
+    accepted = codes == ACCEPTED
+    if not (accepted & ~degraded).any():
+        return codes
+    return np.where(accepted & degraded, REASONS.index(Reason.DEGRADED), codes)
+
+
+def earlier_reasons(question: Question, offers: Offers) -> Codes:
+    """Return the codes of each row by itself: for every reason but that others are in better order."""
     table, rows = offers.view.table, offers.rows
     codes = np.full(len(rows), ACCEPTED, dtype=np.int64)
 
@@ -58,9 +72,6 @@ def refusals(question: Question, offers: Offers) -> Codes:
     for requirement in question.wanted:
         if requirement.strictness is Strictness.HARD:
             refuse(offers.shortfall(requirement) > 0, Reason.HARD_REQUIREMENT)
-    degraded = state == STATES.index(ElementState.DEGRADED)
-    if ((codes == ACCEPTED) & ~degraded).any():
-        refuse(degraded, Reason.DEGRADED)
     return codes
 
 

@@ -19,29 +19,64 @@ An element whose share is unknown comes after all of its step whose share is kno
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ses_service.columns import Floats, stable_hash
+from ses_service.columns import Codes, Floats, stable_hash
 from ses_service.evaluation import READ_KINDS, WRITE_KINDS, Offers, capability_of
 from ses_service.model import Kind
 from ses_service.question import Question
-from ses_service.ranking import Key, mixed
+from ses_service.ranking import Key, first_rows, mixed
 
 
 def order_keys(question: Question, offers: Offers) -> list[Key]:
     """Return the columns by which rows are ordered, the most important first, without ``nan``."""
-    view, rows, policies = offers.view, offers.rows, offers.policies
+    return [*order_columns(question, offers), mixed(offers.take(offers.view.table.hashes), _salt(question))]
+
+
+def order_columns(question: Question, offers: Offers) -> list[Key]:
+    """Return the same without the hash: what is alike for all subjects with the same requirements."""
+    table, policies = offers.view.table, offers.policies
     steps = np.rint(offers.distance(question.wanted) / policies.distance_step)
     keys: list[Key] = [steps]
     asked = [one for one in question.wanted if one.kind is not Kind.FREE_CAPACITY]
     if asked and policies.scarce_tiers:
-        scarce = np.array([view.table.tiers[row] in policies.scarce_tiers for row in rows.tolist()])
-        keys.append(scarce & (steps == 0))
+        scarce = [code for code, name in enumerate(table.tier_names) if name in policies.scarce_tiers]
+        keys.append(np.isin(offers.take(table.tier), scarce) & (steps == 0))
     share, capability = _ordering_share(question, offers)
     keys.append(np.where(np.isnan(share), np.inf, -share))
     keys.append(offers.counts.placed / np.where(np.isnan(capability), 1.0, capability))
-    keys.append(mixed(offers.take(view.table.hashes), _salt(question)))
     return keys
+
+
+def first_in_order(
+    question: Question, offers: Offers, columns: Sequence[Key], rows: Codes, count: int
+) -> Codes:
+    """Return the first ``count`` of ``rows``, in order (0: all of them).  ``rows`` ascend.
+
+    ``columns`` are those of :func:`order_columns`; ``offers`` are of all rows.  Hashes are mixed only of
+    rows that are alike in everything else.
+    """
+    hashes, salt = offers.view.table.hashes, _salt(question)
+    certain: list[Codes] = []
+    missing = count
+    if 0 < count < len(rows):
+        for column in columns:
+            values = column if len(rows) == len(column) else column[rows]
+            limit = values.min()
+            tied = values == limit
+            if np.count_nonzero(tied) < missing:
+                limit = np.partition(values, missing - 1)[missing - 1]
+                tied = values == limit
+                certain.append(rows[values < limit])
+                missing -= len(certain[-1])
+            rows = rows[tied]
+        if len(rows) > missing:
+            rows = rows[first_rows([mixed(hashes[rows], salt)], missing)]
+        rows = np.sort(np.concatenate([*certain, rows]))
+    keys = [*(column[rows] for column in columns), mixed(hashes[rows], salt)]
+    return rows[first_rows(keys, 0)] if len(rows) else rows
 
 
 def _ordering_share(question: Question, offers: Offers) -> tuple[Floats, Floats]:

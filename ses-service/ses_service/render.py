@@ -31,6 +31,9 @@ Json: TypeAlias = dict[str, Any]
 _PLACES = 6
 _UNITS = {kind: canonical_unit(kind) for kind in Kind}
 _SIZES = {kind: units_for(kind)[unit] for kind, unit in _UNITS.items()}
+_WORDS = {kind: (kind.value, _UNITS[kind], _SIZES[kind]) for kind in Kind}
+_MB = _SIZES[Kind.CURRENT_READ_RATE]
+_GB = _SIZES[Kind.FREE_CAPACITY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,8 @@ def _in_unit(value: float | None, kind: Kind) -> float | None:
 def rates(read: float | None, write: float | None) -> Json:
     """Return a pair of rates in MB/s."""
     return {
-        "read_mb_s": _in_unit(read, Kind.CURRENT_READ_RATE),
-        "write_mb_s": _in_unit(write, Kind.CURRENT_WRITE_RATE),
+        "read_mb_s": None if read is None else round(read / _MB, _PLACES),
+        "write_mb_s": None if write is None else round(write / _MB, _PLACES),
     }
 
 
@@ -106,13 +109,14 @@ def predictions(many: Iterable[Prediction]) -> list[Json]:
     """Return predicted values in MB/s or GB."""
     return [
         {
-            "kind": one.kind.value,
-            "value": _in_unit(one.value, one.kind),
-            "unit": _UNITS[one.kind],
-            "minimum": _in_unit(one.minimum, one.kind),
+            "kind": kind,
+            "value": None if one.value is None else round(one.value / size, _PLACES),
+            "unit": unit,
+            "minimum": round(one.minimum / size, _PLACES),
             "shortfall": round(one.shortfall, _PLACES),
         }
         for one in many
+        for kind, unit, size in (_WORDS[one.kind],)
     ]
 
 
@@ -127,7 +131,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "target": one.element.target,
             "distance": round(one.distance, _PLACES),
             "available": rates(one.available_read, one.available_write),
-            "free_gb": _in_unit(one.free, Kind.FREE_CAPACITY),
+            "free_gb": None if one.free is None else round(one.free / _GB, _PLACES),
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
             "basis": one.basis.value,

@@ -10,29 +10,30 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ses_service.columns import Bools, Codes
 from ses_service.dealing import dealt
 from ses_service.evaluation import Offers
 from ses_service.explain import candidates, choice, refusal
-from ses_service.filters import ACCEPTED, REASONS, refusals
 from ses_service.layout import may_stripe, stripes_for
-from ses_service.order import order_keys
-from ses_service.placement import Candidate, Choice, Reason, Refusal
+from ses_service.placement import Candidate, Choice, Refusal
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
-from ses_service.ranking import first_rows
+from ses_service.standing import Kept, Standing
 from ses_service.striping import ONE_STRIPE, Stripes
 
 
-def decide(question: Question, view: View, now: float, policies: Policies) -> Decision:
-    """Rank every element of the view for the question; book nothing."""
-    offers = Offers.of_all(view, now, policies)
-    codes = refusals(question, offers)
+def decide(
+    question: Question, view: View, now: float, policies: Policies, *, kept: Kept | None = None
+) -> Decision:
+    """Rank every element of the view for the question; book nothing.
+
+    ``kept`` makes it faster, by what earlier decisions worked out, and changes nothing else.
+    """
+    standing = _standing(question, view, now, policies, kept)
     striped = may_stripe(question, view)
-    ranked = _ranked(question, _part(offers, codes == ACCEPTED), 0 if striped else question.limit)
+    ranked = standing.ranked(question, 0 if striped else question.limit)
     stripes = stripes_for(question, ranked, 1) if striped else ONE_STRIPE
     listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None]) if striped else ranked
-    return _decision(question, offers, codes, candidates(question, listed), stripes)
+    return _decision(question, standing, candidates(question, listed), stripes)
 
 
 def deal(
@@ -42,6 +43,8 @@ def deal(
     policies: Policies,
     count: int,
     book: Callable[[Choice, tuple[Candidate, ...], tuple[Refusal, ...]], None],
+    *,
+    kept: Kept | None = None,
 ) -> Decision:
     """Choose ``count`` places one after the other, each knowing those before it.
 
@@ -56,15 +59,14 @@ def deal(
     All rows are ranked once.  A booking makes no element better and only its own worse, so that the
     first ``count`` rows hold the first one after every booking.
     """
-    offers = Offers.of_all(view, now, policies)
-    codes = refusals(question, offers)
+    standing = _standing(question, view, now, policies, kept)
     striped = may_stripe(question, view)
     needed = 0 if striped or not question.limit else max(question.limit, count, policies.explained_candidates)
-    ranked = _ranked(question, _part(offers, codes == ACCEPTED), needed)
+    ranked = standing.ranked(question, needed)
     stripes = stripes_for(question, ranked, count) if striped else ONE_STRIPE
     listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
     first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
-    decision = _decision(question, offers, codes, first[: question.limit or None], stripes)
+    decision = _decision(question, standing, first[: question.limit or None], stripes)
     shown = first[: policies.explained_candidates]
     if count * stripes.count > 1:
         choices = dealt(question, ranked, count, stripes)
@@ -76,19 +78,17 @@ def deal(
     return decision
 
 
-def _part(offers: Offers, which: Bools) -> Offers:
-    return offers if which.all() else offers.narrowed(which)
-
-
-def _ranked(question: Question, offers: Offers, count: int) -> Offers:
-    """Return the offers of the first ``count`` rows, in order (0: of all)."""
-    return offers.narrowed(first_rows(order_keys(question, offers), count)) if len(offers.rows) else offers
+def _standing(question: Question, view: View, now: float, policies: Policies, kept: Kept | None) -> Standing:
+    if kept is not None:
+        return kept.standing(question, view, now, policies)
+    return Standing(question, Offers.of_all(view, now, policies))
 
 
 def _decision(
-    question: Question, offers: Offers, codes: Codes, ranked: tuple[Candidate, ...], stripes: Stripes
+    question: Question, standing: Standing, ranked: tuple[Candidate, ...], stripes: Stripes
 ) -> Decision:
-    refused_rows = np.flatnonzero(codes != ACCEPTED)
+    offers, codes = standing.offers, standing.codes
+    refused_rows = np.flatnonzero(~standing.accepted)
     total = len(refused_rows)
     if question.limit:
         refused_rows = refused_rows[: offers.policies.listed_refusals]
@@ -99,35 +99,32 @@ def _decision(
         candidates=ranked,
         refused=listed,
         refused_total=total,
-        notes=tuple(_notes(question, offers, codes, listed, total, ranked, stripes)),
+        notes=tuple(_notes(question, standing, len(listed), total, ranked, stripes)),
         stripes=stripes,
     )
 
 
 def _notes(
     question: Question,
-    offers: Offers,
-    codes: Codes,
-    listed: tuple[Refusal, ...],
+    standing: Standing,
+    listed: int,
     total: int,
     ranked: tuple[Candidate, ...],
     stripes: Stripes,
 ) -> Iterator[str]:
+    offers = standing.offers
     about_stripes = stripes.sentence(offers.policies)
     if about_stripes:
         yield about_stripes
-    accepted = codes == ACCEPTED
-    unseen = int(np.count_nonzero(accepted & ~offers.fresh))
-    if unseen:
-        limit = offers.policies.max_data_age
+    if standing.unseen:
         yield (
-            f"{unseen} of {int(np.count_nonzero(accepted))} candidates have no rates of the last "
-            f"{limit:g} s: judged by static facts and the ledger."
+            f"{standing.unseen} of {len(standing.codes) - total} candidates have no rates of the last "
+            f"{offers.policies.max_data_age:g} s: judged by static facts and the ledger."
         )
-    if ranked and REASONS.index(Reason.DEGRADED) not in codes and ranked[0].element.state == "degraded":
+    if ranked and ranked[0].element.state == "degraded":
         yield "Only degraded elements are left."
     unknown = sorted(name for name in question.exclude if name not in offers.view.table.index)
     if unknown:
         yield f"Excluded but not described by the site: {', '.join(unknown[:5])}."
-    if total > len(listed):
-        yield f"{total - len(listed)} more elements were refused; ask with limit 0 to list them all."
+    if total > listed:
+        yield f"{total - listed} more elements were refused; ask with limit 0 to list them all."

@@ -26,6 +26,7 @@ CORE = (
     "ranking",
     "resolve",
     "selection",
+    "standing",
     "striping",
     "units",
 )

@@ -1,0 +1,163 @@
+"""How all elements stand for one kind of question, and that knowledge kept from decision to decision.
+
+Between two decisions little changes: a few placements are booked or end, and once a second there is
+a new sample.  :class:`Kept` therefore keeps the columns of the last decisions and works out again only
+the rows whose ledger counts differ from those it has seen.  It looks itself, by comparing columns: nobody
+has to tell it of a change, so none can be forgotten.  What it gives is exactly what a fresh look gives.
+
+Not safe for use from several threads; its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable
+from dataclasses import fields, replace
+
+import numpy as np
+
+from ses_service.columns import Bools, Codes
+from ses_service.evaluation import Offers
+from ses_service.filters import ACCEPTED, REASONS, bytes_needed, earlier_reasons, with_degraded_refused
+from ses_service.ledger import LedgerCounts
+from ses_service.model import Kind
+from ses_service.order import first_in_order, order_columns
+from ses_service.placement import Reason
+from ses_service.policies import Policies
+from ses_service.question import Question, View
+
+_HARD = REASONS.index(Reason.HARD_REQUIREMENT)
+_COUNTS = tuple(one.name for one in fields(LedgerCounts))
+_ALWAYS_TOLD = (Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE, Kind.FREE_CAPACITY)
+_SHAPES = 32
+_CHANGES = 32
+_MANY = 8  # when more than one row of so many changed, all are worked out again
+
+
+class Standing:
+    """All elements, judged for one question: who is refused and why, and what the order goes by."""
+
+    def __init__(self, question: Question, offers: Offers) -> None:
+        self.offers = offers
+        self._reasons = earlier_reasons(question, offers)
+        self._columns = order_columns(question, offers)
+        self._room: float | None = None
+        self._finish()
+
+    def ranked(self, question: Question, count: int) -> Offers:
+        """Return the offers of the first ``count`` rows that are not refused, in order (0: of all)."""
+        return self.offers.narrowed(
+            first_in_order(question, self.offers, self._columns, self._accepted_rows, count)
+        )
+
+    def update(self, question: Question, rows: Codes) -> None:
+        """Judge some rows again; their offers are up to date."""
+        part = self.offers.narrowed(rows)
+        reasons = earlier_reasons(question, part)
+        for column, changed in zip(self._columns, order_columns(question, part), strict=True):
+            column[rows] = changed
+        self._room = None
+        if (self._reasons[rows] != reasons).any():
+            self._reasons[rows] = reasons
+            self._finish()
+
+    @property
+    def room(self) -> float:
+        """How many bytes a file may need without more elements being refused than are."""
+        if self._room is None:
+            concerned = (self._reasons == ACCEPTED) | (self._reasons == _HARD)
+            free = self.offers.value(Kind.FREE_CAPACITY)[concerned]
+            self._room = float(np.fmin.reduce(free, initial=np.inf))
+        return self._room
+
+    def _finish(self) -> None:
+        self.codes = with_degraded_refused(self._reasons, self.offers)
+        self.accepted: Bools = self.codes == ACCEPTED
+        self._accepted_rows = np.flatnonzero(self.accepted)
+        self.unseen = int(np.count_nonzero(self.accepted & ~self.offers.fresh))
+
+
+class Kept:
+    """Standings of the last kinds of question, brought up to date when asked for."""
+
+    def __init__(self) -> None:
+        self._offers: Offers | None = None
+        self._seen = LedgerCounts.zeros(0)
+        self._oldest_fresh = self._newest_stale = np.nan
+        self._version = 0
+        self._changes: deque[Codes] = deque(maxlen=_CHANGES)
+        self._shapes: OrderedDict[Hashable, tuple[int, Standing]] = OrderedDict()
+
+    def standing(self, question: Question, view: View, now: float, policies: Policies) -> Standing:
+        """Return how all elements stand now; belongs to the caller until the next call."""
+        offers = self._current(view, now, policies)
+        if not question.exclude:
+            standing = self._of_shape(replace(question, expected_bytes=None), offers)
+            if bytes_needed(question, policies) <= standing.room:
+                return standing
+        standing = Standing(question, offers)
+        offers.forget_shortfalls()
+        return standing
+
+    def _of_shape(self, question: Question, offers: Offers) -> Standing:
+        node = question.subject.node
+        mounted = None if node is None else offers.view.table.environment.node_access.get(node)
+        shape = (question.wanted, question.storage_system, mounted)
+        version, standing = self._shapes.pop(shape, (0, None))
+        missed = self._version - version
+        if standing is None or missed > len(self._changes):
+            standing = Standing(question, offers)
+            offers.forget_shortfalls()
+        elif missed:
+            standing.update(question, np.unique(np.concatenate(list(self._changes)[-missed:])))
+        self._shapes[shape] = (self._version, standing)
+        if len(self._shapes) > _SHAPES:
+            self._shapes.popitem(last=False)
+        return standing
+
+    def _current(self, view: View, now: float, policies: Policies) -> Offers:
+        offers = self._offers
+        if offers is None or not self._holds(offers, view, now, policies):
+            return self._begin(view, now, policies)
+        offers.now = now
+        changed = np.flatnonzero(_differ(self._seen, view.counts))
+        if len(changed) * _MANY > len(view.table):
+            return self._begin(view, now, policies)
+        if len(changed):
+            offers.update(changed)
+            for name in _COUNTS:
+                getattr(self._seen, name)[changed] = getattr(view.counts, name)[changed]
+            self._changes.append(changed)
+            self._version += 1
+        return offers
+
+    def _holds(self, offers: Offers, view: View, now: float, policies: Policies) -> bool:
+        """Return whether the same elements are looked at, in the same sample, and none grew stale."""
+        return (
+            offers.view.table is view.table
+            and offers.view.observations is view.observations
+            and offers.view.counts is view.counts
+            and offers.policies is policies
+            and not now - self._oldest_fresh > policies.max_data_age
+            and not now - self._newest_stale <= policies.max_data_age
+        )
+
+    def _begin(self, view: View, now: float, policies: Policies) -> Offers:
+        self._offers = offers = Offers.of_all(view, now, policies)
+        for kind in _ALWAYS_TOLD:
+            offers.value(kind)
+        self._seen = LedgerCounts(**{name: getattr(view.counts, name).copy() for name in _COUNTS})
+        sampled, rated = view.observations.sampled_at, view.observations.rated
+        stale = sampled[rated & ~offers.fresh]
+        self._oldest_fresh = np.min(sampled[offers.fresh], initial=np.inf)
+        self._newest_stale = np.max(stale[~np.isnan(stale)], initial=-np.inf)
+        self._changes.clear()
+        self._shapes.clear()
+        return offers
+
+
+def _differ(one: LedgerCounts, other: LedgerCounts) -> Bools:
+    found = np.zeros(len(one.open_now), dtype=np.bool_)
+    for name in _COUNTS:
+        found |= getattr(one, name) != getattr(other, name)
+    return found
