@@ -21,7 +21,7 @@ from ses_service import problems
 from ses_service.admission import Turns
 from ses_service.auth import AUTHENTICATOR, Authenticator, Principal
 from ses_service.operations import OPERATIONS, Operation
-from ses_service.problems import UnauthenticatedProblem
+from ses_service.problems import OverloadedProblem, UnauthenticatedProblem
 from ses_service.render import Reply
 from ses_service.runtime import runtime
 from ses_service.wsgi import FlaskThreads
@@ -30,9 +30,9 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# A program waits 20 ms for its answer; of decisions that take a third of a millisecond, more than
-# these would be too late.
-_DECISIONS_WAITING = 64
+# A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
+# would be too late.
+_DECISIONS_WAITING = 32
 _READ_ONCE = frozenset(
     {"authorization", "content-type", "forwarded", "host", "x-forwarded-for", "x-acting-user"}
 )
@@ -47,6 +47,7 @@ class Edge:
         self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
         self._turns = Turns(waiting)
+        self._overloaded = problems.reply(OverloadedProblem())
         self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
         self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
         self._by_route = {one.route: one for one in OPERATIONS}
@@ -63,7 +64,7 @@ class Edge:
         reply = None
         if found is not None:
             operation, parts = found
-            reply = await self._quick(scope, body, operation, parts)
+            reply = self._overloaded if self._turns.full else await self._quick(scope, body, operation, parts)
             if reply is not None:
                 self._runtime.metrics.count("POST", operation.route, reply.status, began)
         if reply is None:

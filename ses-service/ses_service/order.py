@@ -20,6 +20,7 @@ An element whose share is unknown comes after all of its step whose share is kno
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -50,31 +51,50 @@ def order_columns(question: Question, offers: Offers) -> list[Key]:
     return keys
 
 
-def first_in_order(
-    question: Question, offers: Offers, columns: Sequence[Key], rows: Codes, count: int
-) -> Codes:
-    """Return the first ``count`` of ``rows``, in order (0: all of them).  ``rows`` ascend.
+@dataclass(frozen=True, eq=False, slots=True)
+class Contenders:
+    """The rows that can be among the first few, whoever asks.
 
-    ``columns`` are those of :func:`order_columns`; ``offers`` are of all rows.  Hashes are mixed only of
-    rows that are alike in everything else.
+    ``certain`` are; the rest of the places goes to some of ``tied``, which are alike in every column.
+    """
+
+    certain: Codes
+    tied: Codes
+
+
+def contenders(columns: Sequence[Key], rows: Codes, count: int) -> Contenders:
+    """Return which of ``rows`` can be among the first ``count`` (0: all of them).
+
+    ``columns`` are those of :func:`order_columns`, over all rows; ``rows`` ascend.
+    """
+    if not 0 < count < len(rows):
+        return Contenders(rows, rows[:0])
+    certain: list[Codes] = [rows[:0]]
+    for column in columns:
+        values = column if len(rows) == len(column) else column[rows]
+        limit = values.min()
+        tied = values == limit
+        if np.count_nonzero(tied) < count:
+            limit = np.partition(values, count - 1)[count - 1]
+            tied = values == limit
+            certain.append(rows[values < limit])
+            count -= len(certain[-1])
+        rows = rows[tied]
+    return Contenders(np.concatenate(certain), rows)
+
+
+def first_in_order(
+    question: Question, offers: Offers, columns: Sequence[Key], found: Contenders, count: int
+) -> Codes:
+    """Return the first ``count`` of the contenders, in order (0: all of them).
+
+    ``offers`` are of all rows.  Hashes are mixed only of rows that may need them.
     """
     hashes, salt = offers.view.table.hashes, _salt(question)
-    certain: list[Codes] = []
-    missing = count
-    if 0 < count < len(rows):
-        for column in columns:
-            values = column if len(rows) == len(column) else column[rows]
-            limit = values.min()
-            tied = values == limit
-            if np.count_nonzero(tied) < missing:
-                limit = np.partition(values, missing - 1)[missing - 1]
-                tied = values == limit
-                certain.append(rows[values < limit])
-                missing -= len(certain[-1])
-            rows = rows[tied]
-        if len(rows) > missing:
-            rows = rows[first_rows([mixed(hashes[rows], salt)], missing)]
-        rows = np.sort(np.concatenate([*certain, rows]))
+    rows, missing = found.tied, count - len(found.certain)
+    if len(rows) > missing > 0:
+        rows = rows[first_rows([mixed(hashes[rows], salt)], missing)]
+    rows = np.sort(np.concatenate([found.certain, rows]))
     keys = [*(column[rows] for column in columns), mixed(hashes[rows], salt)]
     return rows[first_rows(keys, 0)] if len(rows) else rows
 

@@ -17,7 +17,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from apiflask import APIFlask
 from uvicorn import Config, Server
@@ -33,6 +33,40 @@ _GRACE = 5  # seconds requests that are being answered have when the service end
 _SWITCH = 0.0005  # seconds a thread that reads a large sample may hold up one that answers
 
 
+class _OnePiece:
+    """A transport that sends head and body of an answer in one piece.
+
+    Two pieces are two system calls, and wake the client for a head that is of no use alone.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        """Send what was held back and this, or hold a head back for its body, or the loop's next pass."""
+        if data.startswith(b"HTTP/1.1 ") and not self._head:
+            self._head = data
+            self._loop.call_soon(self._send_held)
+        else:
+            held, self._head = self._head, b""
+            self._transport.write(held + data)
+
+    def close(self) -> None:
+        """Send what was held back, and close."""
+        self._send_held()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _send_held(self) -> None:
+        if self._head:
+            held, self._head = self._head, b""
+            self._transport.write(held)
+
+
 class _Protocol(HttpToolsProtocol):
     """A connection whose requests must arrive whole, in time and with a head of bounded size."""
 
@@ -40,7 +74,7 @@ class _Protocol(HttpToolsProtocol):
     _arrival: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _OnePiece(transport, self.loop)))
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -21,7 +21,7 @@ from ses_service.evaluation import Offers
 from ses_service.filters import ACCEPTED, REASONS, bytes_needed, earlier_reasons, with_degraded_refused
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Kind
-from ses_service.order import first_in_order, order_columns
+from ses_service.order import Contenders, contenders, first_in_order, order_columns
 from ses_service.placement import Reason
 from ses_service.policies import Policies
 from ses_service.question import Question, View
@@ -30,6 +30,7 @@ _HARD = REASONS.index(Reason.HARD_REQUIREMENT)
 _COUNTS = tuple(one.name for one in fields(LedgerCounts))
 _ALWAYS_TOLD = (Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE, Kind.FREE_CAPACITY)
 _SHAPES = 32
+_COUNTS_KEPT = 4
 _CHANGES = 32
 _MANY = 8  # when more than one row of so many changed, all are worked out again
 
@@ -42,13 +43,17 @@ class Standing:
         self._reasons = earlier_reasons(question, offers)
         self._columns = order_columns(question, offers)
         self._room: float | None = None
+        self._contenders: dict[int, Contenders] = {}
         self._finish()
 
     def ranked(self, question: Question, count: int) -> Offers:
         """Return the offers of the first ``count`` rows that are not refused, in order (0: of all)."""
-        return self.offers.narrowed(
-            first_in_order(question, self.offers, self._columns, self._accepted_rows, count)
-        )
+        found = self._contenders.get(count)
+        if found is None:
+            if len(self._contenders) >= _COUNTS_KEPT:
+                self._contenders.clear()
+            found = self._contenders[count] = contenders(self._columns, self._accepted_rows, count)
+        return self.offers.narrowed(first_in_order(question, self.offers, self._columns, found, count))
 
     def update(self, question: Question, rows: Codes) -> None:
         """Judge some rows again; their offers are up to date."""
@@ -57,6 +62,7 @@ class Standing:
         for column, changed in zip(self._columns, order_columns(question, part), strict=True):
             column[rows] = changed
         self._room = None
+        self._contenders.clear()
         if (self._reasons[rows] != reasons).any():
             self._reasons[rows] = reasons
             self._finish()
