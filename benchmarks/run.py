@@ -1,8 +1,8 @@
 """Measure what the library costs a program and what a decision costs the service.
 
 Everything is a ratio of two things measured in turn in the same run; the table and bench.json say of
-what.  Takes about two minutes; --quick checks in seconds that everything can be measured, and its
-numbers mean nothing.
+what.  Takes about three minutes, --long two more; --quick checks in seconds that everything can be
+measured, and its numbers mean nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import creates, report, selections, site_description
+from ses_benchmarks import creates, crowds, report, selections, site_description
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
-from ses_benchmarks.site_service import service
+from ses_benchmarks.site_service import Served, service
 from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).resolve().parents[1]
 SELECTION_SIZES = (24, 1000, 10000)
+BATCHES = (64, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,36 @@ class Plan:
     selection_rounds: int
     selection_calls: int
     largest_site: int  # elements; a row about more is measured on this many, and says so
+    deciders: int
+    rates: tuple[float, ...]  # questions a second of all deciders together
+    agents: int
+    polls: float  # announcements a second of all agents together, at the pace the contract gives
+    crowd_seconds: float
 
 
-FULL = Plan(Effort(pairs=7, calls=3000, slow_calls=200), 5, 40, max(SELECTION_SIZES))
-QUICK = Plan(Effort(pairs=2, calls=50, slow_calls=20), 2, 2, 100)
+FULL = Plan(
+    Effort(pairs=7, calls=3000, slow_calls=200),
+    selection_rounds=5,
+    selection_calls=40,
+    largest_site=max(SELECTION_SIZES),
+    deciders=1000,
+    rates=(250, 500, 1000, 2000, 4000),
+    agents=10000,
+    polls=200,
+    crowd_seconds=4,
+)
+LONG = replace(FULL, crowd_seconds=20)
+QUICK = Plan(
+    Effort(pairs=2, calls=50, slow_calls=20),
+    selection_rounds=2,
+    selection_calls=2,
+    largest_site=100,
+    deciders=20,
+    rates=(50, 100),
+    agents=20,
+    polls=20,
+    crowd_seconds=0.5,
+)
 
 
 def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> Generator[Measurement]:
@@ -64,11 +91,21 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
         directory.mkdir()
         count = min(size, plan.largest_site)
         turtle = site_description.describe("bench", "/srv/bench", selections.elements(count))
-        with service(programs, directory, turtle, count) as port:
+        with service(programs, directory, turtle, count) as served:
             note = f"only {count} elements" if count < size else ""
             yield selections.measure(
-                f"selection-{size}", port, plan.selection_rounds, plan.selection_calls, note
+                f"selection-{size}", served.port, plan.selection_rounds, plan.selection_calls, note
             )
+            if size == max(SELECTION_SIZES):
+                yield from measure_crowds(plan, served, note)
+
+
+def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measurement]:
+    """Every row about many who ask at once."""
+    yield from crowds.batches(served, BATCHES, plan.selection_rounds, max(1, plan.selection_calls // 4), note)
+    yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
+    if crowds.announces(served):
+        yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
 
 
 def arguments() -> argparse.Namespace:
@@ -80,14 +117,16 @@ def arguments() -> argparse.Namespace:
         "--scratch", type=Path, default=Path("/dev/shm"), help="directory to work in, on tmpfs (%(default)s)"
     )
     parser.add_argument("--only", choices=("creates", "selections"), help="measure only this half")
-    parser.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
+    length.add_argument("--long", action="store_true", help="crowds for 20 s at each rate")
     return parser.parse_args()
 
 
 def main() -> int:
     """Measure, print, write; 1 when something could not be measured."""
     chosen = arguments()
-    plan = QUICK if chosen.quick else FULL
+    plan = QUICK if chosen.quick else LONG if chosen.long else FULL
     programs = Path(sys.executable).parent
     measured: list[Measurement] = []
     failures: list[str] = []

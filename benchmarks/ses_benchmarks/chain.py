@@ -111,15 +111,15 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
         directory.mkdir()
     agent_socket = scratch / "agent.sock"
     turtle = describe("union", str(union), facts(branches))
-    with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as port:
+    with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as served:
         command: list[str | Path] = [
             agent,
             "--service-url",
-            f"http://127.0.0.1:{port}",
+            f"http://127.0.0.1:{served.port}",
             "--socket",
             agent_socket,
         ]
         command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
         log = scratch / "agent.log"
         with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS):
-            yield Chain(union, branches[0], agent_socket, port)
+            yield Chain(union, branches[0], agent_socket, served.port)

@@ -42,7 +42,7 @@ class Connection:
     def call(self, request: bytes) -> tuple[float, bytes]:
         """Microseconds from the first byte sent to the last received, and the answer's body.
 
-        Raises BenchmarkError when the answer is not a 200 of a known length.
+        Raises BenchmarkError when the answer is not a 200 or 201 of a known length.
         """
         start = time.perf_counter_ns()
         self._socket.sendall(request)
@@ -67,7 +67,7 @@ class Connection:
     @staticmethod
     def _length(head: bytes, body: bytes) -> int:
         lines = head.split(b"\r\n")
-        if lines[0].split()[1:2] != [b"200"]:
+        if lines[0].split()[1:2] not in ([b"200"], [b"201"]):
             raise BenchmarkError(f"{lines[0].decode(errors='replace')}: {body[:500]!r}")
         for line in lines[1:]:
             name, _, value = line.partition(b":")

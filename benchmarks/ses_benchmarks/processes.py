@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ses_benchmarks.probe import BenchmarkError
@@ -25,8 +27,8 @@ def free_port() -> int:
 @contextmanager
 def server(
     command: Sequence[str | Path], log: Path, ready: Callable[[], bool], seconds: float
-) -> Iterator[None]:
-    """Run ``command`` until the block ends; its output goes to ``log``.
+) -> Iterator[int]:
+    """Run ``command`` until the block ends, its output going to ``log``; yields its process id.
 
     Waits until ``ready()``.  Raises BenchmarkError with the end of the log when the process ends first or
     is not ready after ``seconds``.
@@ -42,7 +44,7 @@ def server(
                 said = log.read_text(errors="replace")[-2000:]
                 raise BenchmarkError(f"{Path(command[0]).name} {what}:\n{said}")
             time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
         process.terminate()
         try:
@@ -50,3 +52,19 @@ def server(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a process has used: processor seconds since it began, and resident memory in MB."""
+
+    processor_seconds: float
+    resident_mb: float
+
+    @classmethod
+    def of(cls, pid: int) -> Usage:
+        """Read it now."""
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        ticks = int(fields[11]) + int(fields[12])
+        return cls(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)

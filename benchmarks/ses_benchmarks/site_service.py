@@ -10,6 +10,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ses_benchmarks.http_call import Connection, request_bytes
@@ -48,9 +49,17 @@ def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
         yield port
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A running service: its port and its process."""
+
+    port: int
+    pid: int
+
+
 @contextmanager
-def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[int]:
-    """The service, once it knows the ``count`` elements of the site in ``turtle``; yields its port.
+def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[Served]:
+    """The service, once it knows the ``count`` elements of the site in ``turtle``.
 
     ``programs`` is the directory of ``ses-service`` and ``oxigraph``.  No monitor runs: what is measured
     are decisions on static facts and the ledger.
@@ -65,5 +74,5 @@ def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
         command += ["--trust-loopback", "--state-dir", scratch / "state", "--log-level", "warning"]
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
-        with server(command, scratch / "service.log", ready, READY_SECONDS):
-            yield port
+        with server(command, scratch / "service.log", ready, READY_SECONDS) as pid:
+            yield Served(port, pid)

@@ -18,6 +18,9 @@ NAMES = {
     "selection-24",
     "selection-1000",
     "selection-10000",
+    "tickets-64",
+    "tickets-256",
+    "deciders-100-per-second",
 }
 
 
@@ -43,6 +46,8 @@ def test_every_name_is_measured_and_in_the_file(tmp_path: Path) -> None:
         assert row["unit"] in ("ns", "us")
         assert row["name"] in done.stdout
     assert "only 100 elements" in rows["selection-10000"]["note"]
+    assert "20 connected" in rows["deciders-100-per-second"]["note"]
+    assert "of a CPU" in rows["deciders-100-per-second"]["note"]
     assert "CPUs, Linux" in done.stdout
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]

@@ -1,0 +1,63 @@
+"""The crowd of the benchmarks, against a real HTTP server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from ses_benchmarks.http_call import request_bytes
+from ses_benchmarks.open_loop import Crowd, Outcome, with_crowd
+from ses_benchmarks.probe import BenchmarkError
+
+
+class Mixed(BaseHTTPRequestHandler):
+    """Answers /good with 200, /busy with 503, and hangs up on /gone."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        if self.path == "/gone":
+            self.close_connection = True
+            return
+        self.send_response(200 if self.path == "/good" else 503)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Mixed)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def run(port: int, *paths: str) -> Outcome:
+    async def work(crowd: Crowd) -> Outcome:
+        return await crowd.run([request_bytes("GET", path) for path in paths], 100, 0.5)
+
+    return with_crowd(port, 5, work)
+
+
+def test_answers_are_told_apart_by_status_and_timed(port: int) -> None:
+    outcome = run(port, "/good", "/good", "/good", "/busy")
+    sent = outcome.answered + outcome.unsent
+    assert set(outcome.times) == {200, 503}
+    assert 10 < sent < 200
+    assert len(outcome.times[200]) > len(outcome.times[503])
+    assert outcome.share(503) == len(outcome.times[503]) / sent
+    assert all(one > 0 for times in outcome.times.values() for one in times)
+
+
+def test_a_server_that_hangs_up_ends_the_benchmark(port: int) -> None:
+    with pytest.raises(BenchmarkError, match="lost"):
+        run(port, "/gone")
