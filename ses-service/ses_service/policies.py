@@ -22,6 +22,7 @@ class Policies:
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
         ``activity_factor``: active streams per unit of utilisation below saturation.
+        ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
     Health (:mod:`ses_service.health`)
@@ -51,6 +52,7 @@ class Policies:
     saturated_prior: float = 1.5
     busy_prior: float = 0.35
     activity_factor: float = 1.5
+    ended_weight: float = 0.5
     unseen_streams: float = 1.0
     health_fall: float = 0.1
     health_recovery: float = 0.01
