@@ -1,7 +1,6 @@
 #include "ask.h"
 
 #include <fcntl.h>
-#include <float.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
@@ -11,7 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "backend.h"
+#include "answer.h"
 #include "breaker.h"
 #include "settings.h"
 #include "sys.h"
@@ -108,28 +107,13 @@ static int is_header(const struct ses_header *seen, enum ses_message_type type, 
   return memcmp(seen, &expected, sizeof expected) == 0;
 }
 
-static int is_text(const char *text, size_t size) {
-  const char *end = memchr(text, '\0', size);
-  if (!end || end == text)
-    return 0;
-  for (; text < end; text++)
-    if ((unsigned char)*text < ' ' || *text == 0x7f)
-      return 0;
-  return 1;
-}
-
-static int is_placement(const struct ses_answer *answer) {
-  return answer->placement_id != 0 && answer->distance >= 0 && answer->distance <= DBL_MAX &&
-         is_text(answer->element, sizeof answer->element) && ses_backend_accepts(answer);
-}
-
 /* What a whole message of the right size says. */
 static enum ses_place_status judge(const struct ses_answer *answer) {
   if (!is_header(&answer->header, SES_MESSAGE_ANSWER, sizeof *answer) || answer->reserved != 0)
     return SES_PLACE_NO_ANSWER;
   switch (answer->status) {
   case SES_ANSWER_PLACE:
-    return is_placement(answer) ? SES_PLACE_PLACED : SES_PLACE_NO_ANSWER;
+    return ses_answer_is_placement(answer) ? SES_PLACE_PLACED : SES_PLACE_NO_ANSWER;
   case SES_ANSWER_NOT_MANAGED:
     return SES_PLACE_NOT_MANAGED;
   case SES_ANSWER_UNAVAILABLE:

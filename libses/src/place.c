@@ -18,7 +18,11 @@
 #include "ask.h"
 #include "backend.h"
 #include "breaker.h"
+#include "clock.h"
 #include "device.h"
+#include "directory.h"
+#include "plan.h"
+#include "plan_segment.h"
 #include "settings.h"
 #include "sys.h"
 
@@ -33,15 +37,26 @@ struct scene {
   uint64_t parent_inode;
   int dirfd;
   unsigned parent_length; /* bytes of PATH up to and with the last '/'; 0: DIRFD is the parent */
-  unsigned major;         /* the parent's device */
+  unsigned path_length;
+  unsigned major; /* the parent's device */
   unsigned minor;
-  struct statx stat;
+  unsigned parent_mode;
+  unsigned parent_gid;
+  union {
+    struct statx stat;
+    struct statfs file_system; /* needed before anything else is looked at */
+  };
   union {
     char parent[PARENT_MAX];
     struct ses_ask ask;
     struct ses_answer answer;
     struct ses_report report;
+    struct ses_plan_end end;
   } buffer;
+  union { /* where to report to */
+    struct ses_conversation conversation;
+    struct ses_plan_claim claim;
+  } back;
   bool in_place; /* see struct ses_backend_row */
 };
 
@@ -74,6 +89,7 @@ static bool find_parent(struct scene *scene) {
       return false;
   }
   scene->parent_length = (unsigned)slash;
+  scene->path_length = (unsigned)i;
   return i > slash && slash < PARENT_MAX;
 }
 
@@ -89,16 +105,16 @@ static int stat_parent(struct scene *scene, int sync) {
                        STATX_TYPE | STATX_MODE | STATX_GID, &scene->stat);
 }
 
-/* The type of the parent's file system; 0 when it cannot be told. */
+/* The type of the parent's file system; 0 when it cannot be told.  Overwrites scene->stat. */
 __attribute__((noinline)) static unsigned long file_system_of_parent(struct scene *scene) {
-  struct statfs found;
+  struct statfs *found = &scene->file_system;
   const char *parent = parent_path(scene);
   long failed;
   if (scene->dirfd == AT_FDCWD || *parent == '/')
-    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(&found));
+    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(found));
   else /* another directory of the same file system, as a rule; the agent has the last word */
-    failed = ses_sys2(SYS_fstatfs, scene->dirfd, ses_address(&found));
-  return failed ? 0 : (unsigned long)found.f_type;
+    failed = ses_sys2(SYS_fstatfs, scene->dirfd, ses_address(found));
+  return failed ? 0 : (unsigned long)found->f_type;
 }
 
 /* Can the parent's device hold placed files?  One statx() for a device seen before. */
@@ -108,6 +124,8 @@ static bool is_possible(struct scene *scene) {
   scene->major = scene->stat.stx_dev_major;
   scene->minor = scene->stat.stx_dev_minor;
   scene->parent_inode = scene->stat.stx_ino;
+  scene->parent_mode = scene->stat.stx_mode;
+  scene->parent_gid = scene->stat.stx_gid;
   /* Lustre numbers its devices as it likes: only the kind of file system tells. */
   enum ses_device_state state = ses_device_lookup(scene->major, scene->minor);
   if (state == SES_DEVICE_UNKNOWN) {
@@ -151,13 +169,18 @@ static bool has_default_acl(struct scene *scene) {
   return result != -ENODATA && result != -EOPNOTSUPP;
 }
 
+static const char *application_of(const struct ses_need *need) {
+  return need && need->application && *need->application ? need->application
+                                                         : ses_settings()->application;
+}
+
 static void fill_ask(struct scene *scene, const struct ses_need *need) {
   struct ses_ask *ask = &scene->buffer.ask;
   memset(ask, 0, sizeof *ask);
   ask->device_major = scene->major;
   ask->device_minor = scene->minor;
   ask->expected_bytes = -1;
-  const char *application = ses_settings()->application;
+  const char *application = application_of(need);
   if (need) {
     ask->expected_bytes = need->expected_bytes;
     ask->stripe_size = need->stripe_size;
@@ -169,8 +192,6 @@ static void fill_ask(struct scene *scene, const struct ses_need *need) {
            ask->requirement_count * sizeof need->requirements[0]);
     if (need->pool)
       memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
-    if (need->application && *need->application)
-      application = need->application;
   }
   memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
 }
@@ -185,8 +206,7 @@ static void fill_where(struct ses_where *where, const struct ses_answer *answer)
 }
 
 /* STRAYED: 0, or why the file lies elsewhere than the agent said. */
-static void tell(struct ses_conversation *conversation, struct scene *scene, uint64_t placement_id,
-                 int result, int strayed) {
+static void tell(struct scene *scene, uint64_t placement_id, int result, int strayed) {
   struct ses_report *report = &scene->buffer.report;
   memset(report, 0, sizeof *report);
   report->placement_id = placement_id;
@@ -200,64 +220,123 @@ static void tell(struct ses_conversation *conversation, struct scene *scene, uin
     report->inode = scene->stat.stx_ino;
     handle = ses_ask_open_handle(scene->dirfd, scene->path);
   }
-  ses_ask_report(conversation, report, handle);
+  ses_ask_report(&scene->back.conversation, report, handle);
 }
 
 /* Look at the directory again, freshly this time: has it become one where a file made elsewhere
  * and named here would differ from one made here? */
-static bool is_unsuited(struct scene *scene, struct ses_creation *creation) {
+static bool is_unsuited(struct scene *scene) {
   struct statx *stat = &scene->stat;
   if (scene->in_place)
     return false;
   if (stat_parent(scene, AT_STATX_SYNC_AS_STAT) != 0 || stat->stx_dev_major != scene->major ||
       stat->stx_dev_minor != scene->minor || has_default_acl(scene))
     return true;
-  creation->parent_mode = stat->stx_mode;
-  creation->parent_gid = stat->stx_gid;
+  scene->parent_mode = stat->stx_mode;
+  scene->parent_gid = stat->stx_gid;
+  ses_directory_remember(scene->major, scene->minor, stat->stx_ino);
   return false;
+}
+
+/* Create as the answer in the scene's buffer says: a descriptor, or -errno and nothing is left.
+ * STRAYED: 0, or why the file lies elsewhere than the answer said. */
+static int create(struct scene *scene, int flags, mode_t mode, int *strayed) {
+  struct ses_creation creation = {.dirfd = scene->dirfd,
+                                  .path = scene->path,
+                                  .flags = flags & ~SES_PLACE_NODE,
+                                  .mode = mode,
+                                  .parent_length = scene->parent_length,
+                                  .parent_mode = scene->parent_mode,
+                                  .parent_gid = scene->parent_gid,
+                                  .parent_major = scene->major,
+                                  .parent_minor = scene->minor,
+                                  .parent_inode = scene->parent_inode,
+                                  .answer = &scene->buffer.answer,
+                                  .stat = &scene->stat};
+  /* An answer for another kind of file system than this is? */
+  int result = ses_backend_is_in_place(creation.answer) == scene->in_place
+                   ? ses_backend_create(&creation)
+                   : -EXDEV;
+  *strayed = creation.strayed;
+  return result;
+}
+
+static enum ses_place_status outcome(struct ses_where *where, int result, int strayed) {
+  if (where)
+    where->error = result >= 0 ? strayed : -result;
+  return result >= 0 && strayed == 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;
 }
 
 /* From the question to the report, with most signals held off. */
 static enum ses_place_status converse(struct scene *scene, int flags, mode_t mode,
                                       const struct ses_need *need, struct ses_where *where,
                                       int *result) {
-  struct ses_conversation conversation;
+  struct ses_conversation *conversation = &scene->back.conversation;
   struct ses_answer *answer = &scene->buffer.answer;
   fill_ask(scene, need);
-  enum ses_place_status status = ses_ask_open(&conversation, &scene->buffer.ask);
+  enum ses_place_status status = ses_ask_open(conversation, &scene->buffer.ask);
   if (status != SES_PLACE_PLACED)
     return status;
-
-  struct ses_creation creation = {.dirfd = scene->dirfd,
-                                  .path = scene->path,
-                                  .flags = flags & ~SES_PLACE_NODE,
-                                  .mode = mode,
-                                  .parent_length = scene->parent_length,
-                                  .parent_major = scene->major,
-                                  .parent_minor = scene->minor,
-                                  .parent_inode = scene->parent_inode,
-                                  .answer = answer,
-                                  .stat = &scene->stat};
-  if (is_unsuited(scene, &creation)) { /* while the agent thinks */
-    ses_ask_close(&conversation);
+  if (is_unsuited(scene)) { /* while the agent thinks */
+    ses_ask_close(conversation);
     return SES_PLACE_UNSUITED;
   }
 
-  status = ses_ask_wait(&conversation, answer);
+  status = ses_ask_wait(conversation, answer);
   if (status == SES_PLACE_NOT_MANAGED)
     ses_device_remember(scene->major, scene->minor, SES_DEVICE_NOT_MANAGED, true);
   if (status != SES_PLACE_PLACED)
     return status;
   uint64_t placement_id = answer->placement_id;
+  int strayed = 0;
   fill_where(where, answer);
-  if (ses_backend_is_in_place(answer) == scene->in_place)
-    *result = ses_backend_create(&creation);
-  else /* an answer for another kind of file system than this is */
-    *result = -EXDEV;
-  tell(&conversation, scene, placement_id, *result, creation.strayed);
-  if (where)
-    where->error = *result >= 0 ? creation.strayed : -*result;
-  return *result >= 0 && creation.strayed == 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;
+  *result = create(scene, flags, mode, &strayed);
+  tell(scene, placement_id, *result, strayed);
+  return outcome(where, *result, strayed);
+}
+
+/* When a name was last found taken after a ticket for it: programs that wait for a lock file to go
+ * try the same name over and over. */
+static _Atomic uint64_t name_taken_ms;
+#define NAME_TAKEN_MS 1000u
+
+/* May the look at the name be left to the create?  Where a name is to be new, it mostly is. */
+static bool is_probably_new(int flags) {
+  return flags & O_EXCL &&
+         ses_clock_ms() >= atomic_load_explicit(&name_taken_ms, memory_order_relaxed);
+}
+
+/* From the ticket to the report.  SES_PLACE_NO_DECISION: there is none to be had. */
+static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_spot *spot,
+                                    int flags, mode_t mode, const char *application,
+                                    struct ses_where *where, int *result) {
+  struct ses_plan_claim *claim = &scene->back.claim;
+  if (!ses_directory_suits(scene->major, scene->minor, scene->parent_inode) && is_unsuited(scene))
+    return SES_PLACE_UNSUITED;
+  if (!ses_plan_take(spot, claim, &scene->buffer.answer)) {
+    ses_plan_missed(spot);
+    return SES_PLACE_NO_DECISION;
+  }
+  ses_plan_begin(claim, scene->dirfd, scene->path, scene->path_length, application);
+  int strayed = 0;
+  fill_where(where, &scene->buffer.answer);
+  *result = create(scene, flags, mode, &strayed);
+  if (*result == -EEXIST && flags & O_EXCL)
+    atomic_store_explicit(&name_taken_ms, ses_clock_ms() + NAME_TAKEN_MS, memory_order_relaxed);
+
+  bool created = *result >= 0 && strayed == 0;
+  struct ses_plan_end *end = &scene->buffer.end;
+  *end = (struct ses_plan_end){.outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED,
+                               .error = *result >= 0 ? strayed : -*result,
+                               .fd = created ? *result : -1,
+                               .directory_device = (uint64_t)makedev(scene->major, scene->minor),
+                               .directory_inode = scene->parent_inode};
+  if (created) {
+    end->device = (uint64_t)makedev(scene->stat.stx_dev_major, scene->stat.stx_dev_minor);
+    end->inode = scene->stat.stx_ino;
+  }
+  ses_plan_report(claim, end);
+  return outcome(where, *result, strayed);
 }
 
 /* Hold off handlers that might leave by siglongjmp(), so that no socket and no staged file stays
@@ -292,25 +371,53 @@ static enum ses_place_status look_at_name(struct scene *scene, int flags) {
   return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
 }
 
+/* What a plan can serve: all but what the program itself asks for. */
+static bool is_plannable(const struct ses_need *need) {
+  return !need || (!need->pool && need->expected_bytes < 0 && need->stripe_size == 0 &&
+                   need->stripe_count == 0 && need->requirement_count == 0);
+}
+
+/* May the agent be asked, if it comes to that? */
+static bool may_ask(void) { return ses_settings()->sync_ms != 0 && ses_breaker_may_ask(); }
+
+static bool find_plan(const struct scene *scene, const struct ses_need *need,
+                      struct ses_plan_spot *spot) {
+  const struct ses_settings *settings = ses_settings();
+  bool named = need && need->application && *need->application;
+  if (settings->secure || !is_plannable(need))
+    return false;
+  uint64_t hash = named ? ses_plan_hash(need->application) : settings->application_hash;
+  return ses_plan_find(spot, hash, scene->major, scene->minor);
+}
+
 static enum ses_place_status attempt(int dirfd, const char *path, int flags, mode_t mode,
                                      const struct ses_need *need, struct ses_where *where,
                                      int *result) {
   struct scene scene;
+  struct ses_plan_spot spot;
   scene.dirfd = dirfd;
   scene.path = path;
   if (!find_parent(&scene))
     return SES_PLACE_UNSUITED;
   if (!is_possible(&scene))
     return SES_PLACE_NOT_MANAGED;
-  enum ses_place_status status = look_at_name(&scene, flags);
-  if (status != SES_PLACE_PLACED)
-    return status;
-  if (!ses_ask_allowed() || !ses_breaker_take())
+  if (!ses_ask_allowed())
     return SES_PLACE_NO_AGENT;
+  bool planned = find_plan(&scene, need, &spot);
+  enum ses_place_status status = SES_PLACE_NO_DECISION;
+  if (scene.in_place || !planned || !ses_plan_has(&spot) || !is_probably_new(flags)) {
+    status = look_at_name(&scene, flags);
+    if (status != SES_PLACE_PLACED)
+      return status;
+  }
   uint64_t signals = hold_signals();
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
-  status = converse(&scene, flags, mode, need, where, result);
+  if (planned)
+    status = redeem(&scene, &spot, flags, mode, application_of(need), where, result);
+  if (!planned || status == SES_PLACE_NO_DECISION)
+    status = may_ask() && ses_breaker_take() ? converse(&scene, flags, mode, need, where, result)
+                                             : SES_PLACE_NO_AGENT;
   atomic_signal_fence(memory_order_seq_cst);
   busy_frame = 0;
   release_signals(signals);
@@ -327,8 +434,8 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
 
   if (!is_suited(flags, mode)) {
     status = SES_PLACE_UNSUITED;
-  } else if (settings->ready && !settings->disabled && settings->sync_ms != 0 &&
-             settings->agent.sun_path[0] && ses_breaker_may_ask() &&
+  } else if (settings->ready && !settings->disabled && settings->agent.sun_path[0] &&
+             (may_ask() || (is_plannable(need) && ses_plan_may_be())) &&
              !is_busy((uintptr_t)__builtin_frame_address(0))) {
     status = attempt(dirfd, path, flags, mode, need, where, &result);
   }

@@ -4,6 +4,8 @@
 #include <sys/auxv.h>
 #include <sys/socket.h>
 
+#include "ses/plan.h"
+
 #define SYNC_MS_DEFAULT 20u
 #define SYNC_MS_MAX 60000u
 
@@ -55,7 +57,8 @@ static const char *short_name(int argc, char **argv) {
 
 __attribute__((constructor)) static void read_settings(int argc, char **argv, char **environment) {
   static char *nothing[] = {NULL};
-  if (!environment || getauxval(AT_SECURE))
+  settings.secure = getauxval(AT_SECURE) != 0;
+  if (!environment || settings.secure)
     environment = nothing;
 
   settings.disabled = is_on(value_of(environment, "SES_DISABLE"));
@@ -72,5 +75,6 @@ __attribute__((constructor)) static void read_settings(int argc, char **argv, ch
   const char *application = value_of(environment, "SES_APPLICATION");
   copy_truncated(settings.application, sizeof settings.application,
                  application && *application ? application : short_name(argc, argv));
+  settings.application_hash = ses_plan_hash(settings.application);
   settings.ready = true;
 }

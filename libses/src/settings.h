@@ -15,11 +15,13 @@
 
 struct ses_settings {
   bool ready;               /* false until read: calls before that are passed on */
+  bool secure;              /* the program runs with more rights than its caller */
   bool disabled;            /* SES_DISABLE is set, and not to 0 */
   bool lustre_standin;      /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
   unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
+  uint64_t application_hash;             /* ses_plan_hash() of it */
 };
 
 /* The settings of this process; never NULL, constant once `ready`. */

@@ -57,13 +57,14 @@ enum ses_plan_state {
 /* One element, written before the first ticket that refers to it and left alone as long as one
  * does. */
 struct ses_plan_element {
-  uint32_t backend; /* enum ses_backend */
-  uint32_t index;   /* Lustre: the OST's index; else 0 */
+  uint32_t backend;     /* enum ses_backend */
+  uint32_t index;       /* Lustre: the OST's index; else 0 */
+  uint32_t lustre_form; /* Lustre: enum ses_lustre_form; that of a ticket's first element counts */
   char element[SES_ELEMENT_MAX];
   char pool[SES_POOL_MAX];            /* Lustre: the pool to create in; empty: none */
   char stage[SES_STAGE_MAX];          /* as in struct ses_answer */
   char stage_in_union[SES_STAGE_MAX]; /* as in struct ses_answer */
-  char reserved[8];
+  char reserved[4];
 };
 
 /* One placement booked in advance. */
@@ -78,16 +79,21 @@ struct ses_plan_ticket {
 };
 
 /*
- * The tickets for one application on one storage system.  The agent changes
- * what an entry is about only while its sequence is odd, and then raises it to
- * the next even number; a reader compares the sequence before and after.
+ * What the tickets for one application on one storage system are about, apart
+ * from the tickets themselves, so that all entries can be looked through on a
+ * few pages.  Entries are used from the first on: one that was never used ends
+ * them.  The agent changes what an entry is about only while its sequence is
+ * odd, and then raises it to the next even number; a reader compares the
+ * sequence before and after.  Before that it withdraws the entry's tickets.
  *
- * Tickets taken..filled-1 are there to be taken, number n in slot
- * n % SES_PLAN_TICKETS.  To take one: read taken, compare it with filled, copy
- * the ticket and the elements it names, and move taken from n to n + 1.  When
- * that succeeds nobody has taken or withdrawn the ticket, and the copies are
- * whole; when not, they are worth nothing.  The agent withdraws tickets by the
- * same step, and never fills a slot whose ticket is still to be taken.
+ * Tickets taken..filled-1 are there to be taken, number n of entry e in
+ * ses_plan.tickets[e][n % SES_PLAN_TICKETS].  To take one: read taken, compare
+ * it with filled, then see that the sequence has not changed; copy the ticket
+ * and the elements it names, and move taken from n to n + 1.  When that
+ * succeeds nobody has taken or withdrawn the ticket, and the copies are whole;
+ * when not, they are worth nothing.  The agent withdraws tickets by the same
+ * step, expired ones as well, and never fills a slot whose ticket is still to
+ * be taken.  A program takes no ticket that is expired or makes no sense.
  */
 struct ses_plan_entry {
   uint32_t sequence;     /* atomic; 0: never used; odd: being written */
@@ -100,7 +106,6 @@ struct ses_plan_entry {
   uint64_t filled;                       /* atomic, moved by the agent */
   uint64_t missed; /* atomic: how often a program found nothing to take; the agent books more */
   char padding[16];
-  struct ses_plan_ticket tickets[SES_PLAN_TICKETS];
 };
 
 /*
@@ -110,12 +115,15 @@ struct ses_plan_entry {
  * that is not free is passed over.  It writes the rest and moves the state
  * from 2 n + 1 to 2 n + 2; that fails when the agent has taken the slot back,
  * which it does with claims that stay unfinished for minutes.  The agent frees
- * a slot after reading it.
+ * a slot after reading it.  A claim can come late, with a number that others
+ * have passed: now and then the agent looks at all slots, not only at those of
+ * the numbers up to claimed.
  *
  * A slot is claimed before the file is created: without one the ticket is not
- * taken.  The path is as the program gave it, relative to dirfd (AT_FDCWD: the
- * working directory); it is a hint for finding the name, checked against
- * device and inode.
+ * taken.  A claim for which no ticket was left goes back from 2 n + 1 to 0.
+ * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
+ * directory); it is a hint for finding the name, checked against device and
+ * inode.
  */
 struct ses_plan_report {
   uint64_t state; /* atomic */
@@ -145,16 +153,17 @@ struct ses_plan_head {
   uint32_t uid;
   uint32_t state;        /* atomic, enum ses_plan_state */
   uint64_t heartbeat_ms; /* atomic */
-  uint64_t generation;   /* atomic; grows when an entry appears or changes what it is about */
+  uint64_t generation;   /* atomic; grows after an entry appeared or changed what it is about */
   uint64_t claimed;      /* atomic: the number of the next report */
   char padding[4096 - 64];
 };
 
 struct ses_plan {
   struct ses_plan_head head;
+  struct ses_plan_entry entries[SES_PLAN_ENTRIES];
   struct ses_plan_element elements[SES_PLAN_ELEMENTS];
   struct ses_plan_report reports[SES_PLAN_REPORTS];
-  struct ses_plan_entry entries[SES_PLAN_ENTRIES];
+  struct ses_plan_ticket tickets[SES_PLAN_ENTRIES][SES_PLAN_TICKETS];
 };
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo; public domain). */
@@ -182,7 +191,8 @@ SES_PLAN_IS(sizeof(struct ses_plan_head) == 4096, "the head is one page");
 SES_PLAN_IS(sizeof(struct ses_plan_element) == 768, "no padding between elements");
 SES_PLAN_IS(sizeof(struct ses_plan_ticket) == 64, "a ticket is one cache line");
 SES_PLAN_IS(sizeof(struct ses_plan_report) == 512, "no report crosses a page");
-SES_PLAN_IS(sizeof(struct ses_plan_entry) == 128 + 64 * SES_PLAN_TICKETS, "tickets are aligned");
+SES_PLAN_IS(sizeof(struct ses_plan_entry) == 128 && sizeof(struct ses_plan) % 4096 == 0,
+            "the arrays start on cache lines");
 #undef SES_PLAN_IS
 
 #endif /* SES_PLAN_H */

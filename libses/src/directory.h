@@ -1,0 +1,19 @@
+/*
+ * Directories that were looked at a moment ago and found to suit: a file made
+ * elsewhere and named there is like one made there (no default ACL).
+ *
+ * The look costs two round trips to a FUSE daemon, so it is remembered for ten
+ * milliseconds: long enough for a storm of creates, and shorter than it takes
+ * a person or a script to change a directory and count on it.  Does NOT
+ * remember mode and group, which the kernel knows without a round trip.
+ */
+#ifndef SES_DIRECTORY_H
+#define SES_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+bool ses_directory_suits(unsigned major, unsigned minor, uint64_t inode);
+void ses_directory_remember(unsigned major, unsigned minor, uint64_t inode);
+
+#endif /* SES_DIRECTORY_H */
