@@ -10,7 +10,6 @@ uvicorn sets no limits to a request's head nor to the time it takes to arrive; b
 from __future__ import annotations
 
 import asyncio
-import gc
 import resource
 import signal
 import socket
@@ -24,6 +23,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ses_service.edge import Edge
+from ses_service.memory import collecting
 
 _BACKLOG = 4096
 _KEPT_OPEN = 75  # seconds; longer than the longest pause between two announcements of an agent
@@ -153,8 +153,7 @@ def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) 
     """
     sys.setswitchinterval(_SWITCH)
     _allow_many_connections()
-    gc.collect()
-    gc.freeze()  # what is loaded by now stays; collections need not visit it
+    memory = collecting()
     edge = Edge(app)
     options: dict[str, Any] = {
         "host": address,
@@ -173,10 +172,12 @@ def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) 
         "server_header": False,
         "date_header": False,
     }
+    memory.start()
     try:
         _Server(Config(edge, **options), ready).run()
     finally:
         edge.close()
+        memory.stop()
 
 
 def _allow_many_connections() -> None:
