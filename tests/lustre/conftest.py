@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from lustre_mount import LustreMount, build_standin
+from placed_programs import LIST, PROBE, AgentDouble, Site
 
 OSTS = 6
 
@@ -49,3 +50,30 @@ def lustre(tmp_path: Path, standin: Path) -> Iterator[LustreMount]:
         for mounted in (path, other):
             if subprocess.run(["umount", mounted], check=False, capture_output=True, timeout=30).returncode:
                 subprocess.run(["umount", "-l", mounted], check=False, timeout=30)
+
+
+@pytest.fixture(scope="session")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that makes one call and tells everything about it."""
+    path = tmp_path_factory.mktemp("probe")
+    path.chmod(0o755)
+    for parent in path.parents:
+        if parent == Path(tempfile.gettempdir()):
+            break
+        parent.chmod(parent.stat().st_mode | 0o011)
+    subprocess.run(["gcc", "-o", path / "create", PROBE], check=True, timeout=60)
+    return path / "create"
+
+
+@pytest.fixture
+def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path) -> Iterator[Site]:
+    """The stand-in with the library and an agent that puts everything on OST 4."""
+    agent = AgentDouble(tmp_path / "agent.sock", lustre.path, [])
+    site = Site(lustre, public_wrapper, agent, tmp_path / "agent.sock", probe)
+    site.put(LIST, [4])
+    agent.reply = site.reply
+    try:
+        yield site
+    finally:
+        lustre.gate.open()
+        agent.close()

@@ -1,0 +1,109 @@
+"""Programs under the preload library on the stand-in, with an agent double that says where files go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lustre_mount import LustreMount
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "libses"))
+
+from agent_double import LUSTRE, AgentDouble, Ask, Report, answer
+
+POOL, LIST, OFFSET = 1, 2, 3
+NOBODY = "65534"
+PROBE = Path(__file__).parents[1] / "libses/probes/create.c"
+AS_NOBODY = ("setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--")
+
+
+@dataclass
+class Site:
+    """A mounted stand-in, the library, and an agent that answers as `place` says."""
+
+    lustre: LustreMount
+    wrapper: Path
+    agent: AgentDouble
+    socket: Path
+    probe: Path
+    place: dict[str, object] = field(default_factory=dict)
+
+    def put(self, form: int, osts: Sequence[int] = (), pool: str = "", **more: object) -> None:
+        """Say where the files to come shall go."""
+        self.place = {"form": form, "osts": tuple(osts), "pool": pool, **more}
+
+    def reply(self, _: Ask, number: int) -> bytes:
+        given: dict[str, object] = {"placement_id": number, "backend": LUSTRE, "element": "lfs/chosen"}
+        return answer(**{**given, **self.place})  # type: ignore[arg-type]
+
+    def environment(self, *, library: bool = True, **extra: str) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        given = {"SES_AGENT_SOCKET": str(self.socket), "SES_SYNC_MS": "20000", "SES_LUSTRE_STANDIN": "1"}
+        preload = {"LD_PRELOAD": str(self.wrapper)} if library else {}
+        return {**kept, **given, **preload, **extra}
+
+    def start(self, *command: str | Path, library: bool = True, **extra: str) -> subprocess.Popen[str]:
+        """Start a program in the file system."""
+        return subprocess.Popen(
+            [str(part) for part in command],
+            env=self.environment(library=library, **extra),
+            cwd=self.lustre.path,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self,
+        *command: str | Path,
+        library: bool = True,
+        check: bool = True,
+        cwd: Path | None = None,
+        preexec_fn: Callable[[], None] | None = None,
+        **extra: str,
+    ) -> str:
+        """Run a program and return what it printed, when its conversations are over."""
+        done = subprocess.run(
+            [str(part) for part in command],
+            env=self.environment(library=library, **extra),
+            cwd=cwd or self.lustre.path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            preexec_fn=preexec_fn,
+        )
+        self.agent.settle()
+        assert not check or done.returncode == 0, (command, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def create(
+        self,
+        name: str | Path,
+        flags: int = os.O_CREAT | os.O_WRONLY,
+        *,
+        mode: int = 0o644,
+        text: str = "text",
+        before: Sequence[str | Path] = (),
+        library: bool = True,
+    ) -> str:
+        """Open a file and write to it; what the program saw of both calls."""
+        return self.run(*before, self.probe, "write", str(flags), oct(mode).replace("o", ""), text, name,
+                        library=library)  # fmt: skip
+
+    def report(self) -> Report:
+        """The only report there was."""
+        (report,) = self.agent.reports
+        return report
+
+
+def without_async(seen: str) -> str:
+    """What a program saw, less O_ASYNC: only Lustre itself hides that bit of the delay flag."""
+    words = [
+        f"flags={int(word[6:], 8) & ~0o20000:o}" if word.startswith("flags=") else word
+        for word in seen.split()
+    ]
+    return " ".join(words)
