@@ -22,28 +22,29 @@ _MOST = 4
 
 
 class Turns:
-    """A line of at most ``limit``.  Belongs to one event loop; not for use from other threads."""
+    """One line for all; how long it may be is up to who comes.
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    Belongs to one event loop; not for use from other threads.
+    """
+
+    def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._taken = False
         self._passed = 0.0
 
-    @property
-    def full(self) -> bool:
-        """Whether a request that comes now would be refused."""
-        return len(self._waiting) >= self._limit
+    def full(self, limit: int) -> bool:
+        """Whether a request that waits behind at most ``limit`` others would be refused now."""
+        return len(self._waiting) >= limit
 
-    async def take(self) -> None:
-        """Wait for the next turn; raises OverloadedProblem at once when too many wait already."""
+    async def take(self, limit: int) -> None:
+        """Wait for the next turn; raises OverloadedProblem at once when ``limit`` wait already."""
         loop = asyncio.get_running_loop()
         if not self._taken:
             self._taken = True
             self._passed = time.perf_counter()
             loop.call_soon(self._next, loop)
             return
-        if self.full:
+        if self.full(limit):
             raise OverloadedProblem
         turn = loop.create_future()
         self._waiting.append(turn)

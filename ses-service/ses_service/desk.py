@@ -237,10 +237,10 @@ class Desk:
                 offers.fresh.tolist(),
                 strict=True,
             )
-            rows = [
-                ElementNow(row, _known(read), _known(write), int(count), reserved, seen, fresh)
-                for row, (read, write, count, reserved, seen, fresh) in enumerate(columns)
-            ]
+        rows = [
+            ElementNow(row, _known(read), _known(write), int(count), reserved, seen, fresh)
+            for row, (read, write, count, reserved, seen, fresh) in enumerate(columns)
+        ]
         return view.table, now, rows
 
     def now(self) -> float:

@@ -30,9 +30,6 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
-# would be too late.
-_DECISIONS_WAITING = 32
 _READ_ONCE = frozenset(
     {"authorization", "content-type", "forwarded", "host", "x-forwarded-for", "x-acting-user"}
 )
@@ -41,12 +38,12 @@ _READ_ONCE = frozenset(
 class Edge:
     """The service as an ASGI application; ``app`` answers what is not answered here."""
 
-    def __init__(self, app: APIFlask, *, waiting: int = _DECISIONS_WAITING) -> None:
+    def __init__(self, app: APIFlask) -> None:
         self._runtime = runtime(app)
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
-        self._turns = Turns(waiting)
+        self._turns = Turns()
         self._overloaded = problems.reply(OverloadedProblem())
         self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
         self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
@@ -64,7 +61,10 @@ class Edge:
         reply = None
         if found is not None:
             operation, parts = found
-            reply = self._overloaded if self._turns.full else await self._quick(scope, body, operation, parts)
+            if self._turns.full(operation.waiting):
+                reply = self._overloaded
+            else:
+                reply = await self._quick(scope, body, operation, parts)
             if reply is not None:
                 self._runtime.metrics.count("POST", operation.route, reply.status, began)
         if reply is None:
@@ -111,7 +111,7 @@ class Edge:
         except ValidationError:
             return None
         try:
-            await self._turns.take()
+            await self._turns.take(operation.waiting)
             return operation.run(self._runtime, who, asked, *parts)
         except Exception as error:
             return problems.reply(problems.problem_of(error))

@@ -20,18 +20,24 @@ from ses_service.render import Reply
 from ses_service.runtime import Runtime
 from ses_service.schemas.requests import PlacementRequest, SelectionRequest
 
+# A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
+# would be too late.
+DECISIONS_WAITING = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation: a POST of a JSON body to a path.
 
-    ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on.
+    ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
+    ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
     """
 
     route: str
     roles: frozenset[Role]
     model: type[BaseModel]
     run: Callable[..., Reply]
+    waiting: int = DECISIONS_WAITING
 
 
 def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from ses_service import render
 from ses_service.auth import Role, TokenFile, add_token
 from ses_service.edge import Edge
 from ses_service.model import Level
+from ses_service.operations import OPERATIONS
 
 Answer = tuple[int, dict[str, str], bytes]
 JSON = [(b"host", b"localhost"), (b"content-type", b"application/json")]
@@ -138,9 +141,12 @@ def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any
     assert (status(Role.NODE), status(Role.PORTAL)) == (201, 403)
 
 
-def test_requests_beyond_capacity_are_refused_at_once(service: Any) -> None:
+def test_requests_beyond_capacity_are_refused_at_once(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = tuple(replace(one, waiting=3) for one in OPERATIONS)
+    monkeypatch.setattr("ses_service.edge.OPERATIONS", short)
+
     async def storm() -> list[Answer]:
-        edge = Edge(service.app, waiting=3)
+        edge = Edge(service.app)
         asked = [ask(edge, "/v1/selections", b'{"subject": {"user": "alice"}}') for _ in range(50)]
         order: list[Answer] = []
         for one in asyncio.as_completed(asked):
@@ -158,6 +164,19 @@ def test_requests_beyond_capacity_are_refused_at_once(service: Any) -> None:
             assert int(headers["retry-after"]) >= 1
             assert headers["content-type"] == "application/problem+json"
             assert json.loads(body)["type"] == "urn:qstorman:problem:overloaded"
+
+
+def test_a_part_of_the_path_is_passed_on(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(_now: Any, who: Any, body: Any, node: str) -> Any:
+        return render.reply({"who": who.name, "user": body.subject.user, "node": node})
+
+    operation = replace(OPERATIONS[0], route="/v1/nodes/<node>/words", run=told)
+    monkeypatch.setattr("ses_service.edge.OPERATIONS", (operation,))
+    ask_alice = b'{"subject": {"user": "alice"}}'
+    status, _, body = through(service, "/v1/nodes/n 1/words", ask_alice)
+    assert (status, json.loads(body)) == (200, {"who": "loopback", "user": "alice", "node": "n 1"})
+    for other in ("/v1/nodes//words", "/v1/nodes/a/b/words", "/v1/nodes/words", "/v1/nodes/n1/word"):
+        assert through(service, other, ask_alice)[0] == 404
 
 
 def test_flask_takes_no_more_than_it_can_answer_either(service: Any) -> None:
