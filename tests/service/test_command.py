@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,33 @@ def test_a_signal_to_end_stops_everything(running: Running, how: int) -> None:
     assert running.end(how) == 0
     assert gone(children)
     assert '"event": "stopped"' in running.log.read_text("utf-8")
+
+
+def test_a_head_without_end_is_refused_and_others_are_served(running: Running) -> None:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as endless:
+        endless.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        with suppress(ConnectionError):
+            for number in range(2000):
+                endless.sendall(b"X-%d: %s\r\n" % (number, b"x" * 100))
+            assert b" 400 " in endless.recv(4096)
+    assert running.call("GET", "/healthz")[0] == 200
+
+
+def test_requests_in_one_piece_or_many_on_one_connection_are_answered_in_order(running: Running) -> None:
+    ask = b'{"subject": {"user": "alice"}}'
+    head = b"POST /v1/selections HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    counted = head + b"Content-Length: %d\r\n\r\n" % len(ask) + ask
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(ask), ask)
+    ends = b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as connection:
+        connection.sendall(counted + chunked)
+        for byte in counted:
+            connection.sendall(bytes([byte]))
+        connection.sendall(ends)
+        received = b""
+        while piece := connection.recv(1 << 16):
+            received += piece
+    assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200", b"200", b"200", b"404"]
 
 
 def test_a_killed_service_leaves_no_store_behind(running: Running) -> None:
