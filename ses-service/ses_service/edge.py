@@ -67,6 +67,9 @@ class Edge:
                 reply = await self._quick(scope, body, operation, parts)
             if reply is not None:
                 self._runtime.metrics.count("POST", operation.route, reply.status, began)
+        if reply is None and self._flask.full and scope["path"].startswith("/v1/"):
+            reply = self._overloaded
+            self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
             reply = await self._flask.answer(scope, body)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.raw_headers()})

@@ -15,8 +15,6 @@ from urllib.parse import unquote_to_bytes
 
 from flask import Flask
 
-from ses_service import problems
-from ses_service.problems import OverloadedProblem
 from ses_service.render import Reply
 
 _THREADS = 4
@@ -25,17 +23,20 @@ _OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"
 
 
 class FlaskThreads:
-    """Answers requests through ``app``; beyond ``_WAITING`` of them those under ``/v1/`` are refused."""
+    """Answers requests through ``app``.  Belongs to one event loop."""
 
     def __init__(self, app: Flask) -> None:
         self._app = app
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="flask")
         self._inside = 0
 
+    @property
+    def full(self) -> bool:
+        """Whether so many requests are inside that the next one would wait too long."""
+        return self._inside >= _WAITING
+
     async def answer(self, scope: MutableMapping[str, Any], body: bytes) -> Reply:
         """Return Flask's answer."""
-        if self._inside >= _WAITING and scope["path"].startswith("/v1/"):
-            return problems.reply(OverloadedProblem())
         self._inside += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(

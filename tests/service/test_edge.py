@@ -192,6 +192,8 @@ def test_flask_takes_no_more_than_it_can_answer_either(service: Any) -> None:
     *elements, health = asyncio.run(storm())
     assert (elements.count(200), elements.count(503)) == (64, 136)
     assert health == 200
+    metrics = service.get("/metrics").get_data(as_text=True)
+    assert 'ses_requests_total{method="other",route="unknown",status="503"} 136.0' in metrics
 
 
 def test_requests_of_both_ways_are_counted(service: Any) -> None:
