@@ -34,7 +34,7 @@ std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double least,
 } // namespace
 
 Announcer::Announcer(Service service)
-    : service_(service), client_(service.address, service.token, service.ca_file),
+    : service_(service), client_(service.services, service.token, service.ca_file),
       incarnation_(random_digits()), batch_limit_(kLargestBatch) {}
 
 Announcer::~Announcer() { stop(std::chrono::milliseconds(0)); }
@@ -231,10 +231,8 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   if (!broken_by_it || size == 0) {
     book_.put_back(std::move(batch));
     const std::string cause = failure_of(reply);
-    service_.health.failed(cause.empty() ? "its answer to an announcement is not one: HTTP " +
-                                               std::to_string(reply.status)
-                                         : cause,
-                           reply.retry_after);
+    service_.health.failed(cause.empty() ? "its answer to an announcement is not one" : cause,
+                           reply);
     return;
   }
   not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);

@@ -31,7 +31,7 @@ namespace ses::agent {
 class Announcer {
 public:
   struct Service {
-    const ServiceAddress &address;
+    const Services &services;
     const Token &token;
     const std::string &ca_file;
     const std::string &node;

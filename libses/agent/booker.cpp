@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "announcement.h"
 #include "service_messages.h"
 #include "stage.h"
 
@@ -14,6 +15,7 @@ namespace {
 constexpr unsigned kThreads = 4;
 constexpr unsigned kMostRunningOfUid = kThreads - 1;
 constexpr size_t kMostWaitingOfUid = 64;
+constexpr size_t kMostAlone = 256;
 constexpr std::chrono::seconds kExcludedFor{30};
 
 } // namespace
@@ -24,6 +26,7 @@ Booker::Booker(Service service, const Systems &systems, Housekeeper &housekeeper
   for (unsigned i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { work(); });
   }
+  threads_.emplace_back([this] { work_alone(); });
 }
 
 Booker::~Booker() { stop(); }
@@ -34,6 +37,7 @@ void Booker::stop() {
     stopping_ = true;
   }
   wake_.notify_all();
+  wake_alone_.notify_all();
   for (std::thread &thread : threads_) {
     thread.join();
   }
@@ -51,6 +55,39 @@ bool Booker::submit(BookingOrder order) {
   }
   wake_.notify_one();
   return true;
+}
+
+bool Booker::submit_alone(const TicketKey &key, uint64_t waiter) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || alone_.size() >= kMostAlone) {
+      return false;
+    }
+    alone_.push_back({key, 1, waiter});
+  }
+  wake_alone_.notify_one();
+  return true;
+}
+
+// Never asks the service, so that those who wait for this do not wait for it.
+void Booker::work_alone() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_alone_.wait(lock, [&] { return stopping_ || !alone_.empty(); });
+    if (stopping_) {
+      return;
+    }
+    const BookingOrder order = std::move(alone_.front());
+    alone_.pop_front();
+    lock.unlock();
+    BookingResult result;
+    result.key = order.key;
+    result.waiter = order.waiter;
+    decide_alone(order, result);
+    lock.lock();
+    results_.push_back(std::move(result));
+    eventfd_write(ready_.get(), 1);
+  }
 }
 
 std::vector<BookingResult> Booker::take_results() {
@@ -75,7 +112,7 @@ std::map<uid_t, Booker::Queue>::iterator Booker::next_turn() {
 }
 
 void Booker::work() {
-  ServiceClient client(service_.address, service_.token, service_.ca_file);
+  ServiceClient client(service_.services, service_.token, service_.ca_file);
   std::unique_lock lock(mutex_);
   for (;;) {
     auto turn = queues_.end();
@@ -109,7 +146,8 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   BookingResult result;
   result.key = order.key;
   if (!service_.health.available()) {
-    return result; // lost while the order waited
+    decide_alone(order, result);
+    return result;
   }
   BookingRequest request;
   request.user = names_.name_of(order.key.uid);
@@ -122,7 +160,8 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   request.count = order.count;
   const Reply reply = client.request("POST", "/v1/placements", booking_body(request));
   if (const std::string failure = failure_of(reply); !failure.empty()) {
-    service_.health.failed(failure, reply.retry_after);
+    service_.health.failed(failure, reply);
+    decide_alone(order, result);
     return result;
   }
   if (reply.status >= 400) {
@@ -133,15 +172,38 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   }
   auto booked = parse_placements(reply.body);
   if (!booked) {
-    service_.health.failed("its answer to POST /v1/placements is not one", reply.retry_after);
+    service_.health.failed("its answer to POST /v1/placements is not one", reply);
+    decide_alone(order, result);
     return result;
   }
   service_.health.worked();
+  if (auto resolved = parse_resolved(reply.body); resolved && order.key.requirements.empty()) {
+    service_.detached.remember(order.key, std::move(*resolved));
+  }
+  for (Placement &placement : *booked) {
+    placement.origin = std::make_shared<const Origin>(Origin{{placement.element},
+                                                             wall_clock(),
+                                                             order.key.expected_bytes,
+                                                             placement.distance,
+                                                             false,
+                                                             {}});
+  }
   prepare(order, std::move(*booked), result);
   result.outcome = result.placements.empty() ? Booking::kRefused : Booking::kBooked;
   spdlog::debug("booked {} of {} for {} {} on {}", result.placements.size(), order.count,
                 request.user, request.application, printable(request.system));
   return result;
+}
+
+void Booker::decide_alone(const BookingOrder &order, BookingResult &result) {
+  const std::string &system = order.key.system;
+  prepare(order, service_.detached.decide(order.key, order.count, excluded(system)), result);
+  if (!result.placements.empty()) {
+    result.outcome = Booking::kBooked;
+    spdlog::debug("chose {} of {} for uid {} {} on {} without the service",
+                  result.placements.size(), order.count, order.key.uid,
+                  printable(order.key.application), printable(system));
+  }
 }
 
 void Booker::prepare(const BookingOrder &order, std::vector<Placement> booked,

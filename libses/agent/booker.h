@@ -1,4 +1,5 @@
-// Threads that book placements at the service and make their staging directories.
+// Threads that book placements at the service and make their staging directories.  While no service
+// answers they choose themselves (detached.h).
 //
 // submit() and take_results() are for the socket's loop and never wait.  Requests queue per uid
 // and uids take turns; one uid never occupies every thread, so nobody can keep others waiting.
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "detached.h"
 #include "housekeeper.h"
 #include "identity.h"
 #include "service_client.h"
@@ -26,10 +28,12 @@ namespace ses::agent {
 struct BookingOrder {
   TicketKey key;
   unsigned count = 1;
+  uint64_t waiter = 0; // who cannot wait for the service any longer; 0: tickets
 };
 
 struct BookingResult {
   TicketKey key;
+  uint64_t waiter = 0; // as in the order
   Booking outcome = Booking::kFailed;
   std::vector<Placement> placements;
   std::vector<Placement> unusable; // booked, but their staging directory cannot be made
@@ -38,11 +42,12 @@ struct BookingResult {
 class Booker {
 public:
   struct Service {
-    const ServiceAddress &address;
+    const Services &services;
     const Token &token;
     const std::string &ca_file;
     const std::string &node;
     ServiceHealth &health;
+    Detached &detached;
   };
 
   Booker(Service service, const Systems &systems, Housekeeper &housekeeper);
@@ -50,6 +55,8 @@ public:
 
   // False when the uid has too many requests waiting.
   [[nodiscard]] bool submit(BookingOrder order);
+  // Chooses one placement for WAITER without the service, soon.  False when too many wait for that.
+  [[nodiscard]] bool submit_alone(const TicketKey &key, uint64_t waiter);
   // Readable when there are results.
   [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
   [[nodiscard]] std::vector<BookingResult> take_results();
@@ -63,8 +70,10 @@ private:
   };
 
   void work();
+  void work_alone();
   [[nodiscard]] std::map<uid_t, Queue>::iterator next_turn();
   [[nodiscard]] BookingResult book(ServiceClient &client, const BookingOrder &order);
+  void decide_alone(const BookingOrder &order, BookingResult &result);
   void prepare(const BookingOrder &order, std::vector<Placement> booked, BookingResult &result);
   void exclude(const std::string &element, const std::string &why);
   [[nodiscard]] std::vector<std::string> excluded(const std::string &system);
@@ -79,6 +88,8 @@ private:
   std::condition_variable wake_;
   bool stopping_ = false;
   std::map<uid_t, Queue> queues_;
+  std::deque<BookingOrder> alone_;
+  std::condition_variable wake_alone_;
   uid_t last_turn_ = 0;
   std::vector<BookingResult> results_;
   std::map<std::string, Clock::time_point> excluded_until_;

@@ -25,6 +25,7 @@ struct Connection {
   ucred peer{}; // from the kernel, never from a message
   State state = State::kAwaitAsk;
   std::chrono::steady_clock::time_point deadline{};
+  bool hurried = false; // the service takes too long: a choice without it is on its way
   Ask ask;
   std::string application;        // as asked, else the program's name
   std::optional<TicketKey> key;   // while it waits for a ticket

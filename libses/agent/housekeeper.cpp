@@ -12,16 +12,17 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kRefreshEvery{5};
+constexpr std::chrono::milliseconds kRefreshEvery{5000}; // and no more often than
+constexpr int kPaces = 3;                                // so many signs of life
 constexpr std::chrono::seconds kSweepEvery{30};
 constexpr std::chrono::seconds kLeftoverAge{60};
 
 } // namespace
 
-Housekeeper::Housekeeper(const ServiceAddress &address, Token &token, const std::string &ca_file,
-                         ServiceHealth &health, Systems &systems, std::function<void()> on_found)
-    : client_(address, token, ca_file), token_(token), health_(health), systems_(systems),
-      on_found_(std::move(on_found)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Housekeeper::Housekeeper(const Services &services, Token &token, const std::string &ca_file,
+                         ServiceHealth &health, Systems &systems, Listeners listeners)
+    : client_(services, token, ca_file), token_(token), health_(health), systems_(systems),
+      listeners_(std::move(listeners)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Housekeeper::~Housekeeper() { stop(); }
 
@@ -82,7 +83,9 @@ void Housekeeper::work() {
 }
 
 void Housekeeper::refresh() {
-  refresh_at_ = Clock::now() + kRefreshEvery;
+  const auto pause = std::max<std::chrono::milliseconds>(kRefreshEvery, kPaces * listeners_.pace());
+  std::uniform_real_distribution<double> chance(0.8, 1);
+  refresh_at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause * chance(random_));
   if (!health_.available()) {
     if (const std::string why = token_.load(); !why.empty()) {
       spdlog::debug("the token read before stays in use: {}", why);
@@ -96,12 +99,13 @@ void Housekeeper::refresh() {
               std::to_string(reply.status) + ")";
   }
   if (!failure.empty()) {
-    health_.failed(failure, reply.retry_after);
+    health_.failed(failure, reply);
     return;
   }
   systems_.describe(std::move(*systems));
+  listeners_.on_systems(reply.body);
   if (health_.answered()) {
-    on_found_();
+    listeners_.on_found();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -18,9 +19,15 @@ namespace ses::agent {
 
 class Housekeeper {
 public:
-  // ON_FOUND is called on the housekeeper's thread when the service answers again.
-  Housekeeper(const ServiceAddress &address, Token &token, const std::string &ca_file,
-              ServiceHealth &health, Systems &systems, std::function<void()> on_found);
+  struct Listeners {
+    std::function<void()> on_found;                      // the service answers again
+    std::function<void(const std::string &)> on_systems; // its storage systems, as JSON
+    // The pace at which the service wants to hear of this node.
+    std::function<std::chrono::milliseconds()> pace;
+  };
+  // The listeners are called on the housekeeper's thread.
+  Housekeeper(const Services &services, Token &token, const std::string &ca_file,
+              ServiceHealth &health, Systems &systems, Listeners listeners);
   ~Housekeeper();
 
   void start();
@@ -38,12 +45,13 @@ private:
   Token &token_;
   ServiceHealth &health_;
   Systems &systems_;
-  const std::function<void()> on_found_;
+  const Listeners listeners_;
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
   Clock::time_point refresh_at_{};
   mutable std::mutex mutex_; // guards sweep_at_
   std::map<std::string, Clock::time_point> sweep_at_;
+  std::minstd_rand random_{std::random_device{}()};
   std::thread thread_;
 };
 

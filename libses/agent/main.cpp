@@ -18,6 +18,7 @@
 
 #include "announcer.h"
 #include "booker.h"
+#include "detached.h"
 #include "housekeeper.h"
 #include "listener.h"
 #include "options.h"
@@ -81,22 +82,32 @@ UniqueFd take_stop_signals() {
   return UniqueFd(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int serve(const Options &options, const ServiceAddress &address, Token &token,
+int serve(const Options &options, Services &services, Token &token,
           std::unique_ptr<Listener> listener, int stop_signals) {
   const size_t descriptors = raise_descriptor_limit();
   Systems systems;
-  ServiceHealth health(options.service_url);
-  Announcer announcer({address, token, options.ca_file, options.node, health});
+  ServiceHealth health(services);
+  Detached detached(options.state_dir);
+  Announcer announcer({services, token, options.ca_file, options.node, health});
   Watcher watcher(announcer, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
-  Housekeeper housekeeper(address, token, options.ca_file, health, systems,
-                          [&announcer] { announcer.service_found(); });
-  Booker booker({address, token, options.ca_file, options.node, health}, systems, housekeeper);
+  Housekeeper housekeeper(services, token, options.ca_file, health, systems,
+                          {[&announcer] { announcer.service_found(); },
+                           [&detached](const std::string &text) {
+                             detached.set_systems(text);
+                             detached.save();
+                           },
+                           [&announcer] { return announcer.pace(); }});
+  Booker booker({services, token, options.ca_file, options.node, health, detached}, systems,
+                housekeeper);
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
-                       systems, health, booker, announcer, watcher});
+                       systems, health, detached, booker, announcer, watcher});
   announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
-                   nullptr, nullptr});
+                   nullptr, [&detached](const std::string &text) { detached.set_snapshot(text); }});
+  if (auto kept = parse_storage_systems(detached.kept_systems())) {
+    systems.describe(std::move(*kept));
+  }
   housekeeper.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
@@ -112,6 +123,7 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
   housekeeper.stop();
   const size_t open_files = watcher.stop();
   announcer.stop(kLastReports);
+  detached.save();
   spdlog::info("stopped; {} placed files are still open", open_files);
   return 0;
 }
@@ -119,7 +131,13 @@ int serve(const Options &options, const ServiceAddress &address, Token &token,
 int run(int argc, char **argv) {
   const Options options = parse_options(argc, argv);
   std::string why;
-  const auto address = parse_service_url(options.service_url, why);
+  std::vector<ServiceAddress> addresses;
+  bool exposed = false;
+  for (const std::string &url : options.service_urls) {
+    addresses.push_back(*parse_service_url(url, why)); // checked when the options were read
+    exposed = exposed || (!addresses.back().loopback && !addresses.back().encrypted);
+  }
+  Services services(std::move(addresses));
   Token token(options.token_file);
   if (why = token.load(); !why.empty()) {
     return refuse(kWrongUse, why);
@@ -135,10 +153,10 @@ int run(int argc, char **argv) {
   }
   set_up_log(options);
   go_first();
-  if (!address->loopback && !address->encrypted && !options.token_file.empty()) {
-    spdlog::warn("the token travels unencrypted to {}; use https", options.service_url);
+  if (exposed && !options.token_file.empty()) {
+    spdlog::warn("the token travels unencrypted to a service on another machine; use https");
   }
-  return serve(options, *address, token, std::move(listener), stop_signals.get());
+  return serve(options, services, token, std::move(listener), stop_signals.get());
 }
 
 } // namespace

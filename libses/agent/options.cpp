@@ -19,6 +19,18 @@ std::string host_name() {
   return name;
 }
 
+std::string default_state_directory() {
+  if (geteuid() == 0) {
+    return "/var/lib/ses";
+  }
+  const char *state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') {
+    return std::string(state) + "/ses";
+  }
+  const char *home = std::getenv("HOME");
+  return std::string(home != nullptr && *home == '/' ? home : "/tmp") + "/.local/state/ses";
+}
+
 std::string check_url(const std::string &url) {
   std::string why;
   return parse_service_url(url, why) ? "" : why;
@@ -30,14 +42,16 @@ Options parse_options(int argc, char **argv) {
   Options options;
   options.socket_path = SES_AGENT_SOCKET_DEFAULT;
   options.node = host_name();
+  options.state_dir = default_state_directory();
   int answer_ms = static_cast<int>(options.answer_limit.count());
 
   CLI::App app{"Answers the programs of one node that ask where a file should be created: books\n"
                "placements at the selection service, deals them out, and tells the service when\n"
                "files are opened and closed.  Never makes a program wait longer than --answer-ms."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
-  app.add_option("--service-url", options.service_url,
-                 "Where ses-service listens, for example http://127.0.0.1:8630")
+  app.add_option("--service,--service-url", options.service_urls,
+                 "Where ses-service listens, for example http://127.0.0.1:8630; given several\n"
+                 "times, the first that answers is used and the others when it fails")
       ->required()
       ->check(CLI::Validator(check_url, "URL"));
   app.add_option("--token-file", options.token_file,
@@ -46,6 +60,10 @@ Options parse_options(int argc, char **argv) {
                  "Certificate authorities (PEM) for an https service, instead of the system's");
   app.add_option("--socket", options.socket_path, "Where programs ask")->capture_default_str();
   app.add_option("--node", options.node, "Name of this node in questions to the service")
+      ->capture_default_str();
+  app.add_option("--state-dir", options.state_dir,
+                 "Where the agent keeps what it knows of the storage, to place files before any\n"
+                 "service answers")
       ->capture_default_str();
   app.add_option(
          "--answer-ms", answer_ms,

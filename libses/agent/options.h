@@ -4,15 +4,17 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 namespace ses::agent {
 
 struct Options {
-  std::string service_url;
-  std::string token_file; // empty: no token is sent
-  std::string ca_file;    // empty: the system's certificate authorities
+  std::vector<std::string> service_urls; // any of them will do
+  std::string token_file;                // empty: no token is sent
+  std::string ca_file;                   // empty: the system's certificate authorities
   std::string socket_path;
   std::string node;
+  std::string state_dir;
   std::string log_level = "info";
   bool background = false;
   std::chrono::milliseconds answer_limit{15}; // longest wait of a program for the service

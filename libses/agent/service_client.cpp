@@ -42,6 +42,7 @@ std::optional<ServiceAddress> parse_service_url(const std::string &url, std::str
     return std::nullopt;
   }
   ServiceAddress address;
+  address.url = url;
   address.origin = url.substr(0, path_at);
   address.prefix = url.substr(path_at);
   while (address.prefix.ends_with('/')) {
@@ -91,17 +92,22 @@ std::string Token::value() const {
   return value_;
 }
 
-ServiceClient::ServiceClient(const ServiceAddress &address, const Token &token,
+ServiceClient::ServiceClient(const Services &services, const Token &token,
                              const std::string &ca_file, std::chrono::milliseconds time_out)
-    : prefix_(address.prefix), token_(token), time_out_(time_out),
-      http_(std::make_unique<httplib::Client>(address.origin)) {
+    : services_(services), token_(token), ca_file_(ca_file), time_out_(time_out) {
+  connect_to(services.current());
+}
+
+void ServiceClient::connect_to(size_t service) {
+  connected_to_ = service;
+  http_ = std::make_unique<httplib::Client>(services_.at(service).origin);
   http_->set_keep_alive(true);
   http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
-  http_->set_connection_timeout(time_out);
-  http_->set_read_timeout(time_out);
-  http_->set_write_timeout(time_out);
-  if (!ca_file.empty()) {
-    http_->set_ca_cert_path(ca_file);
+  http_->set_connection_timeout(time_out_);
+  http_->set_read_timeout(time_out_);
+  http_->set_write_timeout(time_out_);
+  if (!ca_file_.empty()) {
+    http_->set_ca_cert_path(ca_file_);
   }
 }
 
@@ -128,7 +134,7 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
                                const std::string &body, bool &connection_lost) {
   httplib::Request request;
   request.method = method;
-  request.path = prefix_ + path;
+  request.path = services_.at(connected_to_).prefix + path;
   request.headers.emplace("Accept", "application/json");
   if (!body.empty()) {
     request.headers.emplace("Content-Type", "application/json");

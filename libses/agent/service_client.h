@@ -1,4 +1,4 @@
-// One keep-alive HTTP(S) connection to ses-service, and the node's token.
+// One keep-alive HTTP(S) connection to the ses-service in use, and the node's token.
 //
 // Used by one thread at a time.  Every request has a time-out; a reply larger
 // than 4 MiB is cut off and counts as none.  Knows nothing about what the
@@ -7,11 +7,14 @@
 #ifndef SES_AGENT_SERVICE_CLIENT_H
 #define SES_AGENT_SERVICE_CLIENT_H
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace httplib {
 class Client;
@@ -19,7 +22,9 @@ class Client;
 
 namespace ses::agent {
 
+// One of the services that may be asked.
 struct ServiceAddress {
+  std::string url;    // as given
   std::string origin; // scheme://host[:port]
   std::string prefix; // path before /v1, without a slash at the end; often empty
   bool loopback = false;
@@ -29,6 +34,20 @@ struct ServiceAddress {
 // None when URL is not http:// or https:// with a host; WHY then says so.
 [[nodiscard]] std::optional<ServiceAddress> parse_service_url(const std::string &url,
                                                               std::string &why);
+
+// The services of the site, any of which will do, and the one in use.  Any thread.
+class Services {
+public:
+  explicit Services(std::vector<ServiceAddress> addresses) : addresses_(std::move(addresses)) {}
+  [[nodiscard]] size_t size() const { return addresses_.size(); }
+  [[nodiscard]] const ServiceAddress &at(size_t index) const { return addresses_[index]; }
+  [[nodiscard]] size_t current() const { return current_.load(std::memory_order_relaxed); }
+  void use(size_t index) { current_.store(index, std::memory_order_relaxed); }
+
+private:
+  const std::vector<ServiceAddress> addresses_;
+  std::atomic<size_t> current_{0};
+};
 
 // The token this node shows to the service.  Any thread.
 class Token {
@@ -51,16 +70,17 @@ struct Reply {
   std::string error; // empty when there is a status
   std::string body;
   std::optional<std::chrono::milliseconds> retry_after; // the service's own wish
+  size_t service = 0;                                   // which one was asked
 };
 
 class ServiceClient {
 public:
-  ServiceClient(const ServiceAddress &address, const Token &token, const std::string &ca_file,
+  ServiceClient(const Services &services, const Token &token, const std::string &ca_file,
                 std::chrono::milliseconds time_out = std::chrono::seconds(1));
   ~ServiceClient();
 
-  // METHOD and PATH ("/v1/…"); BODY is JSON, or empty for none.  Sent again once when a kept
-  // connection turns out to be closed by the other side.  Throws nothing.
+  // Asks the service in use.  METHOD and PATH ("/v1/…"); BODY is JSON, or empty for none.  Sent
+  // again once when a kept connection turns out to be closed by the other side.  Throws nothing.
   [[nodiscard]] Reply request(const std::string &method, const std::string &path,
                               const std::string &body = "");
 
@@ -68,9 +88,13 @@ private:
   Reply send_once(const std::string &method, const std::string &path, const std::string &body,
                   bool &connection_lost);
 
-  const std::string prefix_;
+  void connect_to(size_t service);
+
+  const Services &services_;
   const Token &token_;
+  const std::string ca_file_;
   const std::chrono::milliseconds time_out_;
+  size_t connected_to_ = 0;
   std::unique_ptr<httplib::Client> http_;
 };
 

@@ -4,20 +4,26 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "service_messages.h"
 
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::milliseconds kFirstDelay{250};
-constexpr std::chrono::milliseconds kLongestDelay{5000};
+constexpr double kFirstDelay = 0.2, kLongestDelay = 30; // seconds, before chance
+constexpr double kSwitchWithin = 0.1;                   // to another service
 constexpr std::chrono::seconds kSteady{10}; // up this long: the next failure is a first one
+
+Clock::duration seconds(double number) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number));
+}
 
 } // namespace
 
-ServiceHealth::ServiceHealth(std::string url)
-    : url_(std::move(url)), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+ServiceHealth::ServiceHealth(Services &services)
+    : services_(services), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      states_(services.size()) {}
 
 bool ServiceHealth::answered() {
   const std::lock_guard lock(mutex_);
@@ -26,43 +32,55 @@ bool ServiceHealth::answered() {
   }
   available_ = true;
   available_since_ = Clock::now();
-  if (said_lost_) {
-    spdlog::info("service found again at {}", url_);
+  const std::string &url = services_.at(services_.current()).url;
+  if (std::exchange(states_[services_.current()].said_lost, false)) {
+    spdlog::info("service found again at {}", url);
   } else {
-    spdlog::info("service found at {}", url_);
+    spdlog::info("service found at {}", url);
   }
   return true;
 }
 
 void ServiceHealth::worked() {
   const std::lock_guard lock(mutex_);
-  failures_ = 0;
+  states_[services_.current()].failures = 0;
 }
 
-void ServiceHealth::failed(const std::string &cause,
-                           std::optional<std::chrono::milliseconds> retry_after) {
+void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
   {
     const std::lock_guard lock(mutex_);
+    if (reply.service != services_.current()) {
+      return;
+    }
     const auto now = Clock::now();
+    State &state = states_[reply.service];
+    const std::string &url = services_.at(reply.service).url;
     const bool was_available = available_.exchange(false);
     if (was_available && now - available_since_ > kSteady) {
-      failures_ = 0;
+      state.failures = 0;
     }
-    const auto doubled = kFirstDelay * (1u << std::min(failures_, 8u));
-    const auto delay = std::min<std::chrono::milliseconds>(doubled, kLongestDelay);
-    std::uniform_real_distribution<double> jitter(0.5, 1.0);
-    const auto wait = std::chrono::duration<double, std::milli>(
-        retry_after ? static_cast<double>(retry_after->count())
-                    : static_cast<double>(delay.count()) * jitter(random_));
-    ++failures_;
-    retry_at_ = now + std::chrono::duration_cast<Clock::duration>(wait);
-    if (was_available || !said_lost_) {
-      spdlog::warn("service at {} lost ({}); programs make the plain call until it is back", url_,
+    if (was_available || !std::exchange(state.said_lost, true)) {
+      state.said_lost = true;
+      spdlog::warn("service at {} lost ({}); programs go on without it until it is back", url,
                    cause);
-      said_lost_ = true;
     } else {
-      spdlog::debug("service at {} still lost ({})", url_, cause);
+      spdlog::debug("service at {} still lost ({})", url, cause);
     }
+    std::uniform_real_distribution<double> chance(0, 1);
+    const double bound =
+        std::min(kLongestDelay, kFirstDelay * (1u << std::min(state.failures, 16u)));
+    ++state.failures;
+    state.not_before = now + seconds(bound * chance(random_)) +
+                       reply.retry_after.value_or(std::chrono::milliseconds(0));
+    size_t next = reply.service;
+    for (size_t step = 1; step < states_.size(); ++step) {
+      const size_t other = (reply.service + step) % states_.size();
+      next = states_[other].not_before < states_[next].not_before ? other : next;
+    }
+    services_.use(next);
+    retry_at_ =
+        std::max(states_[next].not_before,
+                 next == reply.service ? now : now + seconds(kSwitchWithin * chance(random_)));
   }
   eventfd_write(failure_.get(), 1);
 }

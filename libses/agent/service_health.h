@@ -1,9 +1,11 @@
-// Whether asking the service makes sense now: one circuit breaker for the whole agent.
+// Whether asking a service makes sense now, and which: one circuit breaker for the whole agent.
 //
 // Any thread.  Closed (available) until a request fails as a whole: no connection, no reply in
-// time, rubbish, 5xx, or a refused token.  Then programs are answered "unavailable" at once, and
-// only the housekeeper asks again, after a delay that doubles from 0.25 s to 5 s with jitter, or
-// the delay the service itself asked for.  Each change is logged once.
+// time, rubbish, 5xx, or a refused token.  Then programs are answered without the service, and only
+// the housekeeper asks again: another service of the site at once, one that failed after a random
+// delay between 0 and a bound that doubles from 0.2 s to 30 s (full jitter), never before the
+// service itself wished.  So agents that lost a service together do not come back together.  Each
+// change is logged once.
 #ifndef SES_AGENT_SERVICE_HEALTH_H
 #define SES_AGENT_SERVICE_HEALTH_H
 
@@ -13,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "service_client.h"
 #include "unique_fd.h"
@@ -23,28 +26,34 @@ using Clock = std::chrono::steady_clock;
 
 class ServiceHealth {
 public:
-  explicit ServiceHealth(std::string url); // named in the log
+  explicit ServiceHealth(Services &services);
 
   [[nodiscard]] bool available() const { return available_.load(std::memory_order_relaxed); }
 
-  // The service gave a usable answer.  Returns true when it was lost (or never found) before.
+  // The service in use gave a usable answer.  Returns true when none did before.
   bool answered();
   // A placement was booked: the service works in full, so the next delay starts small again.
   void worked();
-  void failed(const std::string &cause, std::optional<std::chrono::milliseconds> retry_after);
+  // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
+  void failed(const std::string &cause, const Reply &reply);
 
   // Readable after each failure, until it is read: retry_at() has changed.
   [[nodiscard]] int failure_descriptor() const { return failure_.get(); }
-  // When the service may be asked again; in the past while it is available.
+  // When a service may be asked again; in the past while it is available.
   [[nodiscard]] Clock::time_point retry_at() const;
 
 private:
-  const std::string url_;
+  struct State {
+    unsigned failures = 0; // one after the other
+    Clock::time_point not_before{};
+    bool said_lost = false;
+  };
+
+  Services &services_;
   const UniqueFd failure_; // eventfd
   std::atomic<bool> available_{false};
   mutable std::mutex mutex_;
-  bool said_lost_ = false;
-  unsigned failures_ = 0;
+  std::vector<State> states_;
   Clock::time_point available_since_{};
   Clock::time_point retry_at_{};
   std::minstd_rand random_{std::random_device{}()};

@@ -83,6 +83,30 @@ std::string booking_body(const BookingRequest &request) {
        {"lease_seconds", kLeaseSeconds}});
 }
 
+std::optional<std::vector<Requirement>> parse_resolved(const std::string &body) {
+  try {
+    std::vector<Requirement> requirements;
+    const json reply = json::parse(body);
+    for (const json &one : reply.at("selection").at("requirements")) {
+      Requirement requirement;
+      for (uint32_t kind = SES_KIND_CURRENT_READ_RATE; kind <= SES_KIND_FREE_CAPACITY; ++kind) {
+        if (one.at("kind").get<std::string>() == kind_name(kind)) {
+          requirement.kind = kind;
+        }
+      }
+      requirement.hard = one.at("strictness").get<std::string>() == "hard";
+      requirement.minimum = one.at("minimum").get<double>();
+      requirement.weight = one.at("weight").get<double>();
+      if (requirement.kind != 0 && std::isfinite(requirement.minimum) && requirement.weight > 0) {
+        requirements.push_back(requirement);
+      }
+    }
+    return requirements;
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+}
+
 std::optional<std::vector<Placement>> parse_placements(const std::string &body) {
   try {
     std::vector<Placement> placements;

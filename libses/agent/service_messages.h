@@ -35,6 +35,8 @@ struct BookingRequest {
 
 [[nodiscard]] std::string booking_body(const BookingRequest &request);
 
+// The requirements the service resolved for a booking; none when the answer does not say.
+[[nodiscard]] std::optional<std::vector<Requirement>> parse_resolved(const std::string &body);
 // None for rubbish.  Staging directories are left empty: they are made afterwards.
 [[nodiscard]] std::optional<std::vector<Placement>> parse_placements(const std::string &body);
 [[nodiscard]] std::optional<std::vector<StorageSystem>>

@@ -36,14 +36,24 @@ SocketServer::SocketServer(const Parts &parts)
 TicketCache::Callbacks SocketServer::callbacks() {
   return {
       [this](const TicketKey &key, unsigned count) {
-        return parts_.health.available() && parts_.booker.submit({key, count});
+        return can_place_on(key.system) && parts_.booker.submit({key, count});
       },
       [this](Id id, const Placement &placement) { return deal(id, placement); },
       [this](Id id) { answer(id, SES_ANSWER_UNAVAILABLE); },
       [this](uid_t uid, const Placement &placement) {
-        parts_.announcer.ended(uid, placement.id, EndReason::kUnused);
+        give_back(uid, placement, EndReason::kUnused);
       },
   };
+}
+
+bool SocketServer::can_place_on(const std::string &system) const {
+  return parts_.health.available() || parts_.detached.ready(system);
+}
+
+void SocketServer::give_back(uid_t uid, const Placement &placement, EndReason reason) {
+  if (!placement.origin || !placement.origin->by_agent) {
+    parts_.announcer.ended(uid, placement.id, reason);
+  }
 }
 
 bool SocketServer::run() {
@@ -156,7 +166,7 @@ void SocketServer::on_ask(Id id, Ask ask) {
   // A pool is a wish about the layout that the question to the service has no word for.
   const bool other_layout = !ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
   parts_.announcer.user_seen(uid);
-  if (known == Systems::Answer::kNotKnownYet || !parts_.health.available() || other_layout ||
+  if (known == Systems::Answer::kNotKnownYet || !can_place_on(system.name) || other_layout ||
       parts_.announcer.overloaded_by(uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);
     return;
@@ -171,7 +181,8 @@ void SocketServer::on_ask(Id id, Ask ask) {
   connection.ask = std::move(ask);
   connection.state = State::kAwaitTicket;
   connection.key = key;
-  connections_.set_deadline(id, Clock::now() + parts_.answer_limit);
+  const bool can_hurry = parts_.detached.ready(system.name);
+  connections_.set_deadline(id, Clock::now() + (can_hurry ? hurry_after() : parts_.answer_limit));
   tickets_.ask(key, id, Clock::now());
 }
 
@@ -221,8 +232,7 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
     } else {
       // A name that somebody else created meanwhile is no failure of the element.
       const bool failed = report.error != 0 && report.error != EEXIST;
-      parts_.announcer.ended(connection.peer.uid, placement.id,
-                             failed ? EndReason::kFailed : EndReason::kUnused);
+      give_back(connection.peer.uid, placement, failed ? EndReason::kFailed : EndReason::kUnused);
     }
   } else {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
@@ -240,15 +250,10 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   file.pid = connection.peer.pid;
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
   file.application = connection.application;
-  file.origin = std::make_shared<const Origin>(Origin{{placement.element},
-                                                      wall_clock(),
-                                                      connection.ask.expected_bytes,
-                                                      placement.distance,
-                                                      false,
-                                                      {}});
+  file.origin = placement.origin;
   if (file.id.device != connection.ask.device) {
     spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
-    parts_.announcer.ended(file.uid, placement.id, EndReason::kFailed);
+    give_back(file.uid, placement, EndReason::kFailed);
     return;
   }
   // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
@@ -272,7 +277,15 @@ void SocketServer::created(const Connection &connection, const Placement &placem
 void SocketServer::collect_bookings() {
   for (BookingResult &result : parts_.booker.take_results()) {
     for (const Placement &placement : result.unusable) {
-      parts_.announcer.ended(result.key.uid, placement.id, EndReason::kFailed);
+      give_back(result.key.uid, placement, EndReason::kFailed);
+    }
+    if (result.waiter != 0) {
+      for (const Placement &placement : result.placements) {
+        if (deal(result.waiter, placement)) {
+          tickets_.forget(result.key, result.waiter);
+        }
+      }
+      continue;
     }
     tickets_.booked(result.key, result.outcome, std::move(result.placements), Clock::now());
   }
@@ -283,8 +296,14 @@ void SocketServer::drop_overdue() {
   for (auto due = connections_.first_due(); due && due->first <= now;
        due = connections_.first_due()) {
     const Id id = due->second;
-    const Connection &connection = *connections_.find(id);
+    Connection &connection = *connections_.find(id);
     if (connection.state == State::kAwaitTicket) {
+      if (!connection.hurried && parts_.detached.ready(connection.key->system) &&
+          parts_.booker.submit_alone(*connection.key, id)) {
+        connection.hurried = true;
+        connections_.set_deadline(id, now + parts_.answer_limit - hurry_after());
+        continue;
+      }
       tickets_.forget(*connection.key, id);
       answer(id, SES_ANSWER_UNAVAILABLE);
     } else {
@@ -302,7 +321,7 @@ void SocketServer::drop(Id id) {
     tickets_.forget(*connection.key, id);
   }
   if (connection.dealt) {
-    parts_.announcer.ended(connection.peer.uid, connection.dealt->id, EndReason::kUnused);
+    give_back(connection.peer.uid, *connection.dealt, EndReason::kUnused);
   }
 }
 

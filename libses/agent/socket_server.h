@@ -31,6 +31,7 @@ public:
     std::chrono::milliseconds answer_limit;
     const Systems &systems;
     const ServiceHealth &health;
+    const Detached &detached;
     Booker &booker;
     Announcer &announcer;
     Watcher &watcher;
@@ -56,10 +57,17 @@ private:
   void created(const Connection &connection, const Placement &placement, const Report &report,
                UniqueFd handle);
   void answer(Id id, ses_answer_status status);
+  // Tells the service, if it knows PLACEMENT, that no file came of it.
+  void give_back(uid_t uid, const Placement &placement, EndReason reason);
+  [[nodiscard]] bool can_place_on(const std::string &system) const;
   bool deal(Id id, const Placement &placement);
   void collect_bookings();
   void drop(Id id);
   void drop_overdue();
+  // A program waits so long for the service before the agent begins to choose itself.
+  [[nodiscard]] std::chrono::milliseconds hurry_after() const {
+    return parts_.answer_limit * 2 / 3;
+  }
   [[nodiscard]] int milliseconds_to_next() const;
   [[nodiscard]] TicketCache::Callbacks callbacks();
 

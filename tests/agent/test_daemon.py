@@ -19,7 +19,7 @@ from service_double import Answer, Request, ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
-    "--help", "--version", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
+    "--help", "--version", "--service", "--service-url", "--state-dir", "--token-file", "--ca-file", "--socket", "--node",
     "--answer-ms", "--log-level", "--foreground", "--background",
 }  # fmt: skip
 
@@ -48,7 +48,7 @@ def test_version_is_the_projects(binary: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ((), "--service-url is required"),
+        ((), "--service is required"),
         (("--service-url", "127.0.0.1:8630"), "must start with http:// or https://"),
         (("--service-url", "http://"), "names no host"),
         (("--service-url", "http://name:secret@host"), "names no host, or holds more"),
