@@ -81,18 +81,23 @@ static bool is_file(const struct statx *stat, uint64_t inode) {
 }
 
 /*
- * After a failure with the name given.  Without O_EXCL the file stays: the
+ * After FAILED with the name given; returns what to report.  Some unions answer
+ * a link they cannot make with a symbolic one (option link-exdev), which shows
+ * when the staged file is gone.  Without O_EXCL a file stays: the
  * plain call opens it, and somebody else may have it open by now; only the
  * union's memory of its link count is set right.  With O_EXCL the name is
  * taken back, because the plain call would meet it (EEXIST); but only if it
  * still is the file made here, as far as that can be told, and empty.
  */
-static void take_back(const struct ses_creation *creation, uint64_t inode) {
+static int take_back(const struct ses_creation *creation, uint64_t inode, int failed) {
   struct statx *stat = creation->stat;
-  int failed = ses_sys_statx(creation->dirfd, creation->path,
-                             AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, stat);
-  if (failed == 0 && (creation->flags & O_EXCL) && is_file(stat, inode) && stat->stx_size == 0)
+  if (ses_sys_statx(creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC,
+                    STATX_BASIC_STATS, stat) != 0)
+    return failed;
+  bool linked = S_ISLNK(stat->stx_mode);
+  if (linked || ((creation->flags & O_EXCL) && is_file(stat, inode) && stat->stx_size == 0))
     unlink_at(creation->dirfd, creation->path);
+  return linked ? -EXDEV : failed;
 }
 
 /* Open the file under its name, and see whether it is the one made here, with one link left. */
@@ -120,18 +125,16 @@ static int give_name(const struct ses_creation *creation) {
 }
 
 /* Look at what has the name now; its two links are the sign that it is the staged file.  INODE is
- * what the union calls it, as long as that is not known ANY_INODE. */
+ * what the union calls it, as long as that is not known ANY_INODE.  Without asking the union: its
+ * answer to the link said what has to be known. */
 static int look_at_name(const struct ses_creation *creation, uint64_t *inode) {
   struct statx *stat = creation->stat;
-  int failed =
-      ses_sys_statx(creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
+  int failed = ses_sys_statx(creation->dirfd, creation->path,
+                             AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, stat);
   if (failed)
     return failed;
-  /* Some unions answer a link they cannot make with a symbolic one (option link-exdev). */
-  if (S_ISLNK(stat->stx_mode)) {
-    unlink_at(creation->dirfd, creation->path);
+  if (S_ISLNK(stat->stx_mode))
     return -EXDEV;
-  }
   *inode = stat->stx_ino;
   return S_ISREG(stat->stx_mode) && stat->stx_nlink == 2 ? 0 : -ESTALE;
 }
@@ -158,7 +161,7 @@ static int create(struct ses_creation *creation) {
 
   int fd = failed ? failed : reopen(creation, inode);
   if (fd < 0 && named && fd != -ESTALE) /* ESTALE: somebody else's file has the name by now */
-    take_back(creation, inode);
+    return take_back(creation, inode, fd);
   return fd;
 }
 

@@ -94,9 +94,10 @@ void ses_plan_missed(const struct ses_plan_spot *spot) {
   __atomic_fetch_add(&spot->plan->entries[spot->entry].missed, 1, __ATOMIC_RELAXED);
 }
 
-/* The elements of TICKET into ANSWER; false: they make no sense. */
-static bool read_elements(const struct ses_plan *plan, const struct ses_plan_ticket *ticket,
-                          struct ses_answer *answer) {
+/* Lustre: the list of OSTs; false: some element makes no sense. */
+static bool read_osts(const struct ses_plan *plan, const struct ses_plan_ticket *ticket,
+                      struct ses_answer *answer) {
+  answer->ost_count = ticket->element_count;
   for (unsigned i = 0; i < ticket->element_count; i++) {
     if (ticket->elements[i] >= SES_PLAN_ELEMENTS)
       return false;
@@ -105,14 +106,26 @@ static bool read_elements(const struct ses_plan *plan, const struct ses_plan_tic
     if (index > UINT16_MAX)
       return false;
     answer->osts[i] = (uint16_t)index;
-    if (i > 0)
-      continue;
-    answer->backend = __atomic_load_n(&element->backend, __ATOMIC_RELAXED);
-    answer->lustre_form = __atomic_load_n(&element->lustre_form, __ATOMIC_RELAXED);
-    memcpy(answer->element, element->element, sizeof answer->element);
-    memcpy(answer->pool, element->pool, sizeof answer->pool);
-    memcpy(answer->stage, element->stage, sizeof answer->stage);
-    memcpy(answer->stage_in_union, element->stage_in_union, sizeof answer->stage_in_union);
+  }
+  return true;
+}
+
+/* The elements of TICKET into ANSWER; false: they make no sense. */
+static bool read_elements(const struct ses_plan *plan, const struct ses_plan_ticket *ticket,
+                          struct ses_answer *answer) {
+  if (ticket->elements[0] >= SES_PLAN_ELEMENTS)
+    return false;
+  const struct ses_plan_element *first = &plan->elements[ticket->elements[0]];
+  answer->backend = __atomic_load_n(&first->backend, __ATOMIC_RELAXED);
+  memcpy(answer->element, first->element, sizeof answer->element);
+  if (answer->backend == SES_BACKEND_LUSTRE) {
+    answer->lustre_form = __atomic_load_n(&first->lustre_form, __ATOMIC_RELAXED);
+    memcpy(answer->pool, first->pool, sizeof answer->pool);
+    if (!read_osts(plan, ticket, answer))
+      return false;
+  } else {
+    memcpy(answer->stage, first->stage, sizeof answer->stage);
+    memcpy(answer->stage_in_union, first->stage_in_union, sizeof answer->stage_in_union);
   }
   COPIES_MADE();
   return true;
@@ -133,7 +146,6 @@ static __attribute__((noinline)) bool read_ticket(const struct ses_plan *plan,
   answer->stripe_size = ticket.stripe_size;
   answer->stripe_count = ticket.stripe_count;
   answer->status = SES_ANSWER_PLACE;
-  answer->ost_count = ticket.element_count;
   return read_elements(plan, &ticket, answer) && ses_answer_is_placement(answer);
 }
 
