@@ -66,7 +66,7 @@ def active_streams(
         np.maximum(1.0, claimed),
     )
     left = np.maximum(0.0, claimed - policies.ended_weight * ended_since)
-    return active * np.divide(left, claimed, out=np.ones_like(claimed), where=ended_since > 0)
+    return active * np.divide(left, claimed, out=np.ones_like(claimed), where=claimed > 0)
 
 
 def utilisation_of(

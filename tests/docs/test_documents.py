@@ -77,7 +77,7 @@ def every_command() -> list[tuple[str, click.Command]]:
 def test_every_command_and_option_is_documented() -> None:
     text = (ROOT / "docs/commands.md").read_text()
     sections = dict(
-        re.findall(r"^#+ `([a-z-]+(?: [a-z-]+)*)[^`]*`$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+        re.findall(r"^#+ `([a-z-]+(?: [a-z0-9-]+)*)[^`]*`$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
     )
     common = re.search(r"^Every command but .*?(?=^###)", text, re.MULTILINE | re.DOTALL)
     assert common
@@ -94,7 +94,7 @@ def test_every_documented_command_and_option_exists() -> None:
     text = (ROOT / "docs/commands.md").read_text()
     commands = dict(every_command())
     for name, body in re.findall(
-        r"^#+ `([a-z-]+(?: [a-z-]+)*)[^`]*`$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL
+        r"^#+ `([a-z-]+(?: [a-z0-9-]+)*)[^`]*`$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL
     ):
         if name == "ses-agent":
             continue

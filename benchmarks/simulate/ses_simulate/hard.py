@@ -56,7 +56,7 @@ class _Stage:
     def __init__(self, scenario: Scenario, run: Run) -> None:
         self._scenario = scenario
         self._engine = Engine()
-        sampling = Sampling(interval=scenario.interval)
+        sampling = Sampling(interval=scenario.interval, depth=scenario.depth)
         plain = World(self._engine, (), (), sampling, run.seed)
         self._arrivals = plain.random("arrivals")
         self._sizes = plain.random("sizes")

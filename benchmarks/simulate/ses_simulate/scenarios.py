@@ -15,10 +15,10 @@ class Scenario:
     ``rho`` is the load as a part of what all elements can really do.  Files have log-normal sizes with
     the mean ``mean`` and the shape ``sigma`` (0: all alike), come ``burst`` at a time, ``files`` in all;
     ``managed`` of the arrivals are placed by the rule, the others at random.  Samples are taken every
-    ``interval``.  A part ``slow`` of the elements run at ``slow_speed``, described so or not.  Each
-    further writer costs an element ``loss`` of its speed.  A part ``idle`` of the files stay open for
-    ``idle_seconds`` after the last byte.  ``deciders`` place side by side and tell each other of it
-    every ``shared_every`` (0: never).
+    ``interval`` and tell queues or not (``depth``).  A part ``slow`` of the elements run at
+    ``slow_speed``, described so or not.  Each further writer costs an element ``loss`` of its speed.
+    A part ``idle`` of the files stay open for ``idle_seconds`` after the last byte.  ``deciders`` place
+    side by side and tell each other of it every ``shared_every`` (0: with each sample).
     """
 
     name: str
@@ -27,6 +27,7 @@ class Scenario:
     mean: float = 8 * GB
     sigma: float = 1.5
     interval: float = 5.0
+    depth: bool = False
     elements: int = 64
     burst: int = 1
     files: int = 12_000
@@ -60,6 +61,7 @@ _ALL = (
         "secretly-slow",
         "every tenth element at half speed, unknown",
         rho=0.7,
+        depth=True,
         slow=0.1,
         slow_speed=0.5,
     ),

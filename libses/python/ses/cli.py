@@ -12,6 +12,7 @@ from ses.commands.elements import elements
 from ses.commands.explain import explain
 from ses.commands.rank import rank
 from ses.commands.requirements import requirements
+from ses.commands.simulate import simulate
 from ses.commands.status import status
 from ses.errors import SesError
 
@@ -39,5 +40,5 @@ def main() -> None:
     """Look at storage elements, rank them, see why files are where they are, mend the chain."""
 
 
-for _command in (status, elements, rank, explain, requirements, doctor, demo):
+for _command in (status, elements, rank, explain, requirements, doctor, demo, simulate):
     main.add_command(_command)

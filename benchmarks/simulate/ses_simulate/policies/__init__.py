@@ -14,6 +14,7 @@ from ses_simulate.policies.flow import MinCostFlow
 from ses_simulate.policies.interface import Policy, World
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin
 from ses_simulate.policies.ours import Ours
+from ses_simulate.policies.ours_apart import OursApart
 from ses_simulate.policies.stale import LoadInterpretation, ObservedThroughput, StaleArgmin, TwoChoices
 
 Maker: TypeAlias = Callable[[World], Policy]
@@ -39,6 +40,8 @@ POLICIES: Mapping[str, Maker] = {
 def make(name: str, world: World) -> Policy:
     """Return a rule by name for a world, one per decider where there are several."""
     maker = POLICIES[name]
+    if maker is Ours and world.deciders > 1:
+        return OursApart(world)
     if world.deciders > 1:
         return Apart(world, maker)
     return maker(world)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ses_service.columns import observation_table
+from ses_service.health import learned
 from ses_service.ledger import Ledger
 from ses_service.model import Subject
 from ses_service.placement import Candidate, EndReason, Placement, Refusal
@@ -26,10 +27,10 @@ class Ours(Policy):
     """
 
     def __init__(self, world: World) -> None:
-        self._policies = policies_for(world.sampling)
+        self.policies = policies_for(world.sampling)
         self._table = table_of(world.devices)
         self._requirements = requirements(world.reads, world.writes)
-        self._ledger = Ledger(self._policies)
+        self._ledger = Ledger(self.policies)
         self._observations = observation_table(self._table, ())
         self._ledger.bind(self._table, self._observations.sampled_at, 0.0)
 
@@ -43,7 +44,7 @@ class Ours(Policy):
 
     def choose(self, now: float, file: File) -> int:
         """Ask ``decide`` and book its first candidate."""
-        decision = decide(self.question(file), self.view(), now, self._policies)
+        decision = decide(self.question(file), self.view(), now, self.policies)
         return self._book(now, file, decision.candidates[0])
 
     def deal(self, now: float, files: Sequence[File]) -> Iterator[int]:
@@ -53,13 +54,14 @@ class Ours(Policy):
         def book(candidate: Candidate, _first: tuple[Candidate, ...], _refused: tuple[Refusal, ...]) -> None:
             chosen.append(self._book(now, files[len(chosen)], candidate))
 
-        deal(self.question(files[0]), self.view(), now, self._policies, len(files), book)
+        deal(self.question(files[0]), self.view(), now, self.policies, len(files), book)
         return iter(chosen)
 
     def observe(self, now: float, sample: Sample) -> None:
         """Hand the sample to the service as its observer would."""
-        self._observations = observation_table(self._table, observations(self._table, sample))
-        self._ledger.observe(self._observations.sampled_at - self._policies.rate_window / 2, now)
+        seen = observation_table(self._table, observations(self._table, sample))
+        self._observations = learned(seen, self._observations, self.policies)
+        self._ledger.observe(self._observations.sampled_at - self.policies.rate_window / 2, now)
 
     def closed(self, now: float, file: File, element: int) -> None:
         """End the placement."""

@@ -1,0 +1,207 @@
+"""``ses simulate``: how placement rules fare in a model, with the service's own decision among them.
+
+The model is a distribution of its own (``benchmarks/simulate`` of the checkout), loaded when asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ses.commands.options import json_option
+from ses.errors import SesError
+from ses.output import console, line, number, print_json, table
+
+if TYPE_CHECKING:
+    from ses_simulate.rows import Row
+
+_MISSING = (
+    "The simulator is not installed beside this command. Install it from a checkout: "
+    "pip install -e ses-service -e benchmarks/simulate"
+)
+_TOLD_EVERY = 2.0
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+            help="Also draw the results, as FILE.png or FILE.svg.",
+        ),
+        json_option,
+        click.option(
+            "--jobs", type=click.IntRange(1), metavar="N", help="Processes to run in. [as many as processors]"
+        ),
+        click.option(
+            "--scenario", "scenarios", multiple=True, metavar="NAME",
+            help="Only this scenario; may be repeated.",
+        ),
+        click.option(
+            "--policy", "policies", multiple=True, metavar="NAME", help="Only this rule; may be repeated."
+        ),
+        click.option(
+            "--seeds", type=click.IntRange(1), default=20, show_default=True, metavar="N",
+            help="Independent repetitions.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.group()
+def simulate() -> None:
+    """Show how placement rules would fare, in a model of elements, monitor and programs.
+
+    The rule "ours" is the decision of the selection service itself. Nothing is asked of a running
+    service, and nothing is placed. Rules: random, roundrobin and free-space (Lustre's own),
+    observed-throughput, stale-first, stale-argmin, two-choices, load-interpretation, buckets,
+    min-cost-flow, convex-flow, ours, clairvoyant, least-work.
+    """
+
+
+@simulate.command()
+@click.option(
+    "--users", "users", multiple=True, type=click.IntRange(2), metavar="N",
+    help="Only this many users; may be repeated. [6, 8, 10]",
+)  # fmt: skip
+@_options
+def table1(
+    users: tuple[int, ...],
+    seeds: int,
+    policies: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+    picture: Path | None,
+) -> None:
+    """Repeat Table 1 of the QStorMan paper: 6, 8 and 10 users, half of them or all supported.
+
+    Scenarios: no background load (none), on all pools (uniform), on some (skewed). Prints how much
+    time is saved against the users (or runs) placed at random or in turn, with 95 % intervals.
+    """
+    _loaded()
+    from ses_simulate.policies import POLICIES
+    from ses_simulate.processes import processors
+    from ses_simulate.table1 import BACKGROUNDS, USERS
+    from ses_simulate.table1_study import table1 as run
+
+    rows = run(
+        _known("--scenario", scenarios, list(BACKGROUNDS)),
+        users or USERS,
+        _known("--policy", policies, list(POLICIES)),
+        seeds,
+        jobs or processors(),
+        _Progress(),
+    )
+    _finish(rows, as_json, picture)
+
+
+@simulate.command()
+@click.option("--files", type=click.IntRange(100), metavar="N", help="Files per run. [as the scenario says]")
+@_options
+def hard(
+    files: int | None,
+    seeds: int,
+    policies: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    jobs: int | None,
+    as_json: bool,
+    picture: Path | None,
+) -> None:
+    """Put rules into hard cases: old samples, bursts, strangers, slow elements, many deciders.
+
+    Prints the mean slowdown of a file (its time over its time alone) and how many times that of a
+    rule that sees everything it is, with 95 % intervals.
+    """
+    _loaded()
+    from ses_simulate.hard_study import hard as run
+    from ses_simulate.policies import POLICIES
+    from ses_simulate.processes import processors
+    from ses_simulate.scenarios import SCENARIOS
+
+    rows = run(
+        _known("--scenario", scenarios, list(SCENARIOS)),
+        _known("--policy", policies, list(POLICIES)),
+        seeds,
+        jobs or processors(),
+        _Progress(),
+        files or 0,
+    )
+    _finish(rows, as_json, picture)
+
+
+def _loaded() -> None:
+    """Raise SesError when the simulator cannot be loaded."""
+    try:
+        import ses_simulate.policies  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SesError(f"{_MISSING} ({error})") from error
+
+
+def _known(option: str, asked: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    unknown = sorted(set(asked) - set(names))
+    if unknown:
+        raise click.BadParameter(f"{', '.join(unknown)}: not one of {', '.join(names)}", param_hint=option)
+    return list(dict.fromkeys(asked)) or names
+
+
+class _Progress:
+    """Tells on standard error how far it is, every two seconds."""
+
+    def __init__(self) -> None:
+        self._begun = self._told = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now - self._told >= _TOLD_EVERY or done == total:
+            self._told = now
+            sys.stderr.write(f"{done} of {total} runs, {now - self._begun:.0f} s\n")
+
+
+def _finish(rows: Sequence[Row], as_json: bool, picture: Path | None) -> None:
+    if as_json:
+        print_json([row.as_json() for row in rows])
+    else:
+        out = console()
+        headers = [
+            "scenario",
+            ">users",
+            "rule",
+            "places",
+            "against",
+            ">saved, %",
+            ">slowdown",
+            ">of clairvoyant",
+        ]
+        table(out, headers, [_line(row) for row in rows])
+        line(
+            out, "saved: time against the baseline; of clairvoyant: time over that of the rule that sees all."
+        )
+    if picture is not None:
+        from ses_simulate.plot import plot
+
+        try:
+            plot(rows, picture)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--plot") from error
+        except OSError as error:
+            raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error
+
+
+def _line(row: Row) -> list[str]:
+    saved, slower = row.gain, row.slowdown_vs_clairvoyant
+    return [
+        row.scenario,
+        "-" if row.users is None else str(row.users),
+        row.policy,
+        row.supported,
+        row.baseline,
+        f"{100 * saved.mean:+.1f} +- {100 * (saved.high - saved.mean):.1f}",
+        number(row.mean_slowdown, 2),
+        f"{slower.mean:.3f} +- {slower.high - slower.mean:.3f}",
+    ]

@@ -1,0 +1,169 @@
+"""What the simulator reports: the same every time, in the agreed form, and with the known effects."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+from ses_simulate import hard, table1
+from ses_simulate.rows import gain
+from ses_simulate.statistics import interval, percentile, t95
+
+COLUMNS = {
+    "scenario": str, "users": int, "policy": str, "baseline": str, "supported": str, "gain": float,
+    "low": float, "high": float, "slowdown_vs_clairvoyant": float, "mean_slowdown": float, "seeds": int,
+}  # fmt: skip
+SEEDS = 4
+SMALL = ("simulate", "table1", "--jobs", "1", "--users", "6", "--policy", "random", "--scenario", "none")
+
+
+def mean_gain(policy: str, scenario: str, users: int = 8) -> float:
+    runs = [
+        table1.simulate(table1.Run(scenario, users, policy, "random", users // 2, seed))
+        for seed in range(SEEDS)
+    ]
+    return gain([run.supported for run in runs], [run.others for run in runs]).mean
+
+
+def test_the_same_seed_gives_the_same_result() -> None:
+    for policy in ("ours", "buckets", "free-space"):
+        run = table1.Run("skewed", 6, policy, "roundrobin", 3, 7)
+        assert table1.simulate(run) == table1.simulate(run)
+    one = hard.Run("rho08-t5", "two-choices", 3, files=500)
+    assert hard.simulate(one) == hard.simulate(one)
+
+
+def test_another_seed_gives_another_result() -> None:
+    runs = {table1.simulate(table1.Run("none", 6, "random", "random", 3, seed)) for seed in range(3)}
+    assert len(runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "scenario", "low", "high"),
+    [
+        ("ours", "none", 0.12, 0.23),
+        ("ours", "skewed", 0.32, 0.55),
+        ("roundrobin", "none", 0.11, 0.21),
+        ("clairvoyant", "none", 0.13, 0.24),
+        ("random", "none", -0.07, 0.07),
+    ],
+)
+def test_the_table_is_where_it_was(policy: str, scenario: str, low: float, high: float) -> None:
+    assert low < mean_gain(policy, scenario) < high
+
+
+def test_ranking_by_observed_throughput_loses() -> None:
+    assert mean_gain("observed-throughput", "none") < -0.5
+
+
+def test_the_first_best_of_an_old_sample_herds() -> None:
+    assert mean_gain("stale-first", "none") < -0.1
+    slow = hard.simulate(hard.Run("rho08-t60-small", "stale-argmin", 1, files=3000)).mean
+    assert slow > 10 * hard.simulate(hard.Run("rho08-t60-small", "random", 1, files=3000)).mean
+
+
+def test_a_user_alone_needs_the_time_of_the_work() -> None:
+    took = table1.simulate(table1.Run("none", 1, "ours", "random", 1, 1)).supported
+    assert took == pytest.approx(table1.LONE_SECONDS)
+
+
+def test_ours_is_near_the_clairvoyant_rule_with_old_samples() -> None:
+    ours, best = (
+        hard.simulate(hard.Run("rho08-t30", policy, 2, files=1500)).mean for policy in ("ours", "clairvoyant")
+    )
+    assert ours < 1.1 * best
+
+
+def test_table1_prints_the_agreed_json() -> None:
+    result = CliRunner().invoke(
+        main,
+        ["simulate", "table1", "--seeds", "2", "--json", "--jobs", "2", "--users", "6", "--policy", "ours",
+         "--policy", "roundrobin", "--scenario", "none"],
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert {(row["policy"], row["baseline"], row["supported"]) for row in rows} == {
+        (policy, baseline, supported)
+        for policy in ("ours", "roundrobin")
+        for baseline in ("random", "roundrobin")
+        for supported in ("half", "all")
+    }
+    for row in rows:
+        for column, kind in COLUMNS.items():
+            assert isinstance(row[column], kind), column
+        assert row["low"] <= row["gain"] <= row["high"]
+        assert (row["scenario"], row["users"], row["seeds"]) == ("none", 6, 2)
+    assert "runs" in result.stderr
+
+
+def test_hard_prints_the_agreed_json_and_a_picture(tmp_path: Path) -> None:
+    for name, magic in (("cases.png", b"\x89PNG"), ("cases.svg", b"<?xml")):
+        result = CliRunner().invoke(
+            main,
+            ["simulate", "hard", "--seeds", "2", "--files", "300", "--json", "--jobs", "1",
+             "--policy", "ours", "--scenario", "bursts", "--plot", str(tmp_path / name)],
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / name).read_bytes().startswith(magic)
+    rows = json.loads(result.stdout)
+    assert [(row["scenario"], row["baseline"]) for row in rows] == [
+        ("bursts", "random"),
+        ("bursts", "roundrobin"),
+    ]
+    assert all(row["users"] is None and row["p99_slowdown"] >= row["mean_slowdown"] >= 1 for row in rows)
+
+
+def test_one_seed_alone_tells_no_interval() -> None:
+    result = CliRunner().invoke(main, [*SMALL, "--seeds", "1", "--json"])
+    assert all(row["low"] is None and row["high"] is None for row in json.loads(result.stdout))
+
+
+def test_a_table_is_printed_for_people() -> None:
+    result = CliRunner().invoke(
+        main,
+        ["simulate", "table1", "--seeds", "2", "--users", "6", "--policy", "random", "--scenario", "none"],
+    )
+    assert result.exit_code == 0, result.output
+    assert "of clairvoyant" in result.stdout
+
+
+@pytest.mark.parametrize("option", [("--policy", "best"), ("--scenario", "easy"), ("--plot", "x.pdf")])
+def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
+    arguments = [
+        "simulate",
+        "table1",
+        "--seeds",
+        "1",
+        "--users",
+        "2",
+        "--policy",
+        "random",
+        "--scenario",
+        "none",
+    ]
+    result = CliRunner().invoke(main, [*arguments, *option])
+    assert result.exit_code == 2
+    assert option[1] in result.output
+
+
+def test_without_the_simulator_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ses_simulate", None)
+    result = CliRunner().invoke(main, ["simulate", "table1", "--seeds", "1"])
+    assert result.exit_code == 1
+    assert "not installed" in result.output
+    assert "benchmarks/simulate" in result.output
+
+
+def test_intervals_are_students() -> None:
+    found = interval([1.0, 2.0, 3.0])
+    assert (found.mean, found.high) == pytest.approx((2.0, 2.0 + 4.303 / math.sqrt(3)))
+    assert t95(19) == 2.093
+    assert t95(120) == pytest.approx(1.980, abs=1e-3)
+    assert percentile([4.0, 1.0, 3.0, 2.0], 0.5) == 2.0
