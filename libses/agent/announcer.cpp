@@ -176,8 +176,8 @@ void Announcer::send(Lock &lock, Batch batch) {
       users.push_back((user++)->first);
     }
   }
-  const auto snapshot_age = now - snapshot_at_;
-  const bool with_snapshot = users.empty() ? snapshot_age >= kIdleSnapshot : snapshot_age >= pace_;
+  const std::chrono::milliseconds renew = users.empty() ? kIdleSnapshot : pace_;
+  const bool with_snapshot = !snapshot_at_ || now - *snapshot_at_ >= renew;
   sent_at_ = now;
   lock.unlock();
   const Announcement announcement = announcement_of(batch, users, with_snapshot);

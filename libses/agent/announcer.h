@@ -104,7 +104,7 @@ private:
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
   Clock::time_point not_before_{}; // after a request that broke the service
-  Clock::time_point snapshot_at_{};
+  std::optional<Clock::time_point> snapshot_at_;
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service
   bool said_no_announcements_ = false;

@@ -110,7 +110,9 @@ std::optional<CutOffChoice> choose_cut_off(const Snapshot &snapshot, const CutOf
       bool refused = false;
       for (const Requirement &one : question.requirements) {
         const double s = shortfall(offered(element, one.kind, fresh, own), one.minimum);
-        refused = refused || (one.hard && s > 0);
+        // As the element was then: own streams come and go, and are no reason to refuse.
+        refused = refused ||
+                  (one.hard && shortfall(offered(element, one.kind, fresh, 0), one.minimum) > 0);
         sum += one.weight * s * s;
         weights += one.weight;
       }

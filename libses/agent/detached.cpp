@@ -36,6 +36,7 @@ void Detached::set_snapshot(const std::string &text) {
     spdlog::debug("the snapshot the service gave is not one");
     return;
   }
+  spdlog::debug("snapshot of {} elements", snapshot->elements.size());
   const std::lock_guard lock(mutex_);
   snapshot_ = std::move(snapshot);
   own_since_.clear();
@@ -72,6 +73,13 @@ bool Detached::ready(const std::string &system) const {
   const std::lock_guard lock(mutex_);
   return snapshot_ && std::any_of(snapshot_->elements.begin(), snapshot_->elements.end(),
                                   [&](const auto &element) { return element.system == system; });
+}
+
+void Detached::not_used(const std::string &element) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = own_since_.find(element); found != own_since_.end() && found->second > 0) {
+    --found->second;
+  }
 }
 
 // Stated ones go over those the service resolved last, kind by kind.

@@ -40,6 +40,9 @@ public:
   [[nodiscard]] std::vector<Placement> decide(const TicketKey &key, unsigned count,
                                               const std::vector<std::string> &exclude);
 
+  // No file came of a placement on ELEMENT.
+  void not_used(const std::string &element);
+
 private:
   using Who = std::tuple<uid_t, std::string, std::string>; // and application, system
 

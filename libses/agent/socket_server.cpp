@@ -53,6 +53,8 @@ bool SocketServer::can_place_on(const std::string &system) const {
 void SocketServer::give_back(uid_t uid, const Placement &placement, EndReason reason) {
   if (!placement.origin || !placement.origin->by_agent) {
     parts_.announcer.ended(uid, placement.id, reason);
+  } else {
+    parts_.detached.not_used(placement.element);
   }
 }
 

@@ -31,7 +31,7 @@ public:
     std::chrono::milliseconds answer_limit;
     const Systems &systems;
     const ServiceHealth &health;
-    const Detached &detached;
+    Detached &detached;
     Booker &booker;
     Announcer &announcer;
     Watcher &watcher;

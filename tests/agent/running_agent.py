@@ -20,7 +20,7 @@ class Agent:
         patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
         self._command = [
             *(str(binary), "--service-url", service, "--socket", str(self.socket)),
-            *("--state-dir", str(directory / "state")),
+            *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
             *("--node", "n1", "--log-level", "debug", *patience, *options),
         ]
         with self.log.open("ab") as log:

@@ -69,6 +69,7 @@ class ServiceDouble:
         self.pace = 5.0
         self.applications: dict[str, list[str]] = {}
         self.snapshot: dict[str, Any] | None = None
+        self.resolved: list[dict[str, Any]] = []  # requirements
         self.instance = ""
         #: Called with each request first; what it returns is sent instead of the usual answer.
         self.instead: Callable[[Request], Answer | None] = as_usual
@@ -235,7 +236,7 @@ class ServiceDouble:
                         "lease_until": time.time() + body["lease_seconds"],
                     }
                 )
-        return Answer(201, {"placements": placements, "selection": {}})
+        return Answer(201, {"placements": placements, "selection": {"requirements": self.resolved}})
 
 
 def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:

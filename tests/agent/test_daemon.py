@@ -19,8 +19,8 @@ from service_double import Answer, Request, ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
-    "--help", "--version", "--service", "--service-url", "--state-dir", "--token-file", "--ca-file", "--socket", "--node",
-    "--answer-ms", "--log-level", "--foreground", "--background",
+    "--help", "--version", "--service", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
+    "--state-dir", "--answer-ms", "--log-level", "--foreground", "--background",
 }  # fmt: skip
 
 
