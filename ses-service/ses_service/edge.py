@@ -44,7 +44,7 @@ class Edge:
         self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
         self._turns = Turns()
-        self._overloaded = problems.reply(OverloadedProblem())
+        self.refusal = problems.reply(OverloadedProblem())
         self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
         self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
         self._by_route = {one.route: one for one in OPERATIONS}
@@ -62,18 +62,26 @@ class Edge:
         if found is not None:
             operation, parts = found
             if self._turns.full(operation.waiting):
-                reply = self._overloaded
+                reply = self.refusal
             else:
                 reply = await self._quick(scope, body, operation, parts)
             if reply is not None:
                 self._runtime.metrics.count("POST", operation.route, reply.status, began)
         if reply is None and self._flask.full and scope["path"].startswith("/v1/"):
-            reply = self._overloaded
+            reply = self.refusal
             self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
             reply = await self._flask.answer(scope, body)
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.raw_headers()})
         await send({"type": "http.response.body", "body": reply.body})
+
+    def overloaded(self, target: bytes) -> bool:
+        """Whether a POST to this target would be refused now, whatever it says; counts it if so."""
+        operation = self._exact.get(target.decode("latin-1"))
+        if operation is None or not self._turns.full(operation.waiting):
+            return False
+        self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
+        return True
 
     def close(self) -> None:
         """End the threads Flask runs in."""
