@@ -216,14 +216,17 @@ class PlanDouble:
             outcome, error, fd, dirfd, pid, length, application, path = rest
             found.append(
                 PlanReport(
-                    state // 2 - 1, placement, device, inode, directory_device, directory_inode, outcome, error,
-                    fd, dirfd, pid, application.split(b"\0", 1)[0].decode(), path[:length].decode(),
+                    state // 2 - 1, placement, device, inode, directory_device, directory_inode, outcome,
+                    error, fd, dirfd, pid, application.split(b"\0", 1)[0].decode(), path[:length].decode(),
                 )
             )  # fmt: skip
         return sorted(found, key=lambda report: report.number)
 
-    def close(self) -> None:
-        """Remove the segment; programs that have it attached keep it."""
-        self.stop_beating()
-        _libc.shmdt(self.address)
+    def close_key(self) -> None:
+        """Remove the segment; whoever has it attached keeps it, nobody finds it any more."""
         _libc.shmctl(self.id, IPC_RMID, None)
+
+    def close(self) -> None:
+        self.stop_beating()
+        self.close_key()
+        _libc.shmdt(self.address)

@@ -1,6 +1,7 @@
-"""A create that finds a ticket in the plan: no question to the agent, the file where the ticket says, a report."""
+"""A create that finds a ticket in the plan asks nobody, puts the file where it says, and reports it."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -64,3 +65,141 @@ def test_ticket_puts_the_file_on_its_branch_and_is_reported(
     assert plan.stock(0) == 0
     assert plan.missed(0) == 0
     assert union.agent.leftovers() == []
+
+
+def test_tickets_are_taken_in_order_and_once(union: Union, plan: PlanDouble, probes: Path) -> None:
+    for number in range(30):
+        plan.ticket(0, 100 + number, place(union, plan, number % 3))
+    union.run(probes / "process", "many", "30", union.path)
+    assert [report.placement_id for report in plan.reports()] == list(range(100, 130))
+    assert [union.copies(union.path / f"many-{number}") for number in range(30)] == [
+        [n % 3] for n in range(30)
+    ]
+    assert union.agent.connections == 0
+
+
+def test_application_with_an_entry_of_its_own_leaves_the_default_alone(
+    union: Union, plan: PlanDouble, probes: Path
+) -> None:
+    plan.entry(1, union.path.stat().st_dev, "special")
+    plan.ticket(0, 1, place(union, plan, 0))
+    plan.ticket(1, 2, place(union, plan, 1))
+    union.run(probes / "create", "open", WRITE, "0644", "022", union.path / "file", SES_APPLICATION="special")
+    assert [(report.placement_id, report.application) for report in plan.reports()] == [(2, "special")]
+    assert union.copies(union.path / "file") == [1]
+
+
+@pytest.mark.parametrize("sync_ms", ["20000", "0"])
+def test_dry_entry_is_counted_and_the_agent_asked(
+    union: Union, plan: PlanDouble, probes: Path, sync_ms: str
+) -> None:
+    """Dry, too, is an application's own entry beside a default one that is full."""
+    union.agent.choose = lambda _: 2
+    plan.entry(1, union.path.stat().st_dev, "create")
+    plan.ticket(0, 1, place(union, plan, 0))
+    union.run(probes / "create", "open", EXCLUSIVE, "0644", "022", union.path / "file", SES_SYNC_MS=sync_ms)
+    assert len(union.agent.asks) == (sync_ms != "0")
+    assert plan.missed(1) == 1
+    assert plan.stock(0) == 1
+    assert plan.reports() == []
+    assert plan.slots() == [0] * len(plan.slots())
+    assert sync_ms == "0" or union.copies(union.path / "file") == [2]
+
+
+def test_program_that_never_asks_takes_tickets(union: Union, plan: PlanDouble, probes: Path) -> None:
+    plan.ticket(0, 1, place(union, plan, 1))
+    union.run(probes / "create", "open", WRITE, "0644", "022", union.path / "file", SES_SYNC_MS="0")
+    assert union.copies(union.path / "file") == [1]
+    assert [report.placement_id for report in plan.reports()] == [1]
+
+
+@pytest.mark.parametrize("flags", [EXCLUSIVE, WRITE])
+def test_file_that_exists_is_not_touched(union: Union, plan: PlanDouble, probes: Path, flags: str) -> None:
+    (union.branches[0] / "file").write_text("old")
+    plan.ticket(0, 1, place(union, plan, 1))
+    done = union.run(probes / "create", "open", flags, "0644", "022", union.path / "file")
+    assert ("errno=17" in done.stdout) == (flags == EXCLUSIVE)
+    assert (union.path / "file").read_text() == "old"
+    assert union.copies(union.path / "file") == [0]
+    assert plan.stock(0) == (flags == WRITE)
+    assert [(r.outcome, r.error, r.fd) for r in plan.reports()] == [(NOT_CREATED, EEXIST, -1)] * (
+        flags == EXCLUSIVE
+    )
+    assert union.agent.leftovers() == []
+
+
+def test_waiting_for_a_lock_file_does_not_use_tickets_up(
+    union: Union, plan: PlanDouble, probes: Path
+) -> None:
+    for number in range(100):
+        plan.ticket(0, 1 + number, place(union, plan, 1))
+    (union.branches[0] / "many-0").write_text("lock")
+    union.run("bash", "-c", "set -C; for i in {1..300}; do : > many-0; done 2> /dev/null; true")
+    assert plan.stock(0) >= 90
+
+
+@pytest.mark.parametrize("way", ["fork", "threads", "signal", "jump"])
+def test_unusual_circumstances_are_served(union: Union, plan: PlanDouble, probes: Path, way: str) -> None:
+    for number in range(1024):
+        plan.ticket(0, 1 + number, place(union, plan, number % 3))
+    arguments = {"fork": [], "threads": ["50"], "signal": ["14"], "jump": ["60"]}[way]
+    union.run(probes / "process", way, *arguments, union.path, SES_SYNC_MS="0")
+    reports = plan.reports()
+    assert len({report.placement_id for report in reports}) == len(reports) >= 1
+    assert [report.outcome for report in reports] == [CREATED] * len(reports)
+    assert union.agent.leftovers() == []
+
+
+def test_child_of_fork_reports_its_own_number(union: Union, plan: PlanDouble, probes: Path) -> None:
+    for number in range(4):
+        plan.ticket(0, 1 + number, place(union, plan, 1))
+    script = "import os\n"
+    script += "def make(name): os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644)); return os.getpid()\n"
+    script += "pids = [make('a')]\nread, write = os.pipe()\n"
+    script += "if os.fork() == 0: os.write(write, str(make('b')).encode()); os._exit(0)\n"
+    script += "os.wait(); print(pids[0], os.read(read, 20).decode(), make('c'))"
+    done = union.run(sys.executable, "-I", "-S", "-c", script)
+    assert [str(report.pid) for report in plan.reports()] == done.stdout.split()
+
+
+@pytest.mark.parametrize("way", ["vfork", "seccomp"])
+def test_plan_is_not_used_where_a_question_would_not_be_asked(
+    union: Union, plan: PlanDouble, probes: Path, way: str
+) -> None:
+    plan.ticket(0, 1, place(union, plan, 1))
+    union.run(probes / "process", way, union.path, SES_SYNC_MS="0")
+    used = [Path(report.path).name for report in plan.reports()]
+    assert used == (["vfork-parent-0"] if way == "vfork" else [])
+    assert union.agent.connections == 0
+
+
+def test_other_user_takes_from_a_plan_of_their_own(
+    union: Union, plan: PlanDouble, make_plan: Callable[..., PlanDouble], probes: Path
+) -> None:
+    directory = union.path / "shared"
+    directory.mkdir()
+    directory.chmod(0o777)
+    theirs = make_plan(NOBODY)
+    theirs.entry(0, union.path.stat().st_dev)
+    theirs.ticket(0, 5, place(union, theirs, 2, NOBODY))
+    plan.ticket(0, 6, place(union, plan, 1))
+    user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--")
+    union.run(*user, probes / "create", "open", WRITE, "0644", "022", directory / "file")
+    assert [report.placement_id for report in theirs.reports()] == [5]
+    assert plan.stock(0) == 1
+    assert union.copies(directory / "file") == [2]
+    assert (directory / "file").stat().st_uid == NOBODY
+
+
+def test_process_that_becomes_another_user_leaves_the_former_plan_alone(
+    union: Union, plan: PlanDouble
+) -> None:
+    directory = union.path / "shared"
+    directory.mkdir()
+    directory.chmod(0o777)
+    for number in range(3):
+        plan.ticket(0, 1 + number, place(union, plan, 1))
+    script = "import os\nfor name, user in (('a', 0), ('b', 65534), ('c', 0)):\n"
+    script += "    os.seteuid(user); os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))"
+    union.run(sys.executable, "-I", "-S", "-c", script, cwd=directory, SES_SYNC_MS="0")
+    assert [report.path for report in plan.reports()] == ["a", "c"]
