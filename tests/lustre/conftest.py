@@ -13,10 +13,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from layout_library import LayoutLibrary
 from lustre_mount import LustreMount, build_standin
 from placed_programs import LIST, PROBE, AgentDouble, Site
 
 OSTS = 6
+LAYOUT_SOURCE = Path(__file__).parents[2] / "libses/src/lustre_layout.c"
 
 
 @pytest.fixture(scope="session")
@@ -77,3 +79,11 @@ def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path)
     finally:
         lustre.gate.open()
         agent.close()
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
+    """The C functions that edit layouts."""
+    path = tmp_path_factory.mktemp("layout") / "layout.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", path, LAYOUT_SOURCE], check=True, timeout=120)
+    return LayoutLibrary(path)

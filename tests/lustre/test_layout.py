@@ -15,13 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "libses/src/lustre_layout.c"
 
 
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
-    path = tmp_path_factory.mktemp("layout") / "layout.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", path, SOURCE], check=True, timeout=120)
-    return LayoutLibrary(path)
-
-
 def changed(before: bytes, after: bytes) -> list[int]:
     """Which components differ; their extents, ids and flags must not."""
     pairs = list(zip(lov.read_parts(before), lov.read_parts(after), strict=True))

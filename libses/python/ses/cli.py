@@ -6,10 +6,13 @@ from typing import Any
 
 import click
 
+from ses.commands.apply import apply
 from ses.commands.demo import demo
+from ses.commands.discover import discover
 from ses.commands.doctor import doctor
 from ses.commands.elements import elements
 from ses.commands.explain import explain
+from ses.commands.layout import layout
 from ses.commands.rank import rank
 from ses.commands.requirements import requirements
 from ses.commands.simulate import simulate
@@ -40,5 +43,17 @@ def main() -> None:
     """Look at storage elements, rank them, see why files are where they are, mend the chain."""
 
 
-for _command in (status, elements, rank, explain, requirements, doctor, demo, simulate):
+for _command in (
+    status,
+    elements,
+    rank,
+    explain,
+    requirements,
+    doctor,
+    demo,
+    simulate,
+    layout,
+    discover,
+    apply,
+):
     main.add_command(_command)

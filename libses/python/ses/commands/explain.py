@@ -16,6 +16,7 @@ from ses.commands.options import service_command
 from ses.errors import NotFoundError
 from ses.evidence import CLOCKS_SECONDS, Match, judge
 from ses.identity import FileIdentity, identify
+from ses.lustre.evidence import on_lustre
 from ses.output import console, line, print_json
 from ses.service import JSON, ServiceClient
 
@@ -42,10 +43,14 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     record = client.placement(found.placement_id)
     placement = parse("the placement", Placement.of, record)
     verified = None
+    osts: tuple[int, ...] | None = None
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
+    elif exists and lies_in is None:
+        osts, lies_in, verified = on_lustre(path, record)
     if as_json:
-        print_json({"file": str(path), "exists": exists, "basepath": lies_in, "verified": verified,
+        print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
+                    "osts": None if osts is None else list(osts), "verified": verified,
                     "doubt": found.doubt or None, "placement": record})  # fmt: skip
     else:
         _show(console(), path, found, placement, lies_in, exists, verified)
@@ -141,7 +146,7 @@ def _show(
     if not exists:
         line(out, "  bytes        the file is gone, or has another name now")
     elif lies_in is None:
-        line(out, "  bytes        not on a mergerfs union: the file system does not say")
+        line(out, "  bytes        not on a mergerfs union or Lustre: the file system does not say")
     elif verified:
         line(out, f"  bytes        {lies_in}, as chosen", "green")
     else:

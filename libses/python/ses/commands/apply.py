@@ -1,0 +1,188 @@
+"""``ses apply``: let a directory's default layout follow what the requirements ask now."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ses.commands.layout import layout_of
+from ses.commands.options import service_command, subject_options
+from ses.errors import NotFoundError, SesError
+from ses.lustre import applied, blob
+from ses.output import console, line, print_json
+from ses.service import JSON, ServiceClient
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where new files shall go: a pool, or else one OST as a hint."""
+
+    element: str
+    pool: str
+    first_ost: int | None
+
+    def __str__(self) -> str:
+        return f"pool {self.pool}" if self.pool else f"OST {self.first_ost}"
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--watch", is_flag=True, help="Go on, and change the default when the choice changes, until Ctrl-C."
+)
+@click.option(
+    "--every", type=click.FloatRange(1, 86400), default=60.0, show_default=True,
+    help="Seconds between two looks with --watch.",
+)  # fmt: skip
+@click.option("--undo", is_flag=True, help="Give the directory back what it had before.")
+@subject_options
+@service_command
+def apply(
+    client: ServiceClient,
+    as_json: bool,
+    directory: Path,
+    watch: bool,
+    every: float,
+    undo: bool,
+    user: str,
+    application: str | None,
+    vo: str | None,
+) -> None:
+    """Set the default layout of a Lustre DIRECTORY to where files are served best now.
+
+    It holds for files created later, by any program on any node, also static and Go programs the
+    library cannot reach, and costs them nothing.  Subdirectories made later take a copy.  The
+    element's pool is written where it has one, else the OST as a hint.  Shows what the default was
+    and is; --undo, and the end of --watch, put back what was there before.
+    """
+    if undo:
+        _report(directory, _undo(directory), as_json)
+        return
+    subject = {"user": user, "application": application, "vo": vo}
+    _report(directory, _apply(client, directory, subject), as_json)
+    if not watch:
+        return
+    try:
+        while True:
+            time.sleep(every)
+            try:
+                changed = _apply(client, directory, subject)
+            except SesError as error:  # the choice of before stays until there is another
+                line(console(), f"not looked at: {error}", "yellow")
+                continue
+            if changed["before"] != changed["after"]:
+                _report(directory, changed, as_json)
+    except KeyboardInterrupt:
+        _report(directory, _undo(directory), as_json)
+
+
+def _apply(client: ServiceClient, directory: Path, subject: JSON) -> dict[str, Any]:
+    elements = client.elements()["elements"]
+    system, root = _system_of(directory, elements)
+    place = _choose(client, elements, system, subject)
+    shown = layout_of(directory)
+    kept = applied.recall(directory)
+    effective = blob.of_path(directory)
+    if kept is not None and effective == kept.now:
+        before, base = kept.before, kept.before if kept.before is not None else blob.of_path(root)
+    else:
+        before, base = applied.own_default(directory, root), effective
+    try:
+        now = blob.with_place(base or b"", pool=place.pool, first_ost=place.first_ost)
+    except blob.LayoutError as error:
+        raise SesError(f"The default of {directory} is left as it is: {error}.") from None
+    if now != effective:
+        applied.remember(directory, applied.Applied(str(directory.resolve()), before, now))
+        _set(directory, now)
+        applied.remember(
+            directory, applied.Applied(str(directory.resolve()), before, blob.of_path(directory) or now)
+        )
+    return {"element": place.element, "place": str(place), "before": shown, "after": layout_of(directory)}
+
+
+def _undo(directory: Path) -> dict[str, Any]:
+    kept = applied.recall(directory)
+    if kept is None:
+        raise NotFoundError(f"Nothing was applied to {directory} by you on this node, or it is undone.")
+    shown = layout_of(directory)
+    if blob.of_path(directory) != kept.now:
+        applied.forget(directory)
+        raise SesError(
+            f"The default of {directory} was changed by somebody else since: it stays as it is now."
+        )
+    _set(directory, kept.before)
+    applied.forget(directory)
+    return {"element": None, "place": "as before", "before": shown, "after": layout_of(directory)}
+
+
+def _set(directory: Path, layout: bytes | None) -> None:
+    try:
+        applied.set_default(directory, layout)
+    except OSError as error:
+        raise SesError(
+            f"The default of {directory} cannot be set: {error.strerror}. It takes its owner or root."
+        ) from None
+
+
+def _system_of(directory: Path, elements: list[JSON]) -> tuple[str, Path]:
+    """The Lustre that the site describes and that holds the directory, and where it is mounted."""
+    device = directory.stat().st_dev
+    for one in elements:
+        if one["backend"] != "lustre":
+            continue
+        try:
+            if Path(one["mount_point"]).stat().st_dev == device:
+                return str(one["storage_system"]), Path(one["mount_point"])
+        except OSError:
+            continue
+    raise NotFoundError(f"{directory} lies on no Lustre file system that the site describes.")
+
+
+def _choose(client: ServiceClient, elements: list[JSON], system: str, subject: JSON) -> _Place:
+    answer = client.select(
+        {
+            "subject": subject,
+            "storage_system": system,
+            "requirements": [],
+            "expected_bytes": None,
+            "exclude": [],
+            "limit": 1,
+        }
+    )
+    if not answer["candidates"]:
+        raise NotFoundError(f"No element of {system} is left for these requirements.")
+    chosen = str(answer["candidates"][0]["element"])
+    facts = next((one for one in elements if one["id"] == chosen), None)
+    if facts is None:
+        raise SesError(f"The service chose {chosen} and does not list it; try again.")
+    target = str(facts["target"])
+    if not target.isdigit():
+        return _Place(chosen, target, None)
+    pool = str(facts.get("pool") or "")
+    return _Place(chosen, pool, None if pool else int(target))
+
+
+def _report(directory: Path, changed: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json({"directory": str(directory), **changed})
+        return
+    out = console()
+    line(out, f"{directory}: {changed['place']}" + (f" ({changed['element']})" if changed["element"] else ""))
+    line(out, f"  before  {_told(changed['before'])}")
+    line(out, f"  now     {_told(changed['after'])}")
+
+
+def _told(layout: dict[str, Any]) -> str:
+    if layout["components"] is None:
+        return "no default but the file system's own"
+    return "; ".join(
+        f"{one['kind']}"
+        + (f", pool {one['pool']}" if one["pool"] else "")
+        + (f", first OST {one['first_ost']}" if one["first_ost"] is not None else "")
+        + f", {'all' if one['stripe_count'] is None else one['stripe_count'] or 'default'} stripes"
+        for one in layout["components"]
+    )

@@ -1,0 +1,1 @@
+"""Lustre as an ordinary user sees it: layouts, targets, pools, mounts."""

@@ -1,0 +1,54 @@
+"""Which Lustre a path lies on."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.errors import NotFoundError
+
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class LustreMount:
+    """One mount: its directory, the file system's name, and the part of it that is mounted."""
+
+    mount_point: str
+    file_system: str
+    fileset: str  # "/" unless only a subdirectory is mounted
+
+
+def parse_mountinfo(text: str) -> list[LustreMount]:
+    """Return the Lustre clients in the text of /proc/self/mountinfo, in its order.
+
+    The targets of a server, which have the same type, are left out: their source is a block device.
+    """
+    found = []
+    for line in text.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields, ends = before.split(" "), after.split(" ")
+        if not dash or len(fields) < 5 or len(ends) < 2 or ends[0] != "lustre":
+            continue
+        nids, colon, rest = _plain(ends[1]).rpartition(":/")
+        name, _, fileset = rest.partition("/")
+        if colon and nids and name:
+            found.append(LustreMount(_plain(fields[4]), name, f"/{fileset}"))
+    return found
+
+
+def _plain(text: str) -> str:
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+
+
+def mount_of(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> LustreMount:
+    """Return the Lustre that holds a path; raises NotFoundError."""
+    wanted = os.path.realpath(path)
+    mounts = parse_mountinfo(mountinfo.read_text("utf-8", "replace"))
+    over = [one for one in mounts if os.path.commonpath([wanted, one.mount_point]) == one.mount_point]
+    if not over:
+        known = ", ".join(one.mount_point for one in mounts) or "none"
+        raise NotFoundError(f"{path} is not on a Lustre file system. Lustre is mounted at: {known}.")
+    return max(over, key=lambda one: len(one.mount_point))

@@ -1,0 +1,179 @@
+"""`ses layout` shows where files lie, and `ses apply` moves where new ones go, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lov_blobs as lov
+import pytest
+from click.testing import CliRunner, Result
+from layout_library import OFFSET, POOL, LayoutLibrary
+from lustre_mount import LOV, LustreMount, layout_of, osts_of
+from ses.cli import main
+from ses.lustre import blob
+from ses.lustre.evidence import on_lustre
+from ses.service import ServiceClient
+from write_corpus import DOM, LAYOUTS, MIRRORED, PFL, SEL
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+@pytest.mark.parametrize("layout", [lov.CAPTURED_INDEX, lov.CAPTURED_POOL, PFL, DOM, MIRRORED, SEL, b""])
+@pytest.mark.parametrize(("pool", "ost"), [("flash", None), ("", 3)])
+def test_default_is_edited_as_the_library_edits_it(
+    library: LayoutLibrary, layout: bytes, pool: str, ost: int | None
+) -> None:
+    """A file of the library and a directory of the command get the same, whichever way it came."""
+    ours = blob.with_place(layout, pool=pool, first_ost=ost)
+    theirs = library.edit(layout, POOL, pool=pool) if pool else library.edit(layout, OFFSET, osts=[ost or 0])
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", [name for name in LAYOUTS if name != "nothing"])
+def test_every_layout_is_read_as_it_was_made(name: str) -> None:
+    read = blob.read(LAYOUTS[name])
+    parts = lov.read_parts(LAYOUTS[name])
+    assert [(one.start, one.end, one.id, one.flags) for one in read.components] == [
+        (part.start, part.end, part.id, part.flags) for part in parts
+    ]
+
+
+@pytest.mark.parametrize("length", range(len(PFL)))
+def test_layout_cut_short_is_refused(length: int) -> None:
+    with pytest.raises(blob.LayoutError):
+        blob.read(PFL[:length])
+
+
+def test_layout_of_a_file_and_a_directory_is_shown(lustre: LustreMount) -> None:
+    os.setxattr(lustre.path, LOV, PFL)
+    (lustre.path / "file").write_text("x")
+    done = run("layout", lustre.path / "file")
+    assert done.exit_code == 0, done.output
+    (ost,) = osts_of(lustre.path / "file")
+    assert f"OSTs       {ost}" in done.output
+    assert "64 MiB" in done.output
+    data = json.loads(run("layout", lustre.path, "--json").output)
+    assert [one["pool"] for one in data["components"]] == ["fast", None, "slow"]
+    assert data["components"][2]["end"] is None
+
+
+def test_file_without_objects_is_told(lustre: LustreMount) -> None:
+    os.mknod(lustre.path / "node")
+    assert "first written" in run("layout", lustre.path / "node").output
+
+
+def test_file_that_is_not_there_or_not_on_lustre_is_told(tmp_path: Path) -> None:
+    assert run("layout", tmp_path / "nothing").exit_code == 5
+    assert run("layout", tmp_path).exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("record", "verified"),
+    [
+        ({"target": "4"}, True),
+        ({"target": "3"}, False),
+        ({"target": "3", "elements": [{"target": "4"}, {"target": "2"}]}, True),
+        ({"target": "slow"}, True),
+        ({"target": "fast"}, False),
+    ],
+)
+def test_explanation_compares_the_layout_with_the_record(
+    lustre: LustreMount, record: dict[str, Any], verified: bool
+) -> None:
+    lustre.trouble(3, "full")
+    os.setxattr(lustre.path, LOV, lov.plain(pool="slow", count=1))
+    (lustre.path / "file").write_text("x")
+    assert on_lustre(lustre.path / "file", record) == ((4,), "OST 4, pool slow", verified)
+
+
+def test_explanation_says_nothing_of_other_file_systems(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert on_lustre(tmp_path / "file", {"target": "4"}) == (None, None, None)
+
+
+@pytest.fixture
+def chosen(
+    lustre: LustreMount, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str | None], None]:
+    """Say which element, by target and pool, the selection service would choose now."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    answer: dict[str, Any] = {}
+
+    def choose(target: str, pool: str | None) -> None:
+        answer.update(target=target, pool=pool)
+
+    def elements(_: ServiceClient) -> dict[str, Any]:
+        facts = {"id": "lfs/one", "storage_system": "lfs", "backend": "lustre"}
+        return {"elements": [{**facts, "mount_point": str(lustre.path), **answer}]}
+
+    def select(_: ServiceClient, question: dict[str, Any]) -> dict[str, Any]:
+        assert question["storage_system"] == "lfs"
+        return {"candidates": [{"element": "lfs/one"}]}
+
+    monkeypatch.setattr(ServiceClient, "elements", elements)
+    monkeypatch.setattr(ServiceClient, "select", select)
+    return choose
+
+
+def test_default_follows_the_choice_and_goes_back(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None]
+) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    chosen("4", None)
+    done = run("apply", directory)
+    assert done.exit_code == 0, done.output
+    assert "no default but the file system's own" in done.output
+    assert "OST 4 (lfs/one)" in done.output
+    (directory / "one").write_text("x")
+    chosen("0", "fast")
+    assert "pool fast" in run("apply", directory).output
+    (directory / "two").write_text("x")
+    assert (osts_of(directory / "one"), osts_of(directory / "two")[0] in (0, 1, 2)) == ((4,), True)
+    done = run("apply", directory, "--undo")
+    assert done.exit_code == 0, done.output
+    assert layout_of(directory) is None
+    assert run("apply", directory, "--undo").exit_code == 5
+
+
+def test_own_default_comes_back_byte_for_byte(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None]
+) -> None:
+    os.setxattr(lustre.path, LOV, PFL)
+    before = layout_of(lustre.path)
+    chosen("5", "small")
+    assert run("apply", lustre.path).exit_code == 0
+    now = layout_of(lustre.path)
+    assert now
+    assert [lov.read_plain(part.blob).pool for part in lov.read_parts(now)] == ["small", "small", "slow"]
+    assert run("apply", lustre.path, "--undo").exit_code == 0
+    assert layout_of(lustre.path) == before
+
+
+def test_default_that_somebody_else_changed_is_not_undone(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None]
+) -> None:
+    chosen("5", "small")
+    assert run("apply", lustre.path).exit_code == 0
+    os.setxattr(lustre.path, LOV, lov.plain(pool="slow", count=2))
+    done = run("apply", lustre.path, "--undo")
+    assert done.exit_code == 1
+    assert "somebody else" in done.output
+    layout = layout_of(lustre.path)
+    assert layout
+    assert lov.read_plain(layout).pool == "slow"
+
+
+def test_directory_the_site_does_not_describe_is_told(
+    tmp_path: Path, chosen: Callable[[str, str | None], None]
+) -> None:
+    chosen("5", "small")
+    done = run("apply", tmp_path)
+    assert done.exit_code == 5
+    assert "no Lustre file system" in done.output
