@@ -102,7 +102,8 @@ int serve(const Options &options, Services &services, Token &token,
                 housekeeper);
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
-                       systems, health, detached, booker, announcer, watcher});
+                       options.asks_per_second, systems, health, detached, booker, announcer,
+                       watcher});
   announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
                    nullptr, [&detached](const std::string &text) { detached.set_snapshot(text); }});
   if (auto kept = parse_storage_systems(detached.kept_systems())) {

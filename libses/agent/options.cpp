@@ -70,6 +70,11 @@ Options parse_options(int argc, char **argv) {
          "Longest time a program waits for the service, in ms; then it makes the plain call")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  app.add_option("--asks-per-second", options.asks_per_second,
+                 "Questions of one user that are answered in a second; for files beyond that,\n"
+                 "programs make the plain call")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--log-level", options.log_level, "Least severe message that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();

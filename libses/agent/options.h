@@ -17,6 +17,7 @@ struct Options {
   std::string state_dir;
   std::string log_level = "info";
   bool background = false;
+  unsigned asks_per_second = 20000;           // of one user
   std::chrono::milliseconds answer_limit{15}; // longest wait of a program for the service
 };
 

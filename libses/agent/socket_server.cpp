@@ -7,6 +7,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "identity.h"
 #include "proc_files.h"
@@ -18,6 +20,8 @@ constexpr std::chrono::milliseconds kAskWithin{1000};
 constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
 constexpr std::chrono::milliseconds kTick{100};           // while tickets can grow old
 constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
+constexpr size_t kMostReady = 1024; // looked at, to let users take turns
+constexpr size_t kMostServed = 128; // between two looks at what is ready
 constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kFirstConnection = 16;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
@@ -31,7 +35,7 @@ bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
 
 SocketServer::SocketServer(const Parts &parts)
     : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)), tickets_(callbacks()),
-      connections_(kFirstConnection, parts.most_connections) {}
+      connections_(kFirstConnection, parts.most_connections), limit_(parts.asks_per_second) {}
 
 TicketCache::Callbacks SocketServer::callbacks() {
   return {
@@ -65,7 +69,8 @@ bool SocketServer::run() {
     return false;
   }
   for (;;) {
-    std::array<epoll_event, 128> events{};
+    std::array<epoll_event, kMostReady> events{};
+    std::vector<Id> ready;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  milliseconds_to_next());
     for (int i = 0; i < count; ++i) {
@@ -74,13 +79,14 @@ bool SocketServer::run() {
         return true;
       }
       if (what == kListener) {
-        accept_all();
+        accept_some();
       } else if (what == kBooked) {
         collect_bookings();
       } else {
-        on_readable(what);
+        ready.push_back(what);
       }
     }
+    serve_in_turn(std::move(ready));
     drop_overdue();
     tickets_.expire(Clock::now());
   }
@@ -94,8 +100,24 @@ int SocketServer::milliseconds_to_next() const {
   return static_cast<int>(std::max<long long>(wait.count(), 0));
 }
 
-void SocketServer::accept_all() {
-  for (;;) {
+// The first of each user, then the second of each, and so on; what is left is ready again at once.
+void SocketServer::serve_in_turn(std::vector<Id> ready) {
+  std::map<uid_t, size_t> seen;
+  std::vector<std::pair<size_t, Id>> turns;
+  for (const Id id : ready) {
+    if (const Connection *connection = connections_.find(id)) {
+      turns.emplace_back(seen[connection->peer.uid]++, id);
+    }
+  }
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (size_t i = 0; i < std::min(turns.size(), kMostServed); ++i) {
+    on_readable(turns[i].second);
+  }
+}
+
+void SocketServer::accept_some() {
+  for (size_t i = 0; i < kMostServed; ++i) {
     UniqueFd fd(accept4(parts_.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
       return;
@@ -104,6 +126,13 @@ void SocketServer::accept_all() {
     socklen_t length = sizeof peer;
     if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
       continue;
+    }
+    if (!limit_.take(peer.uid, Clock::now())) {
+      if (!std::exchange(said_flooded_, true)) {
+        spdlog::warn("uid {} asks more than {} times a second: what goes beyond is turned away",
+                     peer.uid, parts_.asks_per_second);
+      }
+      continue; // as below
     }
     if (!connections_.has_room_for(peer.uid)) {
       if (!said_full_) {

@@ -1,4 +1,6 @@
-// The loop that answers programs: one thread, never waiting for anything but the next event.
+// The loop that answers programs: one thread, never waiting for anything but the next event.  Users
+// take turns, and one who asks more than a program could is turned away at once, so that nobody who
+// floods the agent keeps the others waiting.
 //
 // A connection is one question (ses/protocol.h): ask, answer, report.  Whoever sends something
 // else, or nothing in time, is dropped.  Who asks is taken from SO_PEERCRED; a report counts only
@@ -9,11 +11,13 @@
 #include <chrono>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "announcer.h"
 #include "booker.h"
 #include "connections.h"
 #include "descriptors.h"
+#include "rate_limit.h"
 #include "service_health.h"
 #include "systems.h"
 #include "tickets.h"
@@ -29,6 +33,7 @@ public:
     int stop_signals;        // signalfd: whatever arrives there ends run()
     size_t most_connections; // half of them of one uid
     std::chrono::milliseconds answer_limit;
+    unsigned asks_per_second; // of one uid; those beyond are turned away
     const Systems &systems;
     const ServiceHealth &health;
     Detached &detached;
@@ -48,7 +53,8 @@ private:
   using State = Connection::State;
   using Id = Connections::Id;
 
-  void accept_all();
+  void accept_some();
+  void serve_in_turn(std::vector<Id> ready);
   void on_readable(Id id);
   // HANDLE is what came along; it counts only with a report.
   void on_message(Id id, std::span<const std::byte> message, UniqueFd handle);
@@ -76,7 +82,8 @@ private:
   TicketCache tickets_;
   Connections connections_;
   DescriptorBin bin_;
-  bool said_full_ = false;
+  RateLimit limit_;
+  bool said_full_ = false, said_flooded_ = false;
 };
 
 } // namespace ses::agent

@@ -20,7 +20,7 @@ from service_double import Answer, Request, ServiceDouble
 NOBODY = 65534
 OPTIONS = {
     "--help", "--version", "--service", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
-    "--state-dir", "--answer-ms", "--log-level", "--foreground", "--background",
+    "--state-dir", "--answer-ms", "--asks-per-second", "--log-level", "--foreground", "--background",
 }  # fmt: skip
 
 

@@ -1,0 +1,87 @@
+"""One user who floods the agent: turned away beyond a limit, and nobody else notices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import program_side as side
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+NOBODY = 65534
+HERE = Path(__file__).parent
+
+
+def test_user_who_asks_too_fast_is_turned_away_for_a_moment(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    agent = start(service.url, "--asks-per-second", "5")
+    agent.wait_for("service found")
+    placed = 0
+    while not agent.says("asks more than 5 times a second"):
+        assert placed < 1000, "nothing limits one user"
+        placed += answered(agent, device)
+    assert placed >= 5, "a second's worth may come at once"
+    wait_until(lambda: answered(agent, device), "the user is served again")
+
+
+def answered(agent: Agent, device: int) -> bool:
+    try:
+        with agent.ask(device) as conversation:
+            return conversation.answer.status == side.PLACE
+    except (OSError, AssertionError):  # the connection was closed: the plain call
+        return False
+
+
+@pytest.fixture
+def flood(agent: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Three processes of another user that ask, and send rubbish, as fast as they can."""
+    script = (
+        "import os, socket, sys\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "import program_side as side\n"
+        f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+        f"ask = side.ask_message({device}, 'flood')\n"
+        "held = []\n"
+        "sys.stdout.write('x'); sys.stdout.flush()\n"
+        "number = 0\n"
+        "while True:\n"
+        "    number += 1\n"
+        "    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)\n"
+        "    try:\n"
+        f"        connection.connect({agent.socket.name!r})\n"
+        "        connection.send(ask if number % 3 else os.urandom(number % 700 + 1))\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "    held.append(connection)\n"
+        "    if len(held) > 300:\n"
+        "        held.pop(0).close()\n"
+    )
+    processes = [
+        subprocess.Popen([sys.executable, "-c", script], cwd=agent.socket.parent, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.read(1) == b"x"
+    yield processes
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.root
+def test_flood_of_one_user_fails_no_question_of_another(
+    flood: list[subprocess.Popen[bytes]], agent: Agent, device: int, tmp_path: Path
+) -> None:
+    for number in range(200):
+        conversation = agent.ask(device, "victim")
+        assert conversation.answer.status == side.PLACE
+        os.close(conversation.create(tmp_path / f"file{number}"))
+    assert all(process.poll() is None for process in flood), "the flood went on meanwhile"
