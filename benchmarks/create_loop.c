@@ -6,8 +6,11 @@
  *   create-absolute  open(O_CREAT | O_EXCL) of a fresh name in DIRECTORY, by its absolute path
  *   create-relative  the same by its name alone, from within DIRECTORY
  *   create-by-hand   what a person does to put a file of a union on one branch: create it in
- * BRANCH, close it, open it in DIRECTORY, the same directory seen through the union exec-true start
- * /bin/true and wait for it; LD_PRELOAD is what CHILD_LD_PRELOAD says
+ *                    BRANCH, close it, open it in DIRECTORY, the same directory through the union
+ *   create-staged    what an expert does, so that of several creators one wins, the name appears
+ *                    with a whole file and the union knows its links: make it in BRANCH/.ses/UID,
+ *                    link it through DIRECTORY, unlink the first name, open it, refresh it
+ *   exec-true        start /bin/true and wait for it; LD_PRELOAD is what CHILD_LD_PRELOAD says
  *
  * Only the call is timed, not the close, the unlink or the clean-up.  The
  * first calls (WARM_UP) are not printed.  With BRANCH, the number of created
@@ -23,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +39,8 @@ struct loop {
   const char *branch; /* NULL: not asked for */
   char path[PATH_SIZE];
   char branch_path[PATH_SIZE];
+  char staged[PATH_SIZE];
+  char staged_in_union[PATH_SIZE];
   char name[64];
   char **child_environment;
 };
@@ -53,7 +59,11 @@ static long long now(void) {
 static void name_file(struct loop *loop, long number) {
   snprintf(loop->name, sizeof loop->name, "%d-%ld", (int)getpid(), number);
   snprintf(loop->path, PATH_SIZE, "%s/%s", loop->directory, loop->name);
-  snprintf(loop->branch_path, PATH_SIZE, "%s/%s", loop->branch ? loop->branch : "", loop->name);
+  const char *branch = loop->branch ? loop->branch : "";
+  int uid = (int)geteuid();
+  snprintf(loop->branch_path, PATH_SIZE, "%s/%s", branch, loop->name);
+  snprintf(loop->staged, PATH_SIZE, "%s/.ses/%d/%s", branch, uid, loop->name);
+  snprintf(loop->staged_in_union, PATH_SIZE, "%s/.ses/%d/%s", loop->directory, uid, loop->name);
 }
 
 static int open_existing(struct loop *loop) { return open(loop->path, O_RDONLY); }
@@ -73,6 +83,17 @@ static int create_by_hand(struct loop *loop) {
   return open(loop->path, O_WRONLY);
 }
 
+static int create_staged(struct loop *loop) {
+  struct statx stat;
+  if (mknod(loop->staged, S_IFREG | 0644, 0) != 0 || link(loop->staged_in_union, loop->path) != 0 ||
+      unlink(loop->staged) != 0)
+    return -1;
+  int fd = open(loop->path, O_WRONLY);
+  if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stat) != 0)
+    return -1;
+  return fd;
+}
+
 static int exec_true(struct loop *loop) {
   char *arguments[] = {"true", NULL};
   pid_t child;
@@ -89,11 +110,9 @@ struct call {
 };
 
 static const struct call calls[] = {
-    {"open-existing", open_existing},
-    {"create-absolute", create_absolute},
-    {"create-relative", create_relative},
-    {"create-by-hand", create_by_hand},
-    {"exec-true", exec_true},
+    {"open-existing", open_existing},     {"create-absolute", create_absolute},
+    {"create-relative", create_relative}, {"create-by-hand", create_by_hand},
+    {"create-staged", create_staged},     {"exec-true", exec_true},
 };
 
 static const struct call *find_call(const char *name) {

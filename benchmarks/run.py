@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import creates, crowds, report, selections, site_description
+from ses_benchmarks import creates, crowds, plans, report, selections, site_description
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -82,6 +82,7 @@ def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> G
         yield from creates.passed_on(probe, library, off_policy, site.socket, plan.creates)
         yield creates.exec_true(probe, library, off_policy, plan.creates)
         yield from creates.placed(probe, library, site, plan.creates)
+        yield from plans.planned(probe, library, site, plan.creates, scratch)
 
 
 def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:

@@ -1,0 +1,84 @@
+"""The cost of a create that takes its place out of the plan: the decision alone, and the whole create."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ses_benchmarks.chain import Chain
+from ses_benchmarks.creates import Effort, row
+from ses_benchmarks.probe import BenchmarkError, Probe, Side
+from ses_benchmarks.summary import Measurement
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "benchmarks/plan_bench.c"
+READER = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
+READER += ("plan", "plan_segment", "self", "settings")
+COMPILE_SECONDS = 60
+
+
+def build_plan_bench(directory: Path) -> Path:
+    """Compile plan_bench.c with the library's own reader; raises BenchmarkError with the compiler's words."""
+    program, source = directory / "plan_bench", ROOT / "libses/src"
+    command: list[str | Path] = [os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall"]
+    command += ["-Wextra", "-I", source, "-I", ROOT / "libses/include", SOURCE]
+    command += [*(source / f"{name}.c" for name in READER), "-o", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
+    if done.returncode != 0:
+        raise BenchmarkError(f"plan_bench.c does not compile: {done.stderr}")
+    return program
+
+
+@contextmanager
+def published(program: Path, site: Chain, environment: dict[str, str]) -> Iterator[None]:
+    """A plan whose every ticket is on the fast branch; raises BenchmarkError when there can be none."""
+    user = str(os.geteuid())
+    stage = site.fast_branch / ".ses" / user
+    stage.parent.mkdir(mode=0o711, exist_ok=True)
+    stage.mkdir(mode=0o700, exist_ok=True)
+    serving = subprocess.Popen(
+        [program, "serve", site.union, stage, site.union / ".ses" / user],
+        env={**os.environ, **environment},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert serving.stdin is not None
+    assert serving.stdout is not None
+    try:
+        if serving.stdout.readline() != "ready\n":
+            raise BenchmarkError("plan_bench serve: no plan; see what it wrote above")
+        yield
+    finally:
+        serving.stdin.close()
+        serving.wait(30)
+        serving.stdout.close()
+
+
+def planned(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: Path) -> Iterator[Measurement]:
+    """The decision on a hit against one system call, and the create on a hit against the same by hand.
+
+    By hand: what an expert would write for a correct file on that branch (create_loop.c, create-staged).
+    Raises BenchmarkError when not every create was placed: then something else was measured.
+    """
+    program = build_plan_bench(scratch)
+    environment = {"SES_AGENT_SOCKET": str(scratch / "plan.sock"), "SES_SYNC_MS": "0"}
+    with published(program, site, environment):
+        decider = Probe(program, probe.cpu)
+        sides = (
+            Side("decide", site.union, environment=environment),
+            Side("system-call", site.union, environment=environment),
+        )
+        yield row("plan-decision", decider.pairs(*sides, effort.calls, effort.pairs), "one system call")
+        hit = Side("create-absolute", site.union, library, site.fast_branch, environment)
+        by_hand = Side("create-staged", site.union, branch=site.fast_branch)
+        pairs = probe.pairs(hit, by_hand, effort.slow_calls, effort.pairs)
+        placed = sum(run.on_branch for run, _ in pairs)
+        if placed < effort.slow_calls * effort.pairs:
+            raise BenchmarkError(
+                f"create-plan-hit: {placed} of {effort.slow_calls * effort.pairs} creates placed"
+            )
+        yield row("create-plan-hit", pairs, "the same steps by hand")
