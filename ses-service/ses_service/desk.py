@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from ses_service.announcement import Announcement, Taken, take
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
 from ses_service.health import learned
-from ses_service.ledger import Ledger
+from ses_service.ledger import Ledger, Node, Opening
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
 from ses_service.placement import Candidate, Choice, EndReason, Placement, Refusal
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.selection import deal, decide
+from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
 
@@ -68,6 +72,7 @@ class Desk:
         self._lock = threading.Lock()
         self._ledger = Ledger(policies)
         self._kept = Kept()
+        self._draw = np.random.default_rng()
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -182,6 +187,7 @@ class Desk:
                     stripe_count=len(chosen.stripes),
                     ahead=ahead,
                     expected_bytes=question.expected_bytes,
+                    expected_from=None if question.expected_bytes is None else "request",
                 )
                 self._ledger.book(placement)
                 booked.append(placement)
@@ -194,14 +200,59 @@ class Desk:
     ) -> Placement:
         """Note that the file was created.  Raises the ledger's errors."""
         with self._lock:
-            return self._ledger.open(
-                placement_id, self._now(), path=path, device=device, inode=inode, pid=pid
-            )
+            return self._ledger.open(Opening(placement_id, path, device, inode, pid), self._now())
 
     def end(self, placement_id: str, reason: EndReason, bytes_written: float | None) -> Placement:
         """End a placement.  Raises UnknownPlacementError."""
         with self._lock:
             return self._ledger.end(placement_id, reason, self._now(), bytes_written)
+
+    def announced(self, announcement: Announcement) -> Taken:
+        """Bring the ledger to what a node says."""
+        with self._lock:
+            now = self._now()
+            table = self._table
+            systems = {} if table is None else table.environment.systems
+            home_vo = {} if table is None else table.environment.home_vo
+
+            def backend_of(system: str) -> str:
+                found = systems.get(system)
+                return found.backend if found else ""
+
+            return take(announcement, self._ledger, table, home_vo, backend_of, now)
+
+    def nodes(self) -> list[tuple[Node, int]]:
+        """Return the nodes that announce their files, by name, and how many are open on each."""
+        with self._lock:
+            self._now()
+            listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
+        return sorted(listed, key=lambda one: one[0].name)
+
+    def snapshot(self, count: int) -> tuple[float, int, float, list[Sampled]]:
+        """Return time, number of elements, placements booked a second, and a sample of the elements.
+
+        Raises NoEnvironmentError.
+        """
+        with self._lock:
+            now = self._now()
+            offers = Offers.of_all(self._view(), now, self.policies)
+            found = sample(offers, count, self._draw)
+            return now, len(offers.rows), self._ledger.arrival_rate(now), found
+
+    def applications_of(self, users: Iterable[str]) -> dict[str, list[str]]:
+        """Return the applications with requirements of their own, for users that have any."""
+        wanted = set(users)
+        found: dict[str, list[str]] = {}
+        for (level, name), one in self._sets.items() if wanted else ():
+            user, colon, application = name.partition(":")
+            if level is Level.APPLICATION and colon and user in wanted and one.requirements:
+                found.setdefault(user, []).append(application)
+        return {user: sorted(names) for user, names in sorted(found.items())}
+
+    def lease_of(self, placement: Placement) -> float | None:
+        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        with self._lock:
+            return self._ledger.lease_of(placement)
 
     def placement(self, placement_id: str) -> Placement:
         """Return a placement.  Raises UnknownPlacementError."""

@@ -1,26 +1,42 @@
 """The ledger: the service's own record of placements still in use.
 
-A state machine: ``booked`` -> ``open`` -> ``ended``, with time passed in.  It answers two
-questions: what became of a placement, and how many placements each element carries, as columns
-beside those of :mod:`ses_service.columns`, kept up to date at each change instead of counted.
+A state machine: ``booked`` -> ``open`` -> ``ended``, with time passed in.  It answers three
+questions: what became of a placement, how many placements each element carries
+(:mod:`ses_service.tally`), and what is open on a node.
 
-Not safe for use from several threads; its owner holds a lock.  Not stored: a restart begins empty.
+A booked placement has a lease of its own.  An open one lives as long as its node is heard of: one sign
+of life (``hear``) renews all of them at once.  Without such a node it has a lease as well.
+
+Not safe for use from several threads; its owner holds a lock.  Knows no disk: ``touched`` collects the
+ids that changed for whoever stores them.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from ses_service.columns import ElementTable, Floats
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
+from ses_service.tally import Arrivals, LedgerCounts, Tally, is_stream
+
+__all__ = [
+    "Ledger",
+    "LedgerCounts",
+    "LedgerError",
+    "Node",
+    "NotYoursError",
+    "Opening",
+    "PlacementEndedError",
+    "UnknownPlacementError",
+]
 
 _NO_FILE = frozenset({EndReason.UNUSED, EndReason.EXPIRED, EndReason.FAILED})
+_MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
 class LedgerError(Exception):
@@ -35,31 +51,34 @@ class PlacementEndedError(LedgerError):
     """The placement has ended and cannot be opened."""
 
 
-@dataclass(frozen=True, eq=False)
-class LedgerCounts:
-    """Counts per element; the owner's live arrays, valid until the next change.
+class NotYoursError(LedgerError):
+    """The placement belongs to another user or node."""
 
-    ``open_now``: placements not ended.  ``since``: those of them booked after the element's
-    reference time (S of the load model).  ``ended``: placements booked before it that ended after
-    it (K).  ``reserved``: bytes announced by placements not ended.  ``placed``: bytes placed so
-    far, for evenness in the long run.
-    """
 
-    open_now: Floats
-    since: Floats
-    ended: Floats
-    reserved: Floats
-    placed: Floats
+@dataclass(slots=True)
+class Node:
+    """A node whose agent announces its files.  Times are seconds since the epoch."""
 
-    @property
-    def open_at_sample(self) -> Floats:
-        """Placements open at the reference time (L of the load model)."""
-        return self.open_now - self.since + self.ended
+    name: str
+    incarnation: str
+    since: float
+    heard_at: float
+    until: float
 
-    @classmethod
-    def zeros(cls, size: int) -> LedgerCounts:
-        """Return the counts of an empty ledger."""
-        return cls(*(np.zeros(size) for _ in range(5)))
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an agent says of a file that was created.  ``None``: it does not know."""
+
+    placement_id: str
+    path: str | None = None
+    device: int | None = None
+    inode: str | None = None
+    pid: int | None = None
+    opened_at: float | None = None
+    user: str | None = None
+    application: str | None = None
+    job: str | None = None
 
 
 class Ledger:
@@ -73,140 +92,160 @@ class Ledger:
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
-        self._booked_lately: deque[tuple[float, str]] = deque()
-        self._ended_lately: deque[tuple[float, float, str]] = deque()
-        self._counted_since: set[str] = set()
-        self._placed_bytes: dict[str, float] = {}
-        self._index: Mapping[str, int] = {}
-        self._reference = np.zeros(0)
-        self.counts = LedgerCounts.zeros(0)
+        self._nodes: dict[str, Node] = {}
+        self._open_on: defaultdict[str, set[str]] = defaultdict(set)
+        self._silences: list[tuple[float, str]] = []
+        self._tally = Tally(policies)
+        self._arrivals = Arrivals()
         self.ended_total: Counter[EndReason] = Counter()
+        self.touched: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._active)
 
+    @property
+    def counts(self) -> LedgerCounts:
+        """The counts per element."""
+        return self._tally.counts
+
+    @property
+    def nodes(self) -> Collection[Node]:
+        """The nodes that announce their files, silent ones included until they are forgotten."""
+        return self._nodes.values()
+
     def bind(self, table: ElementTable, reference: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
-        self._index = table.index
-        self.counts = counts = LedgerCounts.zeros(len(table))
-        for placement in self._active.values():
-            row = self._index.get(placement.element.id)
-            if row is not None:
-                counts.open_now[row] += 1
-                counts.reserved[row] += placement.expected_bytes or 0.0
-        for element, placed in self._placed_bytes.items():
-            row = self._index.get(element)
-            if row is not None:
-                counts.placed[row] = placed
-        self.observe(reference, now)
+        self._tally.bind(table, reference, now, self._active.values())
 
     def observe(self, reference: Floats, now: float) -> None:
-        """Take new reference times: per row, the moment its last rates describe (``nan``: none).
-
-        Costs time in proportion to what was booked or ended lately.  "Lately" is twice the age
-        from which an observation is not used any more: a placement older than that is no longer told
-        apart from those open at the sample.
-        """
-        self._reference = reference
-        horizon = now - 2 * self._policies.max_data_age - self._policies.rate_window
-        while self._booked_lately and self._booked_lately[0][0] < horizon:
-            self._booked_lately.popleft()
-        while self._ended_lately and self._ended_lately[0][0] < horizon:
-            self._ended_lately.popleft()
-        since, ended = self.counts.since, self.counts.ended
-        since.fill(0.0)
-        ended.fill(0.0)
-        self._counted_since.clear()
-        for booked_at, placement_id in self._booked_lately:
-            placement = self._active.get(placement_id)
-            row = self._index.get(placement.element.id) if placement else None
-            if row is not None and booked_at > reference[row]:
-                self._counted_since.add(placement_id)
-                since[row] += 1
-        for ended_at, booked_at, element in self._ended_lately:
-            row = self._index.get(element)
-            if row is not None and booked_at <= reference[row] < ended_at:
-                ended[row] += 1
+        """Take new reference times: per row, the moment its last rates describe (``nan``: none)."""
+        self._tally.observe(reference, now)
 
     def book(self, placement: Placement) -> None:
         """Add a booked placement.  Its id must not have been used before."""
         placement_id = placement.placement_id
         if placement_id in self._active or placement_id in self._ended:
             raise LedgerError(f"placement {placement_id} exists already")
-        self._activate(placement)
-        self._booked_lately.append((placement.booked_at, placement_id))
-        self._add_bytes(placement.element.id, self._assumed(placement))
+        self._activate(placement, lately=True)
+        self._tally.add_bytes(placement, self._assumed(placement))
+        self._arrivals.count(placement.booked_at)
 
-    def open(
-        self,
-        placement_id: str,
-        now: float,
-        *,
-        path: str | None = None,
-        device: int | None = None,
-        inode: str | None = None,
-        pid: int | None = None,
-    ) -> Placement:
+    def restore(self, placement: Placement) -> None:
+        """Take up a placement the ledger does not know, in the state it has.
+
+        Changes nothing when its id is known.
+        """
+        placement_id = placement.placement_id
+        if placement_id in self._active or placement_id in self._ended:
+            return
+        if placement.state is PlacementState.ENDED:
+            self._keep(placement)
+        else:
+            self._activate(placement, lately=True)
+        self._tally.add_bytes(placement, self._assumed(placement))
+
+    def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease.
 
-        A placement that expired is taken up again, since the agent that speaks of it knows better.
-        Raises UnknownPlacementError, and PlacementEndedError after any other end.
+        A placement that ended by itself is taken up again, since the agent that speaks of it knows
+        better; with ``node``, also one that was said to be unused.  Raises UnknownPlacementError,
+        PlacementEndedError after any other end, and NotYoursError when the placement is another user's
+        or node's.
         """
-        placement = self.get(placement_id)
-        if placement.state is PlacementState.ENDED:
-            if placement.end_reason is not EndReason.EXPIRED:
-                raise PlacementEndedError(f"placement {placement_id} ended ({placement.end_reason})")
-            del self._ended[placement_id]
-        opened = replace(
-            placement,
-            state=PlacementState.OPEN,
-            path=path if path is not None else placement.path,
-            device=device if device is not None else placement.device,
-            inode=inode if inode is not None else placement.inode,
-            pid=pid if pid is not None else placement.pid,
-            opened_at=now if placement.opened_at is None else placement.opened_at,
-            lease_until=now + self._policies.open_lease,
-            ended_at=None,
-            end_reason=None,
+        before = self.get(opening.placement_id)
+        _refuse_strangers(before, opening.user, node)
+        may_return = before.end_reason in _MAY_RETURN or (
+            node is not None and before.end_reason is EndReason.UNUSED
         )
-        if placement.state is PlacementState.ENDED:
-            self._forget_end(placement)
-            self._activate(opened)
-            if placement.opened_at is None:
-                self._add_bytes(opened.element.id, self._assumed(opened))
+        if before.state is PlacementState.ENDED and not may_return:
+            raise PlacementEndedError(f"placement {before.placement_id} ended ({before.end_reason})")
+        opened = self._opened(before, opening, now, node)
+        if before.state is PlacementState.ENDED:
+            del self._ended[before.placement_id]
+            if is_stream(before):
+                self._tally.forget_end(before)
+            self._activate(opened, lately=False)
+            if before.opened_at is None and before.end_reason in _NO_FILE:
+                self._tally.add_bytes(opened, self._assumed(opened))
         else:
-            self._active[placement_id] = opened
-            heapq.heappush(self._leases, (opened.lease_until, placement_id))
+            self._active[opened.placement_id] = opened
+            self._lease(opened)
+            if not is_stream(before):
+                self._tally.begin(opened, lately=True)
+        self.touched.add(opened.placement_id)
         return opened
 
     def end(
-        self, placement_id: str, reason: EndReason, now: float, bytes_written: float | None = None
+        self,
+        placement_id: str,
+        reason: EndReason,
+        now: float,
+        bytes_written: float | None = None,
+        path: str | None = None,
     ) -> Placement:
-        """End a placement.  Ending it again changes nothing but a size unknown until then.
+        """End a placement.  Ending it again changes nothing but a size or path unknown until then.
 
         Raises UnknownPlacementError.
         """
         placement = self._active.pop(placement_id, None)
         if placement is None:
-            return self._complete(self.get(placement_id), bytes_written)
+            return self._complete(self.get(placement_id), bytes_written, path)
+        if is_stream(placement):
+            self._tally.end(placement, now)
         ended = replace(
             placement,
             state=PlacementState.ENDED,
             ended_at=now,
             end_reason=reason,
             bytes_written=bytes_written,
+            path=placement.path if path is None else path,
         )
+        self._leave_node(placement)
         self.ended_total[reason] += 1
-        self._deactivate(ended, now)
         if bytes_written is not None:
-            self._add_bytes(ended.element.id, bytes_written - self._assumed(ended))
+            self._tally.add_bytes(ended, bytes_written - self._assumed(placement))
         elif reason in _NO_FILE and ended.opened_at is None:
-            self._add_bytes(ended.element.id, -self._assumed(ended))
+            self._tally.add_bytes(ended, -self._assumed(placement))
         self._keep(ended)
+        self.touched.add(placement_id)
         return ended
 
+    def hear(self, name: str, incarnation: str, now: float, until: float) -> bool:
+        """Note a sign of life of a node's agent: what is open there stays open until ``until``.
+
+        Returns whether this incarnation of the agent is heard for the first time.
+        """
+        node = self._nodes.get(name)
+        first = node is None or node.incarnation != incarnation
+        if node is None:
+            node = self._nodes[name] = Node(name, incarnation, now, now, until)
+        if first:
+            node.incarnation, node.since = incarnation, now
+        node.heard_at, node.until = now, until
+        heapq.heappush(self._silences, (until, name))
+        return first
+
+    def open_on(self, name: str) -> list[Placement]:
+        """Return what is open on a node."""
+        return [self._active[one] for one in sorted(self._open_on.get(name, ()))]
+
+    def count_open_on(self, name: str) -> int:
+        """Return how many placements are open on a node."""
+        return len(self._open_on.get(name, ()))
+
+    def arrival_rate(self, now: float) -> float:
+        """Return how many placements a second were booked of late."""
+        return self._arrivals.rate(now)
+
+    def end_others(self, name: str, kept: Collection[str], now: float) -> int:
+        """End what is open on a node except ``kept`` (reason ``lost``); return how many did."""
+        lost = [one.placement_id for one in self.open_on(name) if one.placement_id not in kept]
+        for placement_id in lost:
+            self.end(placement_id, EndReason.LOST, now)
+        return len(lost)
+
     def expire(self, now: float) -> int:
-        """End every placement whose lease ran out; return how many did."""
+        """End every placement whose lease ran out or whose node fell silent; return how many did."""
         count = 0
         while self._leases and self._leases[0][0] <= now:
             _, placement_id = heapq.heappop(self._leases)
@@ -214,6 +253,14 @@ class Ledger:
             if placement is not None and placement.lease_until <= now:
                 self.end(placement_id, EndReason.EXPIRED, now)
                 count += 1
+        while self._silences and self._silences[0][0] <= now:
+            _, name = heapq.heappop(self._silences)
+            node = self._nodes.get(name)
+            if node is not None and node.until <= now:
+                for placement in self.open_on(name):
+                    self.end(placement.placement_id, EndReason.SILENT, now)
+                    count += 1
+                del self._nodes[name]
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -223,66 +270,99 @@ class Ledger:
             raise UnknownPlacementError(f"no placement {placement_id} is known")
         return placement
 
+    def find(self, placement_id: str) -> Placement | None:
+        """Return a placement, or ``None``."""
+        return self._active.get(placement_id) or self._ended.get(placement_id)
+
+    def lease_of(self, placement: Placement) -> float | None:
+        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        if placement.state is PlacementState.ENDED:
+            return None
+        node = self._nodes.get(placement.subject.node or "")
+        return node.until if math.isinf(placement.lease_until) and node else placement.lease_until
+
+    def active(self) -> Iterator[Placement]:
+        """Yield every placement that has not ended, in no order."""
+        return iter(self._active.values())
+
     def records(self) -> Iterator[Placement]:
         """Yield every placement that is kept, in no order."""
         yield from self._active.values()
         yield from self._ended.values()
 
-    def _activate(self, placement: Placement) -> None:
+    def _opened(self, before: Placement, opening: Opening, now: float, node: str | None) -> Placement:
+        opened_at = before.opened_at
+        if opened_at is None:
+            # An agent's clock may be wrong; a file is not opened before it was booked, or in the future.
+            opened_at = min(now, max(before.booked_at, opening.opened_at or now))
+        subject = before.subject
+        announced = node is not None and node in self._nodes
+        return replace(
+            before,
+            subject=replace(
+                subject,
+                application=subject.application if opening.application is None else opening.application,
+                job=subject.job if opening.job is None else opening.job,
+                node=node or subject.node,
+            ),
+            state=PlacementState.OPEN,
+            path=before.path if opening.path is None else opening.path,
+            device=before.device if opening.device is None else opening.device,
+            inode=before.inode if opening.inode is None else opening.inode,
+            pid=before.pid if opening.pid is None else opening.pid,
+            opened_at=opened_at,
+            lease_until=math.inf if announced else now + self._policies.open_lease,
+            ended_at=None,
+            end_reason=None,
+        )
+
+    def _activate(self, placement: Placement, *, lately: bool) -> None:
         self._active[placement.placement_id] = placement
-        heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
-        row = self._index.get(placement.element.id)
-        if row is not None:
-            self.counts.open_now[row] += 1
-            self.counts.reserved[row] += placement.expected_bytes or 0.0
-            if placement.booked_at > self._reference[row]:
-                self._counted_since.add(placement.placement_id)
-                self.counts.since[row] += 1
+        self._lease(placement)
+        if is_stream(placement):
+            self._tally.begin(placement, lately=lately)
+        self.touched.add(placement.placement_id)
 
-    def _deactivate(self, placement: Placement, now: float) -> None:
-        self._ended_lately.append((now, placement.booked_at, placement.element.id))
-        row = self._index.get(placement.element.id)
-        if row is None:
-            return
-        self.counts.open_now[row] -= 1
-        self.counts.reserved[row] -= placement.expected_bytes or 0.0
-        if placement.placement_id in self._counted_since:
-            self._counted_since.remove(placement.placement_id)
-            self.counts.since[row] -= 1
-        elif placement.booked_at <= self._reference[row] < now:
-            self.counts.ended[row] += 1
+    def _lease(self, placement: Placement) -> None:
+        if placement.subject.node is not None and placement.state is PlacementState.OPEN:
+            self._open_on[placement.subject.node].add(placement.placement_id)
+        if math.isfinite(placement.lease_until):
+            heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
-    def _forget_end(self, placement: Placement) -> None:
-        if placement.ended_at is None:
-            return
-        entry = (placement.ended_at, placement.booked_at, placement.element.id)
-        if entry not in self._ended_lately:
-            return
-        self._ended_lately.remove(entry)
-        row = self._index.get(placement.element.id)
-        if row is not None and placement.booked_at <= self._reference[row] < placement.ended_at:
-            self.counts.ended[row] -= 1
+    def _leave_node(self, placement: Placement) -> None:
+        node = placement.subject.node
+        if node is not None and node in self._open_on:
+            self._open_on[node].discard(placement.placement_id)
+            if not self._open_on[node]:
+                del self._open_on[node]
 
     def _assumed(self, placement: Placement) -> float:
+        if placement.bytes_written is not None:
+            return placement.bytes_written
         if placement.expected_bytes is not None:
             return placement.expected_bytes
         return self._policies.assumed_bytes
 
-    def _add_bytes(self, element: str, amount: float) -> None:
-        placed = max(0.0, self._placed_bytes.get(element, 0.0) + amount)
-        self._placed_bytes[element] = placed
-        row = self._index.get(element)
-        if row is not None:
-            self.counts.placed[row] = placed
-
-    def _complete(self, placement: Placement, bytes_written: float | None) -> Placement:
-        if bytes_written is None or placement.bytes_written is not None:
-            return placement
-        completed = replace(placement, bytes_written=bytes_written)
-        self._ended[placement.placement_id] = completed
+    def _complete(self, placement: Placement, bytes_written: float | None, path: str | None) -> Placement:
+        completed = placement
+        if bytes_written is not None and placement.bytes_written is None:
+            completed = replace(completed, bytes_written=bytes_written)
+        if path is not None and placement.path is None:
+            completed = replace(completed, path=path)
+        if completed is not placement:
+            self._ended[placement.placement_id] = completed
+            self.touched.add(placement.placement_id)
         return completed
 
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
         while len(self._ended) > self._policies.max_records:
             self._ended.popitem(last=False)
+
+
+def _refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
+    subject = placement.subject
+    if user is not None and user != subject.user:
+        raise NotYoursError(f"placement {placement.placement_id} was booked for another user")
+    if node is not None and subject.node is not None and node != subject.node:
+        raise NotYoursError(f"placement {placement.placement_id} was booked for another node")

@@ -7,6 +7,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.problems` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +15,18 @@ from pydantic import BaseModel
 
 from ses_service import render
 from ses_service.auth import EVERYONE, Principal, Role
-from ses_service.desk import Asked
+from ses_service.desk import Asked, NoEnvironmentError
 from ses_service.problems import InvalidProblem, NoElementProblem
 from ses_service.render import Reply
 from ses_service.runtime import Runtime
+from ses_service.schemas.nodes import AnnouncementIn
 from ses_service.schemas.requests import PlacementRequest, SelectionRequest
 
 # A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
 # would be too late.
 DECISIONS_WAITING = 32
+# Nobody waits for an announcement; an agent that is refused says the same again later.
+ANNOUNCEMENTS_WAITING = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,35 @@ def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
     return render.reply(answer, 201)
 
 
+def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> Reply:
+    """Bring the ledger to what a node says, and tell its agent what it should know."""
+    taken = now.desk.announced(body.to_model(node))
+    snapshot = None
+    if body.snapshot:
+        with suppress(NoEnvironmentError):
+            snapshot = render.snapshot(*now.desk.snapshot(body.snapshot), backends(now))
+    answer = {
+        "instance": now.instance,
+        "next_within_seconds": taken.pace,
+        "unknown": list(taken.unknown),
+        "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
+        "open": None if taken.open is None else [render.held(one) for one in taken.open],
+        "applications": now.desk.applications_of(body.users),
+        "snapshot": snapshot,
+    }
+    return render.reply(answer)
+
+
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
 PLACE = Operation("/v1/placements", frozenset({Role.NODE, Role.ADMIN}), PlacementRequest, place)
-OPERATIONS = (SELECT, PLACE)
+ANNOUNCE = Operation(
+    "/v1/nodes/<node>/announcements",
+    frozenset({Role.NODE, Role.ADMIN}),
+    AnnouncementIn,
+    announce,
+    waiting=ANNOUNCEMENTS_WAITING,
+)
+OPERATIONS = (SELECT, PLACE, ANNOUNCE)
 
 
 def _asked(now: Runtime, body: SelectionRequest) -> Asked:

@@ -39,13 +39,19 @@ class PlacementState(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Why a placement ended.  ``unused``: no file came of it; ``expired``: its lease ran out."""
+    """Why a placement ended.
+
+    ``unused``: no file came of it; ``expired``: its lease ran out; ``lost``: its agent was started
+    again and finds it open no more; ``silent``: its node was not heard of any more.
+    """
 
     CLOSED = "closed"
     EXITED = "exited"
     UNUSED = "unused"
     EXPIRED = "expired"
     FAILED = "failed"
+    LOST = "lost"
+    SILENT = "silent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +111,11 @@ class Placement:
     the moment of the decision.  All of a batch share those before its first: this placement was dealt
     as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
     ``distance`` and ``predicted`` count those dealt before it.  ``notes`` are sentences about the
-    decision.  ``lease_until`` is when the entry ends by itself.
+    decision.  ``decided_by`` is ``agent`` when the node had to decide without the service.
+    ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.
 
     ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
+    ``expected_from`` says where the expected size is from: ``request`` or ``history``.
     ``stripe_size`` ``None`` leaves it to the file system.  ``ahead``: booked ahead of need, so that it
     counts as a stream only once it is open.
     """
@@ -131,7 +139,9 @@ class Placement:
     stripe_count: int = 1
     stripe_size: int | None = None
     ahead: bool = False
+    decided_by: str = "service"
     expected_bytes: float | None = None
+    expected_from: str | None = None
     state: PlacementState = PlacementState.BOOKED
     path: str | None = None
     device: int | None = None

@@ -5,6 +5,7 @@ Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unk
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias
 from flask import Response
 from pydantic_core import to_json
 
+from ses_service.ledger import Node
 from ses_service.model import (
     Element,
     Kind,
@@ -24,6 +26,7 @@ from ses_service.model import (
 )
 from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
+from ses_service.snapshot import Sampled
 from ses_service.units import canonical_unit, units_for
 
 Json: TypeAlias = dict[str, Any]
@@ -204,7 +207,58 @@ def placement_summary(placement: Placement) -> Json:
         "ended_at": placement.ended_at,
         "end_reason": None if placement.end_reason is None else placement.end_reason.value,
         "bytes_written": placement.bytes_written,
-        "lease_until": placement.lease_until,
+        "expected_bytes": placement.expected_bytes,
+        "expected_from": placement.expected_from,
+        "decided_by": placement.decided_by,
+        "lease_until": placement.lease_until if math.isfinite(placement.lease_until) else None,
+    }
+
+
+def held(placement: Placement) -> Json:
+    """Return the file of an open placement."""
+    return {
+        "placement_id": placement.placement_id,
+        "user": placement.subject.user,
+        "device": placement.device,
+        "inode": placement.inode,
+        "path": placement.path,
+        "pid": placement.pid,
+    }
+
+
+def node(one: Node, open_placements: int) -> Json:
+    """Return a node that is heard of."""
+    return {
+        "node": one.name,
+        "incarnation": one.incarnation,
+        "since": one.since,
+        "heard_at": one.heard_at,
+        "silent_after": one.until,
+        "open_placements": open_placements,
+    }
+
+
+def snapshot(
+    now: float, total: int, arrival_rate: float, sampled: list[Sampled], backends: dict[str, str]
+) -> Json:
+    """Return a sample of the site."""
+    return {
+        "decided_at": now,
+        "elements_total": total,
+        "arrival_rate": round(arrival_rate, _PLACES),
+        "elements": [
+            {
+                "element": one.element.id,
+                "storage_system": one.element.storage_system,
+                "backend": backends.get(one.element.storage_system, ""),
+                "target": one.element.target,
+                "state": one.element.state.value,
+                "capability": rates(one.element.nominal_read_rate, one.element.nominal_write_rate),
+                "available": rates(one.available_read, one.available_write),
+                "free_gb": None if one.free is None else round(one.free / _GB, _PLACES),
+            }
+            for one in sampled
+        ],
     }
 
 

@@ -48,9 +48,10 @@ class ServiceConfig:
 
 
 class Runtime:
-    """The parts of a running service."""
+    """The parts of a running service.  ``instance`` tells one start of the service from another."""
 
     def __init__(self, config: ServiceConfig) -> None:
+        self.instance = random_id()
         self.desk = Desk(config.policies, config.clock, config.new_id)
         self.keeper = EnvironmentKeeper(
             config.knowledge,

@@ -9,6 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ses-service" / "ses_service"
 CORE = (
+    "announcement",
     "columns",
     "dealing",
     "evaluation",
@@ -26,8 +27,10 @@ CORE = (
     "ranking",
     "resolve",
     "selection",
+    "snapshot",
     "standing",
     "striping",
+    "tally",
     "units",
 )
 ALLOWED = {
@@ -39,6 +42,7 @@ ALLOWED = {
     "hashlib",
     "heapq",
     "itertools",
+    "math",
     "numpy",
     "numpy.typing",
     "typing",

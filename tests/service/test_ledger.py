@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from ses_service.columns import element_table
-from ses_service.ledger import Ledger, LedgerError, PlacementEndedError, UnknownPlacementError
+from ses_service.ledger import Ledger, LedgerError, Opening, PlacementEndedError, UnknownPlacementError
 from ses_service.model import Element, Environment, Subject
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
@@ -52,7 +52,7 @@ def ledger() -> Ledger:
 def test_a_placement_is_booked_opened_and_ended(ledger: Ledger) -> None:
     ledger.book(placement(1, "u/a", 100))
     assert ledger.get("0000000000000001").state is PlacementState.BOOKED
-    opened = ledger.open("0000000000000001", 101, path="/f", device=5, inode="7", pid=9)
+    opened = ledger.open(Opening("0000000000000001", path="/f", device=5, inode="7", pid=9), 101)
     assert (opened.state, opened.opened_at, opened.path) == (PlacementState.OPEN, 101, "/f")
     ended = ledger.end("0000000000000001", EndReason.CLOSED, 105, 1000)
     assert (ended.state, ended.ended_at, ended.end_reason) == (PlacementState.ENDED, 105, EndReason.CLOSED)
@@ -73,15 +73,15 @@ def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> Non
 
 def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
     ledger.book(placement(1, "u/a", 100))
-    ledger.open("0000000000000001", 101, path="/f")
-    again = ledger.open("0000000000000001", 500)
+    ledger.open(Opening("0000000000000001", path="/f"), 101)
+    again = ledger.open(Opening("0000000000000001"), 500)
     assert (again.opened_at, again.path, again.lease_until) == (101, "/f", 500 + 3600)
 
 
 def test_an_unknown_placement_is_an_error(ledger: Ledger) -> None:
     for act in (
         lambda: ledger.get("f" * 16),
-        lambda: ledger.open("f" * 16, 1),
+        lambda: ledger.open(Opening("f" * 16), 1),
         lambda: ledger.end("f" * 16, EndReason.CLOSED, 1),
     ):
         with pytest.raises(UnknownPlacementError, match="ffff"):
@@ -98,7 +98,7 @@ def test_an_ended_placement_cannot_be_opened(ledger: Ledger) -> None:
     ledger.book(placement(1, "u/a", 100))
     ledger.end("0000000000000001", EndReason.UNUSED, 101)
     with pytest.raises(PlacementEndedError, match="unused"):
-        ledger.open("0000000000000001", 102)
+        ledger.open(Opening("0000000000000001"), 102)
 
 
 def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
@@ -111,16 +111,16 @@ def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
 
 def test_an_open_placement_outlives_the_lease_it_was_booked_with(ledger: Ledger) -> None:
     ledger.book(placement(1, "u/a", 100, lease=30))
-    ledger.open("0000000000000001", 110)
+    ledger.open(Opening("0000000000000001"), 110)
     assert ledger.expire(200) == 0
     assert ledger.expire(110 + 3600) == 1
 
 
 def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledger: Ledger) -> None:
     ledger.book(placement(1, "u/a", 40, lease=30))
-    ledger.open("0000000000000001", 41)
+    ledger.open(Opening("0000000000000001"), 41)
     ledger.expire(41 + 3600)
-    taken = ledger.open("0000000000000001", 4000)
+    taken = ledger.open(Opening("0000000000000001"), 4000)
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
     assert ledger.counts.ended.tolist() == [0, 0, 0]
@@ -215,7 +215,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def open(self, data: Any) -> None:
         try:
-            self.ledger.open(data.draw(st.sampled_from(self.ids)), self.now)
+            self.ledger.open(Opening(data.draw(st.sampled_from(self.ids))), self.now)
         except PlacementEndedError:
             return
 

@@ -153,6 +153,7 @@ class PlacementSummary(Answer):
     """One placement without its explanation.
 
     ``path``, ``device`` and ``inode`` are the file's when it was created, as its node saw them.
+    ``lease_until`` is null for a file that is open as long as its node is heard of.
     """
 
     placement_id: str
@@ -173,9 +174,12 @@ class PlacementSummary(Answer):
     booked_at: float
     opened_at: float | None
     ended_at: float | None
-    end_reason: Literal["closed", "exited", "unused", "expired", "failed"] | None
+    end_reason: Literal["closed", "exited", "unused", "expired", "failed", "lost", "silent"] | None
     bytes_written: float | None
-    lease_until: float
+    expected_bytes: float | None
+    expected_from: Literal["request", "history"] | None
+    decided_by: Literal["service", "agent"]
+    lease_until: float | None
 
 
 class PlacementRecord(PlacementSummary):

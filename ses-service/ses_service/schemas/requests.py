@@ -140,7 +140,7 @@ class PlacementOpened(Body):
 class PlacementEnded(Body):
     """The placement is over."""
 
-    reason: Literal["closed", "exited", "unused", "expired", "failed"]
+    reason: Literal["closed", "exited", "unused", "expired", "failed", "lost", "silent"]
     bytes_written: Bytes | None = None
 
 

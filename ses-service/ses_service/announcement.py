@@ -1,0 +1,170 @@
+"""What the agent of a node says of many files at once, and how the ledger takes it.
+
+Pure: the ledger, the elements and the time are passed in.  Taking the same announcement again changes
+nothing, so that an agent that got no answer can repeat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from ses_service.columns import ElementTable
+from ses_service.ledger import Ledger, LedgerError, Opening, PlacementEndedError
+from ses_service.model import Subject
+from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.resolve import with_home_vo
+
+SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
+NODES_PER_SECOND = 200.0
+SHORTEST_SILENCE = 30.0
+SILENT_PACES = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
+
+    ``decided_by`` is ``agent`` when the node had to decide without the service.
+    """
+
+    elements: tuple[str, ...]
+    booked_at: float
+    distance: float
+    decided_by: str
+    expected_bytes: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that was created, and how its placement came about if the agent says so."""
+
+    opening: Opening
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A placement that is over."""
+
+    placement_id: str
+    reason: EndReason
+    bytes_written: float | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One announcement.  ``complete``: ``opened`` is all that is open on the node."""
+
+    node: str
+    incarnation: str
+    opened: tuple[Opened, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of an announcement.
+
+    ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and
+    reason.  ``open``: what the ledger held open for the node before an incarnation of its agent that
+    was not heard of before.  ``pace``: seconds within which the next sign of life is expected.
+    """
+
+    pace: float
+    unknown: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    open: tuple[Placement, ...] | None
+
+
+def pace_for(nodes: int) -> float:
+    """Return how many seconds there may be between two signs of life of one of so many nodes."""
+    return min(LONGEST_PACE, max(SHORTEST_PACE, nodes / NODES_PER_SECOND))
+
+
+def silence_for(pace: float) -> float:
+    """Return after how many seconds without a word a node counts as gone."""
+    return max(SHORTEST_SILENCE, SILENT_PACES * pace)
+
+
+def take(
+    announcement: Announcement,
+    ledger: Ledger,
+    table: ElementTable | None,
+    home_vo: Mapping[str, str],
+    backend_of: Callable[[str], str],
+    now: float,
+) -> Taken:
+    """Bring the ledger to what the node says.
+
+    An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
+    placements the ledger does not know stay unknown then, and the agent says them again.
+    """
+    pace = pace_for(len(ledger.nodes) + 1)
+    first = ledger.hear(announcement.node, announcement.incarnation, now, now + silence_for(pace))
+    held = tuple(ledger.open_on(announcement.node)) if first else None
+    unknown: list[str] = []
+    refused: list[tuple[str, str]] = []
+    for one in announcement.opened:
+        placement_id = one.opening.placement_id
+        try:
+            if ledger.find(placement_id) is None:
+                if one.origin is None or table is None:
+                    unknown.append(placement_id)
+                    continue
+                ledger.restore(_restored(one, one.origin, announcement.node, table, home_vo, backend_of, now))
+            ledger.open(one.opening, now, node=announcement.node)
+        except PlacementEndedError:
+            continue  # said late: the end is known already
+        except LedgerError as error:
+            refused.append((placement_id, f"{error}."))
+    for end in announcement.ended:
+        found = ledger.find(end.placement_id)
+        if found is None:
+            unknown.append(end.placement_id)
+        elif found.subject.node not in (None, announcement.node):
+            refused.append((end.placement_id, "The placement was booked for another node."))
+        else:
+            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
+    if announcement.complete:
+        kept = {one.opening.placement_id for one in announcement.opened}
+        ledger.end_others(announcement.node, kept, now)
+    return Taken(pace, tuple(unknown), tuple(refused), held)
+
+
+def _restored(
+    one: Opened,
+    origin: Origin,
+    node: str,
+    table: ElementTable,
+    home_vo: Mapping[str, str],
+    backend_of: Callable[[str], str],
+    now: float,
+) -> Placement:
+    missing = [name for name in origin.elements if name not in table.index]
+    if missing or not origin.elements:
+        raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
+    stripes = tuple(table.elements[table.index[name]] for name in origin.elements)
+    opening = one.opening
+    booked_at = min(now, origin.booked_at)
+    subject = Subject(opening.user or "", opening.application, None, node, opening.job)
+    placement = Placement(
+        placement_id=opening.placement_id,
+        subject=with_home_vo(subject, home_vo),
+        element=stripes[0],
+        backend=backend_of(stripes[0].storage_system),
+        distance=origin.distance,
+        booked_at=booked_at,
+        lease_until=now,
+        notes=origin.notes,
+        stripes=stripes if len(stripes) > 1 else (),
+        stripe_count=len(stripes),
+        decided_by=origin.decided_by,
+        expected_bytes=origin.expected_bytes,
+    )
+    return replace(
+        placement, state=PlacementState.OPEN, opened_at=max(booked_at, min(now, opening.opened_at or now))
+    )

@@ -1,0 +1,209 @@
+"""Announcements: a node's word about its files, taken once however often it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ses_service.announcement import Announcement, Ended, Opened, Origin, Taken, pace_for, silence_for, take
+from ses_service.columns import ElementTable, element_table
+from ses_service.ledger import Ledger, Opening
+from ses_service.model import Element, Environment, Subject
+from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.policies import Policies
+
+NAMES = ("u/a", "u/b", "u/c")
+FIRST, SECOND = "1" * 16, "2" * 16
+
+
+def element(name: str) -> Element:
+    return Element(name, name, name, "u", "/" + name, "n1")
+
+
+class Site:
+    """A ledger, its elements and a clock."""
+
+    def __init__(self) -> None:
+        self.table: ElementTable = element_table(Environment(elements=tuple(map(element, NAMES))))
+        self.ledger = Ledger(Policies())
+        self.ledger.bind(self.table, np.full(3, 50.0), 100.0)
+        self.now = 100.0
+
+    def book(self, number: int, name: str = "u/a", *, user: str = "alice", node: str = "n1") -> str:
+        placement = Placement(
+            f"{number:016x}", Subject(user, node=node), element(name), "mergerfs", 0.0, self.now, self.now + 5
+        )
+        self.ledger.book(placement)
+        return placement.placement_id
+
+    def say(self, announcement: Announcement) -> Taken:
+        self.ledger.expire(self.now)
+        return take(
+            announcement, self.ledger, self.table, {"alice": "materials"}, lambda _: "mergerfs", self.now
+        )
+
+    def open_now(self) -> list[float]:
+        counts: list[float] = self.ledger.counts.open_now.tolist()
+        return counts
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def opened(placement_id: str, origin: Origin | None = None, user: str = "alice") -> Opened:
+    return Opened(Opening(placement_id, "/u/f", 7, "42", 9, None, user, "dd", "job-1"), origin)
+
+
+def saying(
+    *files: Opened, ended: tuple[Ended, ...] = (), agent: str = FIRST, complete: bool = False
+) -> Announcement:
+    return Announcement("n1", agent, files, ended, complete)
+
+
+def test_an_opening_is_noted_with_what_the_agent_knows(site: Site) -> None:
+    one = site.book(1)
+    taken = site.say(saying(opened(one)))
+    found = site.ledger.get(one)
+    assert (found.state, found.path, found.device, found.inode) == (PlacementState.OPEN, "/u/f", 7, "42")
+    assert (found.subject.application, found.subject.job) == ("dd", "job-1")
+    assert (taken.unknown, taken.refused) == ((), ())
+
+
+def test_the_same_announcement_again_changes_nothing(site: Site) -> None:
+    first, second = site.book(1), site.book(2, "u/b")
+    said = saying(opened(first), opened(second), ended=(Ended(second, EndReason.CLOSED, 10.0),))
+    site.say(said)
+    before = [site.ledger.get(first), site.ledger.get(second), site.open_now()]
+    again = site.say(said)
+    assert [site.ledger.get(first), site.ledger.get(second), site.open_now()] == before
+    assert (again.unknown, again.refused) == ((), ())
+    assert site.open_now() == [1, 0, 0]
+
+
+def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:
+    ids = [site.book(number) for number in range(1, 6)]
+    site.say(saying(*map(opened, ids)))
+    for _ in range(20):
+        site.now += silence_for(pace_for(1)) - 1
+        site.say(saying())
+    assert site.open_now() == [5, 0, 0]
+
+
+def test_a_silent_node_has_nothing_open_and_may_come_back(site: Site) -> None:
+    one = site.book(1)
+    site.say(saying(opened(one)))
+    site.now += silence_for(pace_for(1))
+    site.ledger.expire(site.now)
+    assert site.ledger.get(one).end_reason is EndReason.SILENT
+    assert site.open_now() == [0, 0, 0]
+    site.say(saying(opened(one)))
+    assert site.ledger.get(one).state is PlacementState.OPEN
+    assert site.open_now() == [1, 0, 0]
+
+
+def test_an_unknown_file_is_asked_for_and_then_restored(site: Site) -> None:
+    name = "f" * 16
+    assert site.say(saying(opened(name))).unknown == (name,)
+    origin = Origin(("u/b",), 90.0, 0.25, "agent", 1000.0, ("chosen among 4 of 3",))
+    assert site.say(saying(opened(name, origin))).unknown == ()
+    site.say(saying(opened(name, origin)))
+    found = site.ledger.get(name)
+    assert (found.element.id, found.decided_by, found.booked_at) == ("u/b", "agent", 90.0)
+    assert (found.subject.vo, found.notes) == ("materials", ("chosen among 4 of 3",))
+    assert site.open_now() == [0, 1, 0]
+    assert site.ledger.counts.reserved.tolist() == [0, 1000, 0]
+
+
+def test_a_file_on_an_element_the_site_lacks_is_refused(site: Site) -> None:
+    taken = site.say(saying(opened("e" * 16, Origin(("u/gone",), 90.0, 0, "service"))))
+    assert taken.refused[0][0] == "e" * 16
+    assert "u/gone" in taken.refused[0][1]
+    assert site.open_now() == [0, 0, 0]
+
+
+def test_nobody_opens_or_ends_what_is_not_theirs(site: Site) -> None:
+    theirs, elsewhere = site.book(1, user="bob"), site.book(2, node="n2")
+    taken = site.say(saying(opened(theirs), opened(elsewhere), ended=(Ended(elsewhere, EndReason.CLOSED),)))
+    assert [one for one, _ in taken.refused] == [theirs, elsewhere, elsewhere]
+    assert site.ledger.get(theirs).state is PlacementState.BOOKED
+    assert site.ledger.get(elsewhere).state is PlacementState.BOOKED
+
+
+def test_a_restarted_agent_is_told_what_the_ledger_holds_once(site: Site) -> None:
+    one = site.book(1)
+    site.say(saying(opened(one)))
+    assert site.say(saying()).open is None
+    told = site.say(saying(agent=SECOND)).open
+    assert told is not None
+    assert [held.placement_id for held in told] == [one]
+    assert site.say(saying(agent=SECOND)).open is None
+
+
+def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
+    kept, lost, booked = site.book(1), site.book(2), site.book(3)
+    site.say(saying(opened(kept), opened(lost)))
+    site.say(saying(opened(kept), complete=True))
+    assert site.ledger.get(lost).end_reason is EndReason.LOST
+    assert site.ledger.get(kept).state is PlacementState.OPEN
+    assert site.ledger.get(booked).state is PlacementState.BOOKED
+    assert site.open_now() == [2, 0, 0]
+
+
+def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:
+    one = site.book(1)
+    site.say(saying(ended=(Ended(one, EndReason.UNUSED),)))
+    assert site.open_now() == [0, 0, 0]
+    site.say(saying(opened(one)))
+    assert site.open_now() == [1, 0, 0]
+
+
+def test_a_closed_file_stays_closed_whatever_is_said_late(site: Site) -> None:
+    one = site.book(1)
+    site.say(saying(opened(one), ended=(Ended(one, EndReason.CLOSED, 5.0),)))
+    taken = site.say(saying(opened(one)))
+    assert (taken.unknown, taken.refused) == ((), ())
+    assert site.ledger.get(one).end_reason is EndReason.CLOSED
+    assert site.open_now() == [0, 0, 0]
+
+
+def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
+    stripes = tuple(map(element, NAMES[:2]))
+    placement = Placement(
+        "a" * 16, Subject("alice", node="n1"), stripes[0], "lustre", 0.0, 100, 105,
+        stripes=stripes, stripe_count=2, expected_bytes=100.0,
+    )  # fmt: skip
+    site.ledger.book(placement)
+    assert site.open_now() == [1, 1, 0]
+    assert site.ledger.counts.reserved.tolist() == [50, 50, 0]
+    site.say(saying(ended=(Ended("a" * 16, EndReason.CLOSED, 60.0),)))
+    assert site.open_now() == [0, 0, 0]
+    assert site.ledger.counts.placed.tolist() == [30, 30, 0]
+
+
+def test_what_is_booked_ahead_is_a_stream_only_once_it_is_open(site: Site) -> None:
+    site.ledger.observe(np.full(3, 99.0), site.now)
+    placement = replace(
+        Placement("b" * 16, Subject("alice", node="n1"), element("u/a"), "mergerfs", 0.0, 100, 130),
+        ahead=True,
+    )
+    site.ledger.book(placement)
+    assert site.open_now() == [0, 0, 0]
+    assert site.ledger.counts.placed[0] > 0
+    site.now = 110.0
+    site.ledger.observe(np.full(3, 105.0), site.now)
+    site.say(saying(opened("b" * 16)))
+    assert site.open_now() == [1, 0, 0]
+    assert site.ledger.counts.since.tolist() == [1, 0, 0]  # it began after the sample, though booked before
+    site.say(saying(ended=(Ended("b" * 16, EndReason.CLOSED, 1.0),)))
+    assert site.open_now() == [0, 0, 0]
+    assert site.ledger.counts.since.tolist() == [0, 0, 0]
+
+
+def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:
+    assert pace_for(1) == 2
+    assert 10_000 / pace_for(10_000) < 250
+    assert pace_for(10**6) == 60
+    assert silence_for(60) == 180
