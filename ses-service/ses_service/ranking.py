@@ -1,4 +1,7 @@
-"""The order of candidates: exact ranks by several keys, without sorting more than is asked for."""
+"""The order of candidates: exact ranks by several keys, without sorting more than is asked for.
+
+And, for several deciders that do not hear of each other at once, a draw in place of the first rank.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ses_service.columns import Codes, Hashes
+from ses_service.columns import Codes, Floats, Hashes
 
 Key: TypeAlias = npt.NDArray[np.generic]
 
@@ -54,3 +57,23 @@ def _smallest(keys: Sequence[Key], count: int) -> Codes:
         if len(rows) == count:
             break
     return np.sort(np.concatenate([*certain, rows[:count]]))
+
+
+def spread(streams: Floats, capability: Floats, expected: float, lot: float) -> int:
+    """Return the row for one placement when others place ``expected`` more that are not known yet.
+
+    The first rank would be everybody's at once.  Instead ``expected`` streams and this one are poured
+    onto the loads ``n / C`` as water finds its level, and a row is drawn by its part of them: fresh
+    knowledge takes the idle ones, old knowledge comes near a draw by capability (load interpretation:
+    Dahlin, IEEE TPDS 2000).  ``streams`` are predicted ones per row; parts of a stream are left out,
+    since they say that an element was busy, not that it is.  ``lot`` is a random number from 0 up to
+    but not 1.
+    """
+    whole = np.floor(streams)
+    order = np.argsort(whole / capability, kind="stable")
+    count, able = whole[order], capability[order]
+    levels = (np.cumsum(count) + expected + 1.0) / np.cumsum(able)
+    above = np.append((count / able)[1:], np.inf)
+    reached = int(np.argmax(levels <= above)) + 1
+    parts = np.cumsum(np.maximum(0.0, levels[reached - 1] * able[:reached] - count[:reached]))
+    return int(order[min(reached - 1, int(np.searchsorted(parts, lot * parts[-1], side="right")))])

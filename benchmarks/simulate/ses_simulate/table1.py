@@ -48,6 +48,7 @@ class Run:
     others: str
     supported: int
     seed: int
+    mirrored: bool = False
     sampling: Sampling = SAMPLING
     loss: float = 0.0
 
@@ -63,15 +64,17 @@ class Times:
 def simulate(run: Run) -> Times:
     """Run one experiment.  The same run gives the same times, to the last bit."""
     engine = Engine()
-    chance = World(engine, (), (), run.sampling, run.seed)
-    fill = chance.random("fill")
+    world = World(
+        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, reads=READ_RATE, writes=WRITE_RATE
+    )
+    fill = world.random("fill")
     devices = [
         Device(READ_RATE, WRITE_RATE, loss=run.loss, floor=0.0, capacity=CAPACITY,
                free=CAPACITY * (1 - FULLEST * fill.random()), group=pool)
         for pool in range(POOLS)
     ]  # fmt: skip
     servers = [Server(engine, device) for device in devices]
-    world = World(engine, devices, servers, run.sampling, run.seed, reads=READ_RATE, writes=WRITE_RATE)
+    world = replace(world, devices=devices, servers=servers)
     policy, others = POLICIES[run.policy](world), POLICIES[run.others](replace(world, role="others"))
     Monitor(engine, servers, run.sampling, [policy.observe, others.observe])
     for pool, load in enumerate(BACKGROUNDS[run.scenario]):

@@ -32,6 +32,7 @@ POLICIES: Mapping[str, Maker] = {
     "min-cost-flow": MinCostFlow,
     "convex-flow": partial(MinCostFlow, convex=True),
     "ours": Ours,
+    "ours-few": partial(OursApart, few=True),
     "clairvoyant": Clairvoyant,
     "least-work": LeastWork,
 }
@@ -42,6 +43,6 @@ def make(name: str, world: World) -> Policy:
     maker = POLICIES[name]
     if maker is Ours and world.deciders > 1:
         return OursApart(world)
-    if world.deciders > 1:
+    if world.deciders > 1 and name != "ours-few":
         return Apart(world, maker)
     return maker(world)

@@ -11,6 +11,14 @@ from ses_simulate.monitor import Sample, Sampling
 from ses_simulate.servers import Device, Server
 
 
+class Mirrored(Random):
+    """Chance turned round: what is likely small in a run is likely large in its mirror image."""
+
+    def random(self) -> float:
+        """Return 1 less the number, from 0 up to but not 1."""
+        return 1.0 - (super().random() or 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """What a rule may know of a run.
@@ -19,7 +27,8 @@ class World:
     ``servers`` are the elements as they are, which only clairvoyant rules and the free space of
     Lustre's own allocators may look at.  ``deciders`` decide side by side; they tell each other of
     their placements every ``shared_every`` seconds (0: they are one).  ``reads`` and ``writes`` are
-    the minimum rates asked for, bytes per second.  Rules of another ``role`` draw other lots.
+    the minimum rates asked for, bytes per second.  Rules of another ``role`` draw other lots;
+    a ``mirrored`` world draws the lots of its seed turned round.
     """
 
     engine: Engine
@@ -28,6 +37,7 @@ class World:
     sampling: Sampling
     seed: int
     role: str = ""
+    mirrored: bool = False
     deciders: int = 1
     shared_every: float = 0.0
     reads: float | None = None
@@ -35,7 +45,7 @@ class World:
 
     def random(self, purpose: str) -> Random:
         """Return a source of chance of its own for a purpose."""
-        return Random(f"{self.seed}/{self.role}/{purpose}")
+        return (Mirrored if self.mirrored else Random)(f"{self.seed}/{self.role}/{purpose}")
 
 
 @dataclass(frozen=True, slots=True)

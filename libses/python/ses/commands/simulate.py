@@ -60,7 +60,7 @@ def simulate() -> None:
     The rule "ours" is the decision of the selection service itself. Nothing is asked of a running
     service, and nothing is placed. Rules: random, roundrobin and free-space (Lustre's own),
     observed-throughput, stale-first, stale-argmin, two-choices, load-interpretation, buckets,
-    min-cost-flow, convex-flow, ours, clairvoyant, least-work.
+    min-cost-flow, convex-flow, ours, ours-few, clairvoyant, least-work.
     """
 
 
