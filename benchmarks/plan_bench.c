@@ -28,7 +28,7 @@
 #include "plan.h"
 
 #define WARM_UP 100
-#define TURN_MS 5
+#define TURN_MS 15
 #define LEASE_MS 600000u
 
 static void fail(const char *what) {
@@ -135,7 +135,7 @@ static int measure(int (*call)(dev_t device), dev_t device, long count, int cpu)
   if (sched_setaffinity(0, sizeof set, &set) != 0)
     fail("sched_setaffinity");
   long long *spent = calloc((size_t)count, sizeof *spent);
-  struct timespec pause = {.tv_nsec = 20000000};
+  struct timespec pause = {.tv_nsec = 40000000};
   for (long i = -WARM_UP; spent && i < count; i++) {
     if (i % 500 == 0) /* let tickets and slots be filled up */
       nanosleep(&pause, NULL);

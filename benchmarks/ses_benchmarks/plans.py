@@ -15,7 +15,14 @@ from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "benchmarks/plan_bench.c"
-READER = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
+READER: tuple[str, ...] = (
+    "answer",
+    "backend",
+    "backend_lustre",
+    "backend_mergerfs",
+    "lustre_default",
+    "lustre_layout",
+)
 READER += ("plan", "plan_segment", "self", "settings")
 COMPILE_SECONDS = 60
 
