@@ -34,7 +34,8 @@ namespace {
 constexpr int kCannotStart = 1;
 constexpr int kWrongUse = 2;
 constexpr int kNiceness = -10;
-constexpr size_t kMostWatched = 16384;
+constexpr size_t kMostWatched = 65536;
+constexpr rlim_t kDescriptors = 262144;
 constexpr size_t kMostConnections = 2048;
 constexpr std::chrono::seconds kLastReports{3};
 constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
@@ -60,8 +61,12 @@ void set_up_log(const Options &options) {
 size_t raise_descriptor_limit() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  const rlimit wanted{std::max(limit.rlim_max, kDescriptors),
+                      std::max(limit.rlim_max, kDescriptors)};
+  if (setrlimit(RLIMIT_NOFILE, &wanted) != 0) { // only root may raise the upper limit
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
 }

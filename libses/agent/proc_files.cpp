@@ -10,11 +10,13 @@
 #include <memory>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace ses::agent {
 namespace {
 
 constexpr std::string_view kDeleted = " (deleted)"; // what the kernel adds to a removed file's path
+constexpr size_t kMostOfFamily = 256;
 constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
 
 std::string descriptors_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/fd"; }
@@ -109,6 +111,25 @@ std::set<FileId> open_files_of(pid_t pid) {
     }
     return true;
   });
+  return files;
+}
+
+std::set<FileId> open_files_of_children(pid_t pid) {
+  std::set<FileId> files;
+  std::vector<pid_t> family{pid};
+  for (size_t i = 0; i < family.size() && family.size() < kMostOfFamily; ++i) {
+    if (i > 0) {
+      files.merge(open_files_of(family[i]));
+    }
+    const std::string tasks = "/proc/" + std::to_string(family[i]) + "/task";
+    for_each_number(tasks, [&](int, const char *task) {
+      std::ifstream children(tasks + "/" + task + "/children");
+      for (pid_t child = 0; children >> child;) {
+        family.push_back(child);
+      }
+      return true;
+    });
+  }
   return files;
 }
 

@@ -47,6 +47,9 @@ struct FileFacts {
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
 // process is gone or is another user's.
 [[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
+// The same of its children and theirs, as far as they are not other users' (at most 256 processes):
+// who may have inherited a file from it.
+[[nodiscard]] std::set<FileId> open_files_of_children(pid_t pid);
 // Those of WANTED that some process has open.
 [[nodiscard]] std::set<FileId> open_anywhere(const std::set<FileId> &wanted);
 // Which process has a file open, and a handle to it.

@@ -116,15 +116,20 @@ ServiceClient::~ServiceClient() = default;
 Reply ServiceClient::request(const std::string &method, const std::string &path,
                              const std::string &body) {
   try {
+    if (const size_t service = services_.current(); service != connected_to_) {
+      connect_to(service);
+    }
     const bool kept = http_->is_socket_open() != 0;
     bool connection_lost = false;
     Reply reply = send_once(method, path, body, connection_lost);
     if (connection_lost && kept) {
       reply = send_once(method, path, body, connection_lost);
     }
+    reply.service = connected_to_;
     return reply;
   } catch (const std::exception &error) {
     Reply reply;
+    reply.service = connected_to_;
     reply.error = error.what();
     return reply;
   }

@@ -6,8 +6,10 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "identity.h"
 #include "service_json.h"
@@ -17,7 +19,10 @@ namespace {
 
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
+constexpr int kPause = 4;
+constexpr std::chrono::milliseconds kLongestPause{400};
 constexpr size_t kMostArrived = 65536;
+constexpr size_t kMostPolled = 4; // times as many as are watched
 
 // What epoll's data says: one of these, or a pid.
 constexpr uint64_t kClosed = 1ull << 32;
@@ -61,7 +66,8 @@ void Watcher::watch(PlacedFile file) {
   {
     const std::lock_guard lock(mutex_);
     if (arrived_.size() >= kMostArrived) {
-      return; // the lease ends it
+      announcer_.ended(file.uid, file.placement_id, EndReason::kLost);
+      return;
     }
     arrived_.push_back(std::move(file));
   }
@@ -77,6 +83,10 @@ void Watcher::compare(std::vector<LedgerFile> files) {
 }
 
 int Watcher::time_to_look() const {
+  if (!unchecked_.empty()) {
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(check_at_ - Clock::now());
+    return static_cast<int>(std::clamp<long long>(wait.count(), 0, kPollMilliseconds));
+  }
   if (!polled_.empty()) {
     return kPollMilliseconds;
   }
@@ -89,15 +99,20 @@ void Watcher::work() {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
     take_over();
-    // Closes before exits: a file whose last descriptor went with its process has had its event.
     read_events();
+    std::vector<pid_t> gone;
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 < kClosed) {
-        process_gone(static_cast<pid_t>(events[i].data.u64));
+        gone.push_back(static_cast<pid_t>(events[i].data.u64));
       }
     }
-    const auto pause = std::chrono::milliseconds(time_to_look());
-    if (pause.count() > 0 && Clock::now() - looked_at >= pause) {
+    // Closes before exits: a file whose last descriptor went with its process has had its event.
+    check_some(!gone.empty());
+    for (const pid_t pid : gone) {
+      process_gone(pid);
+    }
+    const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
+    if (Clock::now() - looked_at >= pause) {
       looked_at = Clock::now();
       look_around();
     }
@@ -164,32 +179,40 @@ void Watcher::begin(PlacedFile file) {
     }
   }
   const uint64_t id = file.placement_id;
+  const auto process = processes_.find(file.pid);
+  const std::string job = process == processes_.end() ? job_of(file.pid) : process->second.job;
   announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
-                               file.application, job_of(file.pid), file.origin});
+                               file.application, job, file.origin});
   if (!file.handle || files_.contains(id)) {
     announcer_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
     return;
   }
-  if (files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2) {
-    spdlog::debug("placement {} is not watched: {} are already", format_id(id), files_.size());
+  const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
+  if (crowded && files_.size() >= kMostPolled * most_watched_) {
+    spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
+    announcer_.ended(file.uid, id, EndReason::kLost);
     return;
+  }
+  if (crowded) {
+    file.handle.reset(); // looked for in its process instead
   }
   ++files_of_[file.uid];
   const pid_t pid = file.pid;
-  bool polled = !closes_.add(file.handle.get(), id);
-  if (polled && !said_no_room_) {
+  bool polled = crowded || !closes_.add(file.handle.get(), id);
+  if (polled && !crowded && !said_no_room_) {
     said_no_room_ = true;
     spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
                  "raise fs.inotify.max_user_watches",
                  std::strerror(errno));
   }
   processes_[pid].placements.insert(id);
+  processes_[pid].job = job;
   polled = !follow_process(pid) || polled;
   if (polled) {
     polled_.insert(id);
   }
   files_.emplace(id, Watched{std::move(file), polled, false});
-  check({id}); // it may have been closed before the watch was there
+  unchecked_.insert(id); // it may have been closed before the watch was there
 }
 
 bool Watcher::follow_process(pid_t pid) {
@@ -212,13 +235,26 @@ void Watcher::read_events() {
       }
     }
   }
-  check(closed.placements);
+  unchecked_.merge(closed.placements);
 }
 
-// Ends those of PLACEMENTS whose process does not have the file open any more.  Each process is
-// looked at once, however many of its files were closed.
+// Looking at a process takes time in proportion to what it has open, so the next look waits for
+// several times as long as this one took: a program that closes thousands of files one after the
+// other costs a part of a core, not all of it.  AT_ONCE: does not wait for its turn.
+void Watcher::check_some(bool at_once) {
+  const auto begun = Clock::now();
+  if (unchecked_.empty() || (!at_once && begun < check_at_)) {
+    return;
+  }
+  check(std::exchange(unchecked_, {}));
+  const auto pause = std::min<Clock::duration>(kPause * (Clock::now() - begun), kLongestPause);
+  check_at_ = Clock::now() + pause;
+}
+
+// Ends those of PLACEMENTS whose process does not have the file open any more, nor one it may have
+// left it to.  Each process is looked at once, however many of its files were closed.
 void Watcher::check(const std::set<uint64_t> &placements) {
-  std::map<pid_t, std::set<FileId>> open_files;
+  std::map<pid_t, std::set<FileId>> open_files, inherited;
   std::set<uint64_t> orphans;
   for (const uint64_t id : placements) {
     const auto it = files_.find(id);
@@ -235,7 +271,14 @@ void Watcher::check(const std::set<uint64_t> &placements) {
     if (first) {
       known->second = open_files_of(pid);
     }
-    if (!known->second.contains(watched.file.id)) {
+    if (known->second.contains(watched.file.id)) {
+      continue;
+    }
+    const auto [children, first_of_children] = inherited.try_emplace(pid);
+    if (first_of_children) {
+      children->second = open_files_of_children(pid);
+    }
+    if (!children->second.contains(watched.file.id)) {
       end(it, is_exiting(pid) ? EndReason::kExited : EndReason::kClosed);
     }
   }
@@ -294,6 +337,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
     files_of_.erase(count);
   }
   polled_.erase(id);
+  unchecked_.erase(id);
   orphans_.erase(id);
   closes_.remove(id);
   if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
@@ -304,7 +348,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   }
   const auto facts = facts_of(watched.file.handle.get());
   announcer_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
-                   path_of(watched.file.handle.get()));
+                   watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
 }
 
 } // namespace ses::agent

@@ -44,9 +44,10 @@ struct PlacedFile {
 
 class Watcher {
 public:
-  // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is ended by the
-  // service's lease.  Handles that wait and are numbered HIGHEST_HANDLE or above are let go, so
-  // that descriptors for new connections remain.
+  // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is looked for in
+  // its process twice a second, up to four times as many, and then given up as "lost".  Handles
+  // that wait and are numbered HIGHEST_HANDLE or above are let go, so that descriptors for new
+  // connections remain.
   Watcher(Announcer &announcer, size_t most_watched, int highest_handle);
   ~Watcher();
 
@@ -71,6 +72,7 @@ private:
   void compare_now(const std::vector<LedgerFile> &files);
   void begin(PlacedFile file);
   void read_events();
+  void check_some(bool at_once);
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
   void process_gone(pid_t pid);
@@ -97,10 +99,13 @@ private:
   struct Process {
     UniqueFd pidfd;
     std::set<uint64_t> placements;
+    std::string job;
   };
   std::map<pid_t, Process> processes_;
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
+  std::set<uint64_t> unchecked_; // closed, perhaps
+  Clock::time_point check_at_{};
   bool said_no_room_ = false;
   std::thread thread_;
 };

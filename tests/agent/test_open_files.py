@@ -233,6 +233,50 @@ def test_child_keeps_the_placement_open_after_its_parent_exited(
         assert service.ended(placement) == [{"reason": "closed", "bytes_written": 6}]
 
 
+def test_reader_does_not_end_what_a_child_still_writes(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    """Whoever closes the file makes the kernel tell of a close; its creator has closed it before."""
+    then = (
+        "wait()\n"
+        "if os.fork() == 0:\n    wait(); os.write(fd, b'child'); os.close(fd); wait()\n"
+        "os.close(fd)\nprint('closed', flush=True)\nsignal.pause()"
+    )
+    with program(agent, directory / "file", then) as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        go_on(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "closed\n"
+        for _ in range(3):
+            (directory / "file").read_bytes()
+            nothing_more_happens(agent, service, device)
+        assert service.ended(placement) == []
+        go_on(process)
+        service.wait_for_end(placement)
+        assert service.ended(placement) == [{"reason": "closed", "bytes_written": 5}]
+
+
+def test_job_of_the_program_is_told(
+    agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    with program(agent, directory / "file", "wait()") as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        assert service.opened(placement)[0]["job"] == "4711"
+
+
+def test_job_that_could_be_none_is_not_told(
+    agent: Agent, service: ServiceDouble, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "4711 or\nmore")
+    with program(agent, directory / "file", "wait()") as process:
+        placement = placement_of(process)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        assert service.opened(placement)[0]["job"] is None
+
+
 def test_killed_process_ends_all_its_placements(
     agent: Agent, service: ServiceDouble, directory: Path
 ) -> None:
