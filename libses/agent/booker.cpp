@@ -6,6 +6,7 @@
 #include <set>
 
 #include "announcement.h"
+#include "lustre_place.h"
 #include "service_messages.h"
 #include "stage.h"
 
@@ -22,11 +23,13 @@ constexpr std::chrono::seconds kExcludedFor{30};
 
 Booker::Booker(Service service, const Systems &systems, Housekeeper &housekeeper)
     : service_(service), systems_(systems), housekeeper_(housekeeper),
+      lustre_({[this] { return systems_.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo}),
       ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (unsigned i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { work(); });
   }
   threads_.emplace_back([this] { work_alone(); });
+  lustre_.start();
 }
 
 Booker::~Booker() { stop(); }
@@ -42,6 +45,7 @@ void Booker::stop() {
     thread.join();
   }
   threads_.clear();
+  lustre_.stop();
 }
 
 bool Booker::submit(BookingOrder order) {
@@ -222,6 +226,15 @@ void Booker::prepare(const BookingOrder &order, std::vector<Placement> booked,
       why = known->second;
       placement.stage = stage_path(placement.target, uid);
       placement.stage_in_union = stage_path(mount_point, uid);
+    }
+    if (placement.backend == SES_BACKEND_LUSTRE) {
+      if (placement.lustre_form == SES_LUSTRE_NONE &&
+          !place_on_lustre({placement.target}, placement)) {
+        why = "its target is neither an OST nor a pool";
+      } else {
+        why = lustre_.trouble_of(order.key.system, placement);
+        lustre_.add_pool(order.key.system, placement);
+      }
     }
     if (why.empty() && !make_place_answer(placement, 0, 0)) {
       why = "its names are too long for the protocol";

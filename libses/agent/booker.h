@@ -17,6 +17,7 @@
 #include "detached.h"
 #include "housekeeper.h"
 #include "identity.h"
+#include "lustre_health.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "systems.h"
@@ -36,7 +37,7 @@ struct BookingResult {
   uint64_t waiter = 0; // as in the order
   Booking outcome = Booking::kFailed;
   std::vector<Placement> placements;
-  std::vector<Placement> unusable; // booked, but their staging directory cannot be made
+  std::vector<Placement> unusable; // booked, but no file can be made there now
 };
 
 class Booker {
@@ -57,6 +58,8 @@ public:
   [[nodiscard]] bool submit(BookingOrder order);
   // Chooses one placement for WAITER without the service, soon.  False when too many wait for that.
   [[nodiscard]] bool submit_alone(const TicketKey &key, uint64_t waiter);
+  // Which OSTs can take files; placements on others are never among the results.
+  [[nodiscard]] LustreHealth &lustre() { return lustre_; }
   // Readable when there are results.
   [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
   [[nodiscard]] std::vector<BookingResult> take_results();
@@ -81,6 +84,7 @@ private:
   const Service service_;
   const Systems &systems_;
   Housekeeper &housekeeper_;
+  LustreHealth lustre_;
   UserNames names_;
   const UniqueFd ready_; // eventfd
 

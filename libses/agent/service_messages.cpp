@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "lustre_place.h"
+
 namespace ses::agent {
 namespace {
 
@@ -50,6 +52,9 @@ Placement parse_placement(const json &object) {
   placement.distance = object.at("distance").get<double>();
   placement.stripe_count = number_or_zero<uint32_t>(object, "stripe_count");
   placement.stripe_size = number_or_zero<uint64_t>(object, "stripe_size_bytes");
+  if (placement.backend == SES_BACKEND_LUSTRE) {
+    read_lustre_place(object, placement);
+  }
   if (placement.id == 0 || placement.element.empty() || !std::isfinite(placement.distance)) {
     throw std::invalid_argument("placement");
   }

@@ -8,15 +8,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "lustre_targets.h"
+
 namespace ses::agent {
 namespace {
-
-std::string read_mountinfo() {
-  std::ifstream file("/proc/self/mountinfo");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Space, tab, newline and backslash are written as \040 and so on.
 std::string unescape(const std::string &text) {
@@ -34,6 +29,13 @@ std::string unescape(const std::string &text) {
 
 } // namespace
 
+std::string read_mountinfo() {
+  std::ifstream file("/proc/self/mountinfo");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 std::map<std::string, dev_t> parse_mountinfo(const std::string &text) {
   std::map<std::string, dev_t> devices;
   std::istringstream lines(text);
@@ -49,6 +51,22 @@ std::map<std::string, dev_t> parse_mountinfo(const std::string &text) {
   }
   return devices;
 }
+
+namespace {
+
+// All mounts of the Lustre that SYSTEM is, wherever they are.
+void match_lustre(const std::string &mountinfo, const std::map<std::string, dev_t> &devices,
+                  const StorageSystem &system, std::map<dev_t, StorageSystem> &matched) {
+  std::string name = lustre_name_at(mountinfo, system.mount_point);
+  name = name.empty() ? system.name : name;
+  for (const auto &[mount_point, device] : devices) {
+    if (lustre_name_at(mountinfo, mount_point) == name) {
+      matched.try_emplace(device, system);
+    }
+  }
+}
+
+} // namespace
 
 Systems::Systems() : mountinfo_(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {}
 
@@ -74,6 +92,9 @@ void Systems::match(std::string mountinfo) {
     if (found != devices.end()) {
       matched[found->second] = system;
     }
+    if (system.backend == SES_BACKEND_LUSTRE) {
+      match_lustre(mountinfo, devices, system, matched);
+    }
   }
   for (const auto &[device, system] : matched) {
     if (!by_device_.contains(device)) {
@@ -98,6 +119,17 @@ Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {
     return Answer::kManaged;
   }
   return described_ ? Answer::kNotManaged : Answer::kNotKnownYet;
+}
+
+std::vector<StorageSystem> Systems::mounted(uint32_t backend) const {
+  std::vector<StorageSystem> found;
+  const std::lock_guard lock(mutex_);
+  for (const auto &[device, system] : by_device_) {
+    if (system.backend == backend) {
+      found.push_back(system);
+    }
+  }
+  return found;
 }
 
 std::string Systems::mount_point_of(const std::string &name) const {

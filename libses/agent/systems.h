@@ -2,7 +2,8 @@
 //
 // Any thread.  A system is known by the device of what is mounted at its mount point, read from
 // /proc/self/mountinfo: nothing here touches a file system that may hang, and an unmounted mount
-// point never makes the file system below it look managed.
+// point never makes the file system below it look managed.  Of a Lustre every mount counts, also of
+// a part of it (fileset) somewhere else, for each is a device of its own.
 #ifndef SES_AGENT_SYSTEMS_H
 #define SES_AGENT_SYSTEMS_H
 
@@ -33,6 +34,9 @@ public:
   // kNotKnownYet until the service has named its systems once.  SYSTEM is set for kManaged.
   [[nodiscard]] Answer find(dev_t device, StorageSystem &system) const;
 
+  // Those of BACKEND (enum ses_backend) that are mounted now.
+  [[nodiscard]] std::vector<StorageSystem> mounted(uint32_t backend) const;
+
   // Where the system is mounted; empty when there is no such system now.
   [[nodiscard]] std::string mount_point_of(const std::string &name) const;
 
@@ -45,6 +49,9 @@ private:
   std::vector<StorageSystem> systems_;
   std::map<dev_t, StorageSystem> by_device_;
 };
+
+// The text of /proc/self/mountinfo.
+[[nodiscard]] std::string read_mountinfo();
 
 // The device mounted last at each mount point, from the text of /proc/self/mountinfo.  Pure.
 [[nodiscard]] std::map<std::string, dev_t> parse_mountinfo(const std::string &text);

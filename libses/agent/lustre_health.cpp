@@ -1,0 +1,136 @@
+#include "lustre_health.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1};
+
+void tell_changes(const std::string &system, const LustreTargets &before,
+                  const LustreTargets &after) {
+  for (const auto &[index, why] : after.troubled) {
+    if (!before.troubled.contains(index)) {
+      spdlog::warn("OST {} of {} is not used: {}", index, printable(system), printable(why));
+    }
+  }
+  for (const auto &[index, why] : before.troubled) {
+    if (!after.troubled.contains(index)) {
+      spdlog::info("OST {} of {} is used again", index, printable(system));
+    }
+  }
+}
+
+} // namespace
+
+LustreHealth::LustreHealth(Sources sources) : sources_(std::move(sources)) {}
+
+LustreHealth::~LustreHealth() { stop(); }
+
+void LustreHealth::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void LustreHealth::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void LustreHealth::set_on_change(std::function<void()> on_change) {
+  const std::lock_guard lock(mutex_);
+  on_change_ = std::move(on_change);
+}
+
+void LustreHealth::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    look();
+    lock.lock();
+    wake_.wait_for(lock, kLookEvery, [this] { return stopping_; });
+  }
+}
+
+void LustreHealth::look() {
+  const std::vector<StorageSystem> systems = sources_.systems();
+  if (systems.empty()) {
+    const std::lock_guard lock(mutex_);
+    targets_.clear();
+    return;
+  }
+  const std::string mountinfo = sources_.mountinfo();
+  std::map<std::string, LustreTargets> found;
+  for (const StorageSystem &system : systems) {
+    if (const std::string name = lustre_name_at(mountinfo, system.mount_point); !name.empty()) {
+      found[system.name] = read_lustre_targets(sources_.root, name, system.mount_point);
+    }
+  }
+  std::function<void()> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto &[system, targets] : found) {
+      tell_changes(system, targets_[system], targets);
+    }
+    if (found != targets_) {
+      tell = on_change_;
+    }
+    targets_ = std::move(found);
+  }
+  if (tell) {
+    tell();
+  }
+}
+
+std::string LustreHealth::trouble_of(const std::string &system, const Placement &placement) const {
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end()) {
+    return "";
+  }
+  for (const uint16_t ost : placement.osts) {
+    if (const auto found = targets->second.troubled.find(ost);
+        found != targets->second.troubled.end()) {
+      return "OST " + std::to_string(ost) + ": " + found->second;
+    }
+    if (!targets->second.seen.empty() && !targets->second.seen.contains(ost)) {
+      return "there is no OST " + std::to_string(ost) + " on this node's client";
+    }
+  }
+  if (placement.lustre_form != SES_LUSTRE_POOL) {
+    return "";
+  }
+  const auto pool = targets->second.pools.find(placement.pool);
+  if (pool == targets->second.pools.end()) {
+    return "there is no pool " + placement.pool;
+  }
+  const bool usable = std::ranges::any_of(
+      pool->second, [&](uint16_t ost) { return !targets->second.troubled.contains(ost); });
+  return usable ? "" : "pool " + placement.pool + " has no OST that takes files";
+}
+
+void LustreHealth::add_pool(const std::string &system, Placement &placement) const {
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end() || placement.osts.empty() || !placement.pool.empty()) {
+    return;
+  }
+  size_t least = SIZE_MAX;
+  for (const auto &[pool, members] : targets->second.pools) {
+    const bool holds_all = std::ranges::all_of(
+        placement.osts, [&members](uint16_t ost) { return members.contains(ost); });
+    if (holds_all && members.size() < least && pool.size() < SES_POOL_MAX) {
+      least = members.size();
+      placement.pool = pool;
+    }
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,60 @@
+// Which OSTs and pools of the Lustre systems on this node can take files now.
+//
+// A create on an OST whose server is down can hang beyond any signal, so such OSTs must be known
+// before a program is sent there.  A thread looks at every system once a second.  The questions are
+// for any thread and never wait.  What cannot be seen (no Lustre, no rights) counts as usable.
+#ifndef SES_AGENT_LUSTRE_HEALTH_H
+#define SES_AGENT_LUSTRE_HEALTH_H
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "lustre_targets.h"
+#include "service_messages.h"
+#include "wire.h"
+
+namespace ses::agent {
+
+class LustreHealth {
+public:
+  struct Sources {
+    std::function<std::vector<StorageSystem>()> systems; // those of Lustre
+    std::function<std::string()> mountinfo;              // the text of /proc/self/mountinfo
+    std::string root = "/";                              // of the files that are read
+  };
+
+  explicit LustreHealth(Sources sources);
+  ~LustreHealth();
+
+  void start();
+  void stop();
+
+  // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
+  void set_on_change(std::function<void()> on_change);
+
+  // Empty, or why this placement must not be used now: its OST cannot take files, or its pool does
+  // not exist or has no member (which Lustre would take for the whole file system).
+  [[nodiscard]] std::string trouble_of(const std::string &system, const Placement &placement) const;
+  // Names the smallest pool that holds all OSTs of a list, for when the list is refused.
+  void add_pool(const std::string &system, Placement &placement) const;
+
+private:
+  void work();
+  void look();
+
+  const Sources sources_;
+  std::function<void()> on_change_;
+  mutable std::mutex mutex_; // guards what follows
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::map<std::string, LustreTargets> targets_; // by system
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_LUSTRE_HEALTH_H

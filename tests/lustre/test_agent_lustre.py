@@ -1,0 +1,213 @@
+"""The agent sends programs to OSTs that can take files, and knows within seconds of those that cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lustre_mount import LustreMount, osts_of, wait_for
+from parameter_tree import DEBUG, PROC, SYS, client, lose_server, set_parameter, write_tree
+from placed_programs import LIST, POOL
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
+
+from program_side import LUSTRE, PLACE
+from running_agent import Agent
+from service_double import ServiceDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def health_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("health") / "health"
+    agent = ROOT / "libses/agent"
+    sources = [Path(__file__).parent / "probes/health.cpp"]
+    sources += [agent / name for name in ("lustre_health.cpp", "lustre_targets.cpp", "wire.cpp")]
+    options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-I", agent, "-I", ROOT / "libses/include"]
+    options += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
+    done = subprocess.run(
+        ["g++", *options, "-o", program, *sources, "-lspdlog", "-lfmt", "-pthread"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+class Health:
+    """A running probe."""
+
+    def __init__(self, program: Path, root: Path) -> None:
+        self.process = subprocess.Popen(
+            [program, root],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.wait_for_change()
+
+    def _line(self) -> str:
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        assert line, "the probe has ended"
+        return line.strip()
+
+    def wait_for_change(self) -> None:
+        """Read on until the view has changed."""
+        while self._line() != "changed":
+            pass
+
+    def ask(self, question: str) -> str:
+        assert self.process.stdin
+        self.process.stdin.write(f"{question}\n")
+        self.process.stdin.flush()
+        line = self._line()
+        while line == "changed":
+            line = self._line()
+        return line
+
+
+@pytest.fixture
+def watched(health_probe: Path, tmp_path: Path) -> Iterator[Callable[..., tuple[Path, Health]]]:
+    """A parameter tree and the agent's view of it."""
+    running: list[Health] = []
+
+    def start(release: str = "2.17") -> tuple[Path, Health]:
+        root = write_tree(tmp_path / "root", release=release)
+        running.append(Health(health_probe, root))
+        return root, running[-1]
+
+    yield start
+    for health in running:
+        health.process.kill()
+        health.process.communicate()
+
+
+@pytest.mark.parametrize("release", ["2.15", "2.17"])
+def test_target_whose_server_is_lost_is_not_used_until_it_is_back(
+    watched: Callable[..., tuple[Path, Health]], release: str
+) -> None:
+    root, health = watched(release)
+    place = DEBUG if release == "2.17" else PROC
+    assert health.ask("list 1") == "usable (fast)"
+    well = (root / place / "osc" / client(1) / "import").read_text()
+    lose_server(root, 1, place=place)
+    health.wait_for_change()
+    assert health.ask("list 0 1") == "OST 1: its server is not connected: DISCONN (fast)"
+    assert health.ask("list 0") == "usable (fast)"
+    assert health.ask("pool fast") == "usable (fast)"
+    set_parameter(root / place, "osc", client(1), "import", well)
+    health.wait_for_change()
+    assert health.ask("list 1") == "usable (fast)"
+
+
+@pytest.mark.parametrize(
+    ("state", "usable"),
+    [
+        ("IDLE", True),
+        ("FULL", True),
+        ("CONNECTING", False),
+        ("REPLAY_WAIT", False),
+        ("RECOVER", False),
+        ("EVICTED", False),
+    ],
+)
+def test_state_of_the_import_decides(
+    watched: Callable[..., tuple[Path, Health]], state: str, usable: bool
+) -> None:
+    root, health = watched()
+    set_parameter(root / DEBUG, "osc", client(5), "import", f"import:\n    state: {state}\n    idle: 5 sec\n")
+    set_parameter(root / SYS, "osc", client(0), "active", "0\n")
+    health.wait_for_change()
+    assert health.ask("list 5").startswith("usable") is usable
+    assert health.ask("pool small").startswith("usable") is usable
+
+
+def test_deactivated_and_unknown_targets_are_not_used(watched: Callable[..., tuple[Path, Health]]) -> None:
+    root, health = watched()
+    set_parameter(root / SYS, "osc", client(3), "active", "0\n")
+    health.wait_for_change()
+    assert health.ask("list 3") == "OST 3: it is deactivated on this node (slow)"
+    assert health.ask("list 99") == "there is no OST 99 on this node's client ()"
+
+
+@pytest.mark.parametrize(
+    ("pool", "told"),
+    [
+        ("fast", "usable"),
+        ("nosuch", "there is no pool nosuch"),
+        ("empty", "pool empty has no OST that takes files"),
+    ],
+)
+def test_pool_that_lustre_would_take_for_everything_is_refused(
+    watched: Callable[..., tuple[Path, Health]], pool: str, told: str
+) -> None:
+    _, health = watched()
+    assert health.ask(f"pool {pool}") == f"{told} ({pool})"
+
+
+def test_smallest_pool_that_holds_the_list_stands_by(watched: Callable[..., tuple[Path, Health]]) -> None:
+    _, health = watched()
+    assert health.ask("list 3 4") == "usable (slow)"
+    assert health.ask("list 2 3") == "usable ()"
+
+
+@pytest.fixture
+def chain(
+    lustre: LustreMount, tmp_path: Path
+) -> Iterator[Callable[[dict[str, str]], tuple[Agent, ServiceDouble]]]:
+    """A real agent of a service that places on these elements of the stand-in."""
+    binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
+    assert binary.exists(), "run `make native` first"
+    running: list[tuple[Agent, ServiceDouble]] = []
+
+    def start(targets: dict[str, str]) -> tuple[Agent, ServiceDouble]:
+        service = ServiceDouble(lustre.path, {name: Path(to) for name, to in targets.items()}, "lustre")
+        agent = Agent(binary, tmp_path, service.url)
+        running.append((agent, service))
+        agent.wait_for("service found")
+        return running[-1]
+
+    yield start
+    for agent, service in running:
+        agent.stop()
+        service.close()
+
+
+def test_program_s_file_lies_on_the_target_the_service_named(
+    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]], lustre: LustreMount, public_wrapper: Path
+) -> None:
+    agent, service = chain({"union/OST0004": "4"})
+    environment = {
+        **os.environ, "LD_PRELOAD": str(public_wrapper), "SES_AGENT_SOCKET": str(agent.socket),
+        "SES_SYNC_MS": "20000", "SES_LUSTRE_STANDIN": "1",
+    }  # fmt: skip
+    subprocess.run(
+        ["bash", "-c", "echo text > file"], cwd=lustre.path, env=environment, check=True, timeout=60
+    )
+    assert osts_of(lustre.path / "file") == (4,)
+    (placement,) = service.placements
+    wait_for(lambda: bool(service.opened(placement)), "the service hears of the file")
+    assert service.opened(placement)[0]["path"] == str(lustre.path / "file")
+
+
+def test_index_becomes_a_strict_list_and_a_name_a_pool(
+    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]], lustre: LustreMount
+) -> None:
+    agent, service = chain({"union/OST0004": "4"})
+    device = lustre.path.stat().st_dev
+    with agent.ask(device) as conversation:
+        answer = conversation.answer
+    assert (answer.status, answer.backend, answer.lustre_form, answer.osts) == (PLACE, LUSTRE, LIST, (4,))
+    service.targets = {"union/slow": Path("slow")}
+    with agent.ask(device, "other") as conversation:
+        answer = conversation.answer
+    assert (answer.lustre_form, answer.osts, answer.pool, answer.stripe_count) == (POOL, (), "slow", 0)
