@@ -238,6 +238,11 @@ static bool is_unsuited(struct scene *scene) {
   return false;
 }
 
+/* When a name was last found taken only by its create: programs that wait for a lock file to go try
+ * the same name over and over, and others open the same files again and again. */
+static _Atomic uint64_t name_taken_ms;
+#define NAME_TAKEN_MS 1000u
+
 /* Create as the answer in the scene's buffer says: a descriptor, or -errno and nothing is left.
  * STRAYED: 0, or why the file lies elsewhere than the answer said. */
 static int create(struct scene *scene, int flags, mode_t mode, int *strayed) {
@@ -257,6 +262,8 @@ static int create(struct scene *scene, int flags, mode_t mode, int *strayed) {
   int result = ses_backend_is_in_place(creation.answer) == scene->in_place
                    ? ses_backend_create(&creation)
                    : -EXDEV;
+  if (result == -EEXIST)
+    atomic_store_explicit(&name_taken_ms, ses_clock_ms() + NAME_TAKEN_MS, memory_order_relaxed);
   *strayed = creation.strayed;
   return result;
 }
@@ -295,15 +302,12 @@ static enum ses_place_status converse(struct scene *scene, int flags, mode_t mod
   return outcome(where, *result, strayed);
 }
 
-/* When a name was last found taken after a ticket for it: programs that wait for a lock file to go
- * try the same name over and over. */
-static _Atomic uint64_t name_taken_ms;
-#define NAME_TAKEN_MS 1000u
-
-/* May the look at the name be left to the create?  Where a name is to be new, it mostly is. */
-static bool is_probably_new(int flags) {
-  return flags & O_EXCL &&
-         ses_clock_ms() >= atomic_load_explicit(&name_taken_ms, memory_order_relaxed);
+/* May the look at the name be left to the create?  Where a name is to be new, it mostly is.  A
+ * create in place says so itself, for the price that the look would have; without a ticket at hand
+ * the agent is not to be troubled with files that are there. */
+static bool is_probably_new(const struct scene *scene, int flags, bool has_ticket) {
+  bool fresh = flags & O_EXCL ? has_ticket || scene->in_place : has_ticket && scene->in_place;
+  return fresh && ses_clock_ms() >= atomic_load_explicit(&name_taken_ms, memory_order_relaxed);
 }
 
 /* From the ticket to the report.  SES_PLACE_NO_DECISION: there is none to be had. */
@@ -321,9 +325,6 @@ static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_s
   int strayed = 0;
   fill_where(where, &scene->buffer.answer);
   *result = create(scene, flags, mode, &strayed);
-  if (*result == -EEXIST && flags & O_EXCL)
-    atomic_store_explicit(&name_taken_ms, ses_clock_ms() + NAME_TAKEN_MS, memory_order_relaxed);
-
   bool created = *result >= 0 && strayed == 0;
   struct ses_plan_end *end = &scene->buffer.end;
   *end = (struct ses_plan_end){.outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED,
@@ -356,13 +357,12 @@ static void release_signals(uint64_t before) {
   ses_sys4(SYS_rt_sigprocmask, SIG_SETMASK, ses_address(&before), 0, sizeof before);
 }
 
-/* Is there something under the name, or does the name not suit?  Where the create itself tells, it
- * is asked only before the agent would be troubled with files that are there. */
-static enum ses_place_status look_at_name(struct scene *scene, int flags) {
+/* Does the name not suit, or is there something under it?  HAS_TICKET: one lies at hand. */
+static enum ses_place_status look_at_name(struct scene *scene, int flags, bool has_ticket) {
   const char *name = scene->path + scene->parent_length;
   if (scene->in_place && !ses_backend_suits_in_place(name, flags))
     return SES_PLACE_UNSUITED;
-  if (scene->in_place && flags & O_EXCL)
+  if (is_probably_new(scene, flags, has_ticket))
     return SES_PLACE_PLACED;
   int found =
       ses_sys_statx(scene->dirfd, scene->path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &scene->stat);
@@ -404,12 +404,10 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
   if (!ses_ask_allowed())
     return SES_PLACE_NO_AGENT;
   bool planned = find_plan(&scene, need, &spot);
-  enum ses_place_status status = SES_PLACE_NO_DECISION;
-  if (scene.in_place || !planned || !ses_plan_has(&spot) || !is_probably_new(flags)) {
-    status = look_at_name(&scene, flags);
-    if (status != SES_PLACE_PLACED)
-      return status;
-  }
+  enum ses_place_status status = look_at_name(&scene, flags, planned && ses_plan_has(&spot));
+  if (status != SES_PLACE_PLACED)
+    return status;
+  status = SES_PLACE_NO_DECISION;
   uint64_t signals = hold_signals();
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
