@@ -129,18 +129,18 @@ struct ses_answer {
   uint32_t backend; /* enum ses_backend */
   uint32_t reserved;
   char element[SES_ELEMENT_MAX]; /* "system/element" */
-  union {                        /* by backend; what is not used is zero */
+  __extension__ union {          /* by backend; what is not used is zero */
     /* mergerfs: the caller's staging directory on the chosen branch, and the same directory
      * seen through the union.  Absolute, without "..", and with room for a name: each at least 18
      * bytes shorter than its array.  The program stages its file under the 16 hexadecimal digits
      * of placement_id. */
-    struct {
+    __extension__ struct {
       char stage[SES_STAGE_MAX];
       char stage_in_union[SES_STAGE_MAX];
     };
     /* lustre: the OSTs in the order of stripes, and the pool; stripe_count and stripe_size count
      * where they are not 0. */
-    struct {
+    __extension__ struct {
       uint32_t lustre_form; /* enum ses_lustre_form */
       uint32_t ost_count;
       char pool[SES_POOL_MAX]; /* empty: none */

@@ -214,6 +214,48 @@ SES_API SES_MUST_CHECK int ses_create(const char *path, mode_t mode, const ses_p
 SES_API SES_MUST_CHECK int ses_create_at(int dirfd, const char *path, int flags, mode_t mode,
                                          const ses_policy *policy, ses_result *result);
 
+/*
+ * Where a file lies on Lustre: read once, from one moment.  The caller owns it
+ * from ses_layout_read() to ses_layout_free().  May be read by many threads.
+ */
+typedef struct ses_layout ses_layout;
+
+/* One component of a layout: a plain one has exactly one.  The size is part of the ABI; later
+ * fields take room from `reserved`. */
+typedef struct ses_component {
+  uint64_t start;             /* bytes of the file, from here ... */
+  uint64_t end;               /* ... to before here; UINT64_MAX: to the file's end */
+  uint64_t stripe_size;       /* bytes; 0: the file system's own */
+  uint32_t stripe_count;      /* 0: the file system's own; 65535: all OSTs */
+  uint32_t osts;              /* objects it has: see ses_layout_osts() */
+  int32_t on_metadata_server; /* 1: the data lie on the metadata server */
+  char pool[20];              /* NUL-terminated; "": none */
+  uint64_t reserved[9];       /* 0 */
+} ses_component;
+
+/*
+ * The layout of PATH; of a directory, what it gives to new files.  NULL with
+ * errno: ENODATA there is none yet (never opened for writing), EOPNOTSUPP not
+ * on Lustre, EINVAL one this version does not understand, ENOMEM, or as
+ * getxattr(2) sets it.
+ */
+SES_API SES_MUST_CHECK ses_layout *ses_layout_read(const char *path);
+
+/* Give the memory back.  NULL is allowed. */
+SES_API void ses_layout_free(ses_layout *layout);
+
+/* How many components LAYOUT has; 0 for NULL. */
+SES_API unsigned ses_layout_components(const ses_layout *layout);
+
+/* Describe component NUMBER (from 0).  0, or -1 with errno EINVAL: there is none. */
+SES_API int ses_layout_component(const ses_layout *layout, unsigned number,
+                                 ses_component *component);
+
+/* The indexes of the OSTs of component NUMBER, in the order of stripes, at most ROOM of them.
+ * Returns how many there are. */
+SES_API unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts,
+                                 unsigned room);
+
 /* One English clause for a ses_status, without a full stop; never NULL, never freed, also for a
  * number this version does not know.  Safe in every thread. */
 SES_API const char *ses_strerror(int status);

@@ -15,7 +15,7 @@
  * ses::ses (CMake) or `pkg-config --libs ses`.
  *
  * Nothing in here throws, except std::bad_alloc where a std::string argument
- * is made by the caller.  The name LustreManager is the paper's: files are
+ * is made by the caller, or a vector returned.  The name LustreManager is the paper's: files are
  * placed on every storage system the site describes, Lustre or not.
  *
  * StoragePolicy and LustreManager are also found without `ses::`, as in the
@@ -31,6 +31,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "ses/ses.h"
 
@@ -175,6 +176,50 @@ private:
 };
 
 /*
+ * Where a file lies on Lustre, as it was when this was made; of a directory,
+ * what it gives to new files.  A value that can be moved, not copied.
+ */
+class Layout {
+public:
+  explicit Layout(const char *path) noexcept
+      : layout_(ses_layout_read(path)), error_(layout_ ? 0 : errno) {}
+  ~Layout() { ses_layout_free(layout_); }
+  Layout(Layout &&other) noexcept
+      : layout_(std::exchange(other.layout_, nullptr)), error_(other.error_) {}
+  Layout &operator=(Layout &&other) noexcept {
+    std::swap(layout_, other.layout_);
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  Layout(const Layout &) = delete;
+  Layout &operator=(const Layout &) = delete;
+
+  /* True when there is one; else error() says why not, as ses_layout_read() does. */
+  [[nodiscard]] explicit operator bool() const noexcept { return layout_ != nullptr; }
+  [[nodiscard]] int error() const noexcept { return error_; }
+
+  [[nodiscard]] unsigned components() const noexcept { return ses_layout_components(layout_); }
+
+  /* Component NUMBER (from 0); all zero when there is none. */
+  [[nodiscard]] ses_component component(unsigned number) const noexcept {
+    ses_component found;
+    (void)ses_layout_component(layout_, number, &found);
+    return found;
+  }
+
+  /* The OSTs that hold component NUMBER, in the order of stripes.  May throw std::bad_alloc. */
+  [[nodiscard]] std::vector<std::uint32_t> osts(unsigned number = 0) const {
+    std::vector<std::uint32_t> found(ses_layout_osts(layout_, number, nullptr, 0));
+    ses_layout_osts(layout_, number, found.data(), static_cast<unsigned>(found.size()));
+    return found;
+  }
+
+private:
+  ses_layout *layout_;
+  int error_;
+};
+
+/*
  * Creates files where a policy is served best.
  *
  * createFile returns a descriptor for reading and writing that the caller
@@ -215,6 +260,12 @@ public:
                                  mode_t mode = defaultMode) const noexcept {
     return ses_create_at(directory, name, flags, mode, policy ? policy->handle() : nullptr,
                          result.handle());
+  }
+
+  /* Where a file lies on Lustre now. */
+  [[nodiscard]] Layout layout(const char *name) const noexcept { return Layout(name); }
+  [[nodiscard]] Layout layout(const std::string &name) const noexcept {
+    return Layout(name.c_str());
   }
 
   /* What became of the last createFile without a Result of its own. */
