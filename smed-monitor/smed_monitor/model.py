@@ -39,17 +39,26 @@ class Reading:
     """What one sample says about one element: raw counters and space.
 
     ``device`` is whose counters these are; when it changes, the counters cannot be compared.
-    ``request_seconds`` grows by the number of requests in flight every second.  ``None`` means the
-    target does not say; ``note`` then tells a person why.
+    ``request_seconds`` grows by the number of requests in flight every second, ``in_flight`` is that
+    number at the moment of the sample.  ``operations`` counts finished ones, ``busy_seconds`` the time
+    they took together.  ``started`` changes when the counters were set to zero, ``stamp`` whenever the
+    source itself looked again.  ``None`` means the target does not say; ``note`` tells a person why.
     """
 
     device: str
     read_bytes: float | None = None
     written_bytes: float | None = None
     request_seconds: float | None = None
+    operations: float | None = None
+    busy_seconds: float | None = None
+    in_flight: float | None = None
     free_bytes: float | None = None
     size_bytes: float | None = None
     read_only: bool = False
+    degraded: bool = False
+    no_create: bool = False
+    started: float | None = None
+    stamp: float | None = None
     note: str = ""
 
 
@@ -66,7 +75,9 @@ class Record:
     """The latest knowledge about one element, as of ``at``; never changed, only replaced.
 
     ``missing`` is set when the latest good answer of the target lacks the element (``at`` is then
-    when it was seen last), or when there has been no good answer yet.
+    when it was seen last), or when there has been no good answer yet.  ``service_seconds`` is the mean
+    time of one operation over the short window.  A capability (bytes per second) is what the element
+    can give at best; its source is ``given``, ``measured`` or ``learned``.
     """
 
     element: str
@@ -77,9 +88,15 @@ class Record:
     read: RatePair = RatePair()
     write: RatePair = RatePair()
     queue_depth: float | None = None
+    service_seconds: float | None = None
     free_bytes: float | None = None
     size_bytes: float | None = None
     read_only: bool = False
+    degraded: bool = False
+    no_create: bool = False
+    read_capability: float | None = None
+    write_capability: float | None = None
+    capability_source: str = ""
     missing: bool = True
     detail: str = "not scraped yet"
 

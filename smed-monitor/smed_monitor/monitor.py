@@ -25,10 +25,12 @@ class Monitor:
         self.settings = settings
         self._scrapers = scrapers(settings, collectors)
         # The table keeps the order of the settings, whatever the order of the targets.
-        first = {r.element: (s.target.name, r) for s in self._scrapers for r in s.records()}
+        first = {(s.target.name, r.element): r for s in self._scrapers for r in s.records()}
         self.table = Table(
             targets=[target.name for target in settings.targets],
-            records=[first[element.id] for element in settings.elements],
+            records=[
+                (name, first[name, element.id]) for element in settings.elements for name in element.targets
+            ],
             stale_after_seconds=settings.stale_after_seconds,
         )
         self._scheduler = Scheduler(

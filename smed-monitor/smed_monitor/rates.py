@@ -5,7 +5,8 @@ window of tau seconds, what happened x seconds ago weighs exp(-x/tau).  The mean
 weight seen so far, so that it is unbiased from the first interval on instead of ramping up from 0.
 
 What this cannot know: a counter that was reset and has already grown past its old value looks like
-a small increase, so the rate of that one interval comes out too low, never too high.
+a small increase, so the rate of that one interval comes out too low, never too high (unless the
+source says when its counters began).
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ def increase(previous: float, value: float) -> float:
     return value - previous if value >= previous else value
 
 
-def observe(rate: Rate, value: float | None, at: float, windows: Windows) -> Rate:
+def observe(rate: Rate, value: float | None, at: float, windows: Windows, *, reset: bool = False) -> Rate:
     """``rate`` after the counter showed ``value`` at ``at`` (monotonic seconds).
+
+    ``reset`` says that the counter is known to have begun at 0 since the last value, however high it is.
 
     The first value, and the first after one the target did not report (``None``), only start an
     interval.  A sample that is not later than the last one is ignored.  After an interval longer
@@ -70,7 +73,7 @@ def observe(rate: Rate, value: float | None, at: float, windows: Windows) -> Rat
     seconds = at - rate.at
     if seconds <= 0:
         return rate
-    speed = increase(rate.last, value) / seconds
+    speed = (value if reset else increase(rate.last, value)) / seconds
     gap = seconds > windows.longest_gap
     return Rate(
         last=value,

@@ -8,44 +8,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 
+from smed_monitor.capability import Best
 from smed_monitor.collectors.base import Collector
 from smed_monitor.errors import CollectorError, ElementMissingError
-from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record
-from smed_monitor.rates import Rate, Windows, observe, restarted
-from smed_monitor.settings import ElementSettings, Settings, Target
+from smed_monitor.loads import Loads
+from smed_monitor.model import Moment, Outcome, Record
+from smed_monitor.rates import Windows
+from smed_monitor.settings import ElementSettings, Rule, Settings, Target
 
 log = structlog.get_logger(__name__)
-
-
-class Loads(NamedTuple):
-    """The counters of one element, folded, and the device they belong to."""
-
-    device: str = ""
-    read: Rate = Rate()
-    write: Rate = Rate()
-    queue: Rate = Rate()
-
-    def after(self, reading: Reading, at: float, windows: Windows) -> Loads:
-        """These loads once ``reading`` was taken at ``at`` (monotonic seconds)."""
-        before = self if reading.device == self.device else self.restarted()
-        return Loads(
-            device=reading.device,
-            read=observe(before.read, reading.read_bytes, at, windows),
-            write=observe(before.write, reading.written_bytes, at, windows),
-            queue=observe(before.queue, reading.request_seconds, at, windows),
-        )
-
-    def restarted(self) -> Loads:
-        """Only the averages: the next counters cannot be compared with the last."""
-        return Loads("", restarted(self.read), restarted(self.write), restarted(self.queue))
+MEGA = 1e6
 
 
 class Scraper:
-    """Scrapes one target for its elements."""
+    """Scrapes one target for its elements: those of the settings, and those its rules find."""
 
     def __init__(
         self,
@@ -53,21 +33,38 @@ class Scraper:
         elements: Sequence[ElementSettings],
         collector: Collector[Any],
         windows: Windows,
+        *,
+        rules: Sequence[Rule] = (),
+        learn: bool = False,
+        most_elements: int = 100_000,
     ) -> None:
         self.target = target
-        self._elements = tuple(elements)
+        self._elements = {element.id: element for element in elements}
+        self._rules = tuple(rules)
+        self._learn = learn
+        self._most_elements = most_elements
+        self._seen: set[str] = {getattr(e, collector.finds_by) or "" for e in elements}
         self._collector = collector
         self._windows = windows
         self._source = collector.open(target)
         self._loads = {element.id: Loads() for element in elements}
         self._records = {
-            element.id: Record(element=element.id, source=target.collector, target=target.url)
+            element.id: Record(element=element.id, source=target.collector, target=target.address)
             for element in elements
         }
 
     def records(self) -> tuple[Record, ...]:
         """What is known now, in the order of the settings."""
         return tuple(self._records.values())
+
+    def remember(self, element: str, best: Best) -> None:
+        """Take up what was learned about ``element`` before a restart."""
+        if element in self._loads:
+            self._loads[element] = self._loads[element]._replace(best=best)
+
+    def learned(self) -> dict[str, Best]:
+        """What was learned so far, by element."""
+        return {name: loads.best for name, loads in self._loads.items() if loads.best != Best()}
 
     def close(self) -> None:
         """Give up the connection."""
@@ -81,7 +78,9 @@ class Scraper:
         try:
             reply = self._source.read()
             sample = self._collector.parse(reply.body)
-            for element in self._elements:
+            if self._rules:
+                self._discover(sample)
+            for element in self._elements.values():
                 self._records[element.id] = self._record(sample, element, reply.at)
             records = self.records()
         except CollectorError as failure:
@@ -97,39 +96,63 @@ class Scraper:
             reason=reason,
         )
 
+    def _discover(self, sample: object) -> None:
+        """Make elements of what the rules match and no element is yet."""
+        kind = self._collector.finds_by
+        for name in self._collector.found(sample):
+            if name in self._seen or len(self._seen) >= self._most_elements:
+                continue
+            self._seen.add(name)
+            for rule in self._rules:
+                element = rule.settings_for(self.target.name, name, kind)
+                if element is not None and element.id not in self._elements:
+                    self._elements[element.id] = element
+                    self._loads[element.id] = Loads()
+                    self._records[element.id] = Record(
+                        element=element.id, source=self.target.collector, target=self.target.address
+                    )
+                    break
+
     def _record(self, sample: object, element: ElementSettings, at: Moment) -> Record:
         last = self._records[element.id]
+        before = self._loads[element.id]
         try:
             reading = self._collector.reading(sample, element)
         except ElementMissingError as absence:
-            self._loads[element.id] = self._loads[element.id].restarted()
+            self._loads[element.id] = before.restarted()
             unseen = Record(element=last.element, source=last.source, target=last.target)
             return replace(unseen, at=last.at, detail=str(absence))
-        loads = self._loads[element.id].after(reading, at.monotonic, self._windows)
+        if reading.stamp is not None and reading.stamp == before.stamp and not last.missing:
+            return last
+        loads = before.after(reading, at.monotonic, self._windows)
         self._loads[element.id] = loads
+        best = loads.best if self._learn else Best()
+        given = element.read_capability_mb_s or element.write_capability_mb_s
         return Record(
             element=last.element,
             source=last.source,
             target=last.target,
             at=at,
             device=reading.device,
-            read=_pair(loads.read),
-            write=_pair(loads.write),
-            queue_depth=loads.queue.current.value,
+            read=loads.pair(loads.read),
+            write=loads.pair(loads.write),
+            queue_depth=loads.queue_depth,
+            service_seconds=loads.service_seconds,
             free_bytes=reading.free_bytes,
             size_bytes=reading.size_bytes,
             read_only=reading.read_only,
+            degraded=reading.degraded,
+            no_create=reading.no_create,
+            read_capability=element.read_capability_mb_s * MEGA
+            if element.read_capability_mb_s
+            else best.read,
+            write_capability=(
+                element.write_capability_mb_s * MEGA if element.write_capability_mb_s else best.write
+            ),
+            capability_source="given" if given else "learned" if best != Best() else "",
             missing=False,
             detail=reading.note,
         )
-
-
-def _pair(rate: Rate) -> RatePair:
-    known = rate.last is not None
-    return RatePair(
-        current=rate.current.value if known else None,
-        average=rate.average.value if known else None,
-    )
 
 
 def scrapers(settings: Settings, collectors: Mapping[str, Collector[Any]]) -> tuple[Scraper, ...]:
@@ -139,12 +162,19 @@ def scrapers(settings: Settings, collectors: Mapping[str, Collector[Any]]) -> tu
         average=settings.average_window_seconds,
         longest_gap=settings.stale_after_seconds,
     )
+    seen_at: dict[str, list[ElementSettings]] = {target.name: [] for target in settings.targets}
+    for element in settings.elements:
+        for name in dict.fromkeys(element.targets):
+            seen_at[name].append(element)
     return tuple(
         Scraper(
             target,
-            [element for element in settings.elements if element.target == target.name],
+            seen_at[target.name],
             collectors[target.collector],
             windows,
+            rules=[rule for rule in settings.rules if rule.covers(target.name)],
+            learn=settings.learn_capability,
+            most_elements=settings.most_elements,
         )
         for target in settings.targets
     )

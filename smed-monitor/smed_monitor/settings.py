@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -46,31 +47,82 @@ class _Model(BaseModel):
 
 
 class Target(_Model):
-    """One exporter.  A scrape that takes longer than ``timeout_seconds`` in all is cut off."""
+    """One source.  A scrape that takes longer than ``timeout_seconds`` in all is cut off.
+
+    Exporters have a ``url``; collectors of this node's files have ``root`` (Lustre: where proc and sys
+    are) or ``paths`` (the mount points to look at, or the union whose branches they are).
+    """
 
     name: Name
     collector: str
-    url: Annotated[str, AfterValidator(_exporter_url)]
+    url: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    root: Annotated[str, AfterValidator(_mount_point)] = "/"
+    paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0
     max_reply_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
+
+    @property
+    def address(self) -> str:
+        """Where the figures come from, as shown to people."""
+        return self.url or f"this node, {', '.join(self.paths) or self.root}"
 
 
 class ElementSettings(_Model):
     """One storage element and where to find it at its target.
 
-    ``device`` is needed only where the exporter does not say what is mounted at ``mount_point``.
+    ``device`` is needed only where the exporter does not say what is mounted at ``mount_point``; an
+    OST has ``ost`` instead.  ``failover`` names the targets that may show it when ``target`` does not.
+    The capabilities, where given, are what the element can give at best.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", max_length=256)]
     target: str
     mount_point: Annotated[str, AfterValidator(_mount_point)] | None = None
     device: Annotated[str, Field(min_length=1)] | None = None
+    ost: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=128)] | None = None
+    failover: tuple[str, ...] = ()
+    read_capability_mb_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    write_capability_mb_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Every target it may be seen at, the usual one first."""
+        return (self.target, *self.failover)
 
     @model_validator(mode="after")
     def _findable(self) -> ElementSettings:
-        if self.mount_point is None and self.device is None:
+        if self.mount_point is None and self.device is None and self.ost is None:
             raise ValueError("needs mount_point or device")
         return self
+
+
+class Rule(_Model):
+    """Elements that need no entry each: whatever ``targets`` show under a name like ``match``.
+
+    ``match`` is a shell pattern for OST names or mount points, ``element`` the id to give: ``{name}``
+    is the whole name, ``{last}`` what follows its last ``-`` or ``/``, so that ``lustre-OST0003``
+    becomes ``lustre/OST0003`` by ``lustre/{last}``.  An OST shown by several targets is one element.
+    """
+
+    targets: Annotated[tuple[str, ...], Field(min_length=1)]
+    match: Annotated[str, Field(min_length=1)]
+    element: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]*\{(name|last)\}[A-Za-z0-9._-]*$")]
+
+    def covers(self, target: str) -> bool:
+        """Whether it applies to what ``target`` shows."""
+        return any(fnmatchcase(target, pattern) for pattern in self.targets)
+
+    def settings_for(self, target: str, name: str, kind: str) -> ElementSettings | None:
+        """The element ``name`` (an ``ost`` or a ``mount_point``) is, if it is one by this rule."""
+        if not fnmatchcase(name, self.match):
+            return None
+        last = re.split(r"[-/]", name)[-1]
+        whole = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
+        fields = {"id": self.element.format(name=whole, last=last), "target": target, kind: name}
+        try:
+            return ElementSettings.model_validate(fields)
+        except ValidationError:
+            return None
 
 
 class Settings(_Model):
@@ -78,7 +130,10 @@ class Settings(_Model):
 
     Each target is scraped every ``interval_seconds``.  The windows are the time constants of the
     weighted means behind "current" and "average"; an observation older than
-    ``stale_after_seconds`` is marked stale.
+    ``stale_after_seconds`` is marked stale.  Readers that wait are answered at most every
+    ``gather_seconds``.  ``state_file`` keeps averages, history and learned capabilities over a
+    restart; the ring of history holds ``history_points`` of ``history_step_seconds`` each for every
+    element, and ``history_url`` is a Prometheus that knows what is older.
     """
 
     interval_seconds: Seconds = 1.0
@@ -86,11 +141,21 @@ class Settings(_Model):
     average_window_seconds: Seconds = 60.0
     stale_after_seconds: Seconds = 3.0
     concurrent_scrapes: Annotated[int, Field(ge=2, le=1024)] = 32
+    gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
+    most_elements: Annotated[int, Field(ge=1)] = 100_000
+    learn_capability: bool = False
+    state_file: str | None = None
+    history_points: Annotated[int, Field(ge=2, le=100_000)] = 360
+    history_step_seconds: Seconds = 10.0
+    history_url: Annotated[str, AfterValidator(_exporter_url)] | None = None
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
-    elements: Annotated[tuple[ElementSettings, ...], Field(alias="element", min_length=1)]
+    elements: Annotated[tuple[ElementSettings, ...], Field(alias="element")] = ()
+    rules: Annotated[tuple[Rule, ...], Field(alias="rule")] = ()
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Settings:
+        if not self.elements and not self.rules:
+            raise ValueError("element: is required, unless there is a [[rule]]")
         if self.stale_after_seconds < 2 * self.interval_seconds:
             raise ValueError("stale_after_seconds must be at least twice interval_seconds")
         if self.average_window_seconds < self.current_window_seconds:
@@ -98,7 +163,14 @@ class Settings(_Model):
         return self
 
 
-def load(path: Path, *, collectors: Collection[str]) -> Settings:
+class _Kind(Protocol):
+    """What the settings must know of a collector."""
+
+    @property
+    def local(self) -> bool: ...
+
+
+def load(path: Path, *, collectors: Mapping[str, _Kind]) -> Settings:
     """Read and check ``path``; ``collectors`` are the names a target may use.
 
     Raises :class:`SettingsError` with one line per fault, each naming the file and the key.
@@ -120,7 +192,7 @@ def load(path: Path, *, collectors: Collection[str]) -> Settings:
     return settings
 
 
-def _contradictions(settings: Settings, collectors: Collection[str]) -> list[str]:
+def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list[str]:
     """What is right by itself but not together."""
     faults = []
     names = [target.name for target in settings.targets]
@@ -129,15 +201,25 @@ def _contradictions(settings: Settings, collectors: Collection[str]) -> list[str
         if target.collector not in collectors:
             known = ", ".join(sorted(collectors))
             faults.append(f"{where}, collector: no collector is called {target.collector!r}; known: {known}")
+        elif not collectors[target.collector].local and target.url is None:
+            faults.append(f"{where}, url: is required by collector {target.collector}")
+        elif collectors[target.collector].local and target.url is not None:
+            faults.append(
+                f"{where}, url: collector {target.collector} reads this node's files, not an address"
+            )
         if names.index(target.name) != number - 1:
             faults.append(f"{where}, name: is used by an earlier [[target]]")
     ids = {element.id: number for number, element in reversed([*enumerate(settings.elements, start=1)])}
     known_targets = frozenset(names)
     for number, element in enumerate(settings.elements, start=1):
         where = f"[[element]] number {number} ({element.id})"
-        if element.target not in known_targets:
-            known = ", ".join(sorted(known_targets))
-            faults.append(f"{where}, target: no [[target]] is called {element.target!r}; known: {known}")
+        for name in element.targets:
+            if name not in known_targets:
+                key, known = (
+                    "target" if name == element.target else "failover",
+                    ", ".join(sorted(known_targets)),
+                )
+                faults.append(f"{where}, {key}: no [[target]] is called {name!r}; known: {known}")
         if ids[element.id] != number:
             faults.append(f"{where}, id: is used by [[element]] number {ids[element.id]}")
     return faults

@@ -1,5 +1,8 @@
 """The latest record of every element, and a way to wait for news.
 
+An element may be seen at several targets (an OST moves between its servers): the one that had it last
+keeps it until that one lacks it or falls silent and another shows it.
+
 Records are immutable and replaced one target at a time under a lock, so a reader never sees half
 of a sample.  State and age are computed when asked: a record goes stale by itself, without news.
 Thread-safe.
@@ -8,10 +11,14 @@ Thread-safe.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from smed_monitor.model import Moment, Observation, Outcome, Record, State, now
+
+MOST_REMEMBERED = 8192
+"""Outcomes whose elements are remembered for readers that ask only for changes."""
 
 
 @dataclass(slots=True)
@@ -50,9 +57,12 @@ class Table:
         self._clock = clock
         self._stale_after = stale_after_seconds
         self._health = {name: TargetHealth(name) for name in targets}
-        placed = list(records)
-        self._records = {record.element: record for _, record in placed}
-        self._target_of = {record.element: name for name, record in placed}
+        self._views: dict[str, dict[str, Record]] = {}
+        self._holder: dict[str, str] = {}
+        for name, record in records:
+            self._views.setdefault(record.element, {})[name] = record
+            self._holder.setdefault(record.element, name)
+        self._news_of: OrderedDict[int, tuple[str, ...]] = OrderedDict()
         self._sequence = 0
         self._closed = False
 
@@ -68,13 +78,37 @@ class Table:
             health.seconds += outcome.duration_seconds
             health.last_seconds = outcome.duration_seconds
             health.error = outcome.error
+            self._sequence += 1
             if outcome.reason:
                 health.failures[outcome.reason] = health.failures.get(outcome.reason, 0) + 1
             else:
-                self._records.update((record.element, record) for record in outcome.records)
-            self._sequence += 1
+                for record in outcome.records:
+                    self._views.setdefault(record.element, {})[outcome.target] = record
+                    self._holder[record.element] = self._held_by(record.element, outcome.target)
+            self._note(outcome, failed_before=bool(before))
             self._news.notify_all()
         return before
+
+    def _held_by(self, element: str, target: str) -> str:
+        """Who has ``element``, now that ``target`` said something about it."""
+        holder = self._holder.get(element, target)
+        views = self._views[element]
+        mine, theirs = views[target], views[holder]
+        if holder == target or mine.missing or mine.at is None:
+            return holder
+        if theirs.missing or theirs.at is None:
+            return target
+        return target if mine.at.monotonic - theirs.at.monotonic > self._stale_after else holder
+
+    def _note(self, outcome: Outcome, *, failed_before: bool) -> None:
+        """Remember which elements this outcome changed; a failure changes what is said of all its own."""
+        if outcome.reason or failed_before:
+            touched = tuple(name for name, views in self._views.items() if outcome.target in views)
+        else:
+            touched = tuple(record.element for record in outcome.records)
+        self._news_of[self._sequence] = touched
+        if len(self._news_of) > MOST_REMEMBERED:
+            self._news_of.popitem(last=False)
 
     def skipped(self, target: str) -> None:
         """Count a turn of ``target`` that was left out because the one before was not over."""
@@ -91,6 +125,22 @@ class Table:
             seen = self._sequence if after is None else after
             self._news.wait_for(lambda: self._closed or self._sequence != seen, timeout=seconds)
 
+    @property
+    def sequence(self) -> int:
+        """Outcomes so far."""
+        return self._sequence
+
+    def changes(self, after: int) -> Snapshot | None:
+        """The elements that outcomes after ``after`` said something about; ``None``: too long ago to tell."""
+        with self._news:
+            behind = self._sequence - after
+            if behind < 0 or behind > len(self._news_of):
+                return None
+            names = dict.fromkeys(
+                name for each in range(after + 1, self._sequence + 1) for name in self._news_of[each]
+            )
+        return self._observed(names)
+
     def close(self) -> None:
         """Let everyone who waits go, now and from now on."""
         with self._news:
@@ -99,14 +149,18 @@ class Table:
 
     def snapshot(self) -> Snapshot:
         """Everything as of now."""
+        return self._observed(None)
+
+    def _observed(self, names: Iterable[str] | None) -> Snapshot:
         with self._news:
             sequence = self._sequence
-            records = tuple(self._records.values())
+            held = [
+                (self._views[name][self._holder[name]], self._holder[name])
+                for name in (self._views if names is None else names)
+            ]
             errors = {name: health.error for name, health in self._health.items()}
         at = self._clock().monotonic
-        return Snapshot(
-            sequence, tuple(self._observation(r, errors[self._target_of[r.element]], at) for r in records)
-        )
+        return Snapshot(sequence, tuple(self._observation(r, errors[target], at) for r, target in held))
 
     def health(self) -> tuple[TargetHealth, ...]:
         """A copy of what happened at every target."""

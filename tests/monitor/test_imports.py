@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "smed-monitor" / "smed_monitor"
 OTHER_PARTS = {"ses_service", "ses_webface", "ses"}
 # What every collector may use of its folder.
-SHARED = {"base", "http"}
+SHARED = {"base", "http", "exposition", "lustre_series", "lustre_text", "local"}
 
 
 def imported(source: Path) -> set[str]:
@@ -38,6 +38,7 @@ def test_collectors_do_not_import_each_other() -> None:
     collectors = set(files) - SHARED - {"__init__", "registry"}
     assert collectors
     for name in collectors | SHARED:
+        assert (PACKAGE / "collectors" / f"{name}.py").is_file()
         used = {
             module.split(".")[2]
             for module in imported(files[name])
@@ -60,7 +61,14 @@ def test_only_the_registry_imports_a_collector() -> None:
 
 def test_the_pure_parts_touch_no_clock_network_or_thread() -> None:
     impure = {"time", "socket", "threading", "urllib3", "os", "random", "datetime"}
-    for name in ("rates.py", "collectors/node_exporter.py"):
+    pure = (
+        "rates.py",
+        "loads.py",
+        "capability.py",
+        "collectors/node_exporter.py",
+        "collectors/lustre_text.py",
+    )
+    for name in pure:
         roots = {module.partition(".")[0] for module in imported(PACKAGE / name)}
         assert roots, name
         assert not roots & impure, f"{name} is meant to be pure"

@@ -30,6 +30,9 @@ def test_a_loop_device_is_found_by_its_mount_point(page: Page) -> None:
         read_bytes=3_238_912,
         written_bytes=25_226_240,
         request_seconds=0.133,
+        operations=240,
+        busy_seconds=pytest.approx(0.015 + 0.093),
+        in_flight=0,
         free_bytes=52_671_488,
         size_bytes=57_381_888,
         read_only=False,
@@ -141,7 +144,8 @@ def test_a_value_that_is_not_a_number_says_nothing() -> None:
         (b'# x\nnode_disk_read_bytes_total{device="sda"} many\n', "line 2 is not Prometheus text"),
         (b'node_disk_read_bytes_total{device="sda 5\n', "line 1 is not Prometheus text"),
         (b'node_disk_read_bytes_total{disk="sda"} 5\n', "line 1 is not Prometheus text"),
-        (b"\x1f\x8b\x08\x00\xff\xfe", "is not text"),
+        (b"\x1f\x8b\x08\x00\xff\xfe", "is not node_exporter's page"),
+        (b'node_disk_read_bytes_total{device="\xff"} 1\n', "is not text"),
     ],
 )
 def test_wrong_content_is_refused_with_its_reason(body: bytes, complaint: str) -> None:

@@ -38,6 +38,7 @@ class Scripted(NodeExporter):
     """The real collector, reading from a script."""
 
     def __init__(self, replies: Iterable[Reply | Exception]) -> None:
+        super().__init__()
         self.script = Script(list(replies))
 
     def open(self, _target: Target) -> Script:

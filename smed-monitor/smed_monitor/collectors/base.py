@@ -10,8 +10,9 @@ A collector holds no state and never imports another collector.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
 from smed_monitor.model import Moment, Reading
 from smed_monitor.settings import ElementSettings, Target
@@ -38,7 +39,14 @@ class Source(Protocol):
 
 
 class Collector(ABC, Generic[SampleT]):
-    """One kind of exporter."""
+    """One kind of source.
+
+    ``finds_by`` is the setting of an element by which it is found in a sample; ``local`` collectors
+    read this node's files instead of an address.
+    """
+
+    finds_by: ClassVar[Literal["ost", "mount_point"]] = "mount_point"
+    local: ClassVar[bool] = False
 
     @abstractmethod
     def open(self, target: Target) -> Source:
@@ -54,3 +62,7 @@ class Collector(ABC, Generic[SampleT]):
 
         Raises :class:`~smed_monitor.errors.ElementMissingError` with the likely cause.
         """
+
+    def found(self, _sample: SampleT, /) -> Iterable[str]:
+        """The names in a sample (of the kind ``finds_by``) that a rule may make elements of."""
+        return ()

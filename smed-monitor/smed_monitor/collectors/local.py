@@ -1,0 +1,149 @@
+"""What collectors of this node's own files share: reading that may hang, space, disk counters.
+
+A read of a hanging mount cannot be stopped, only left behind: it happens in a thread of its own, and
+while that thread hangs the same source answers at once that it does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from smed_monitor.errors import (
+    CollectorError,
+    ContentError,
+    DeadlineError,
+    ElementMissingError,
+    UnreachableError,
+)
+from smed_monitor.model import Reading
+from smed_monitor.settings import ElementSettings
+
+SECTOR = 512
+LocalSample = Mapping[str, Mapping[str, Any]]
+"""Path -> facts (see ``look``), or ``{"error": why}``."""
+
+
+class Disk(NamedTuple):
+    """Counters of a block device since it appeared, of ``/sys/dev/block/*/stat``.
+
+    ``request_seconds`` grows by the requests in flight every second.  Source: the kernel's
+    Documentation/block/stat.rst.
+    """
+
+    read_bytes: float
+    written_bytes: float
+    operations: float
+    busy_seconds: float
+    request_seconds: float
+    in_flight: float
+
+
+def disk(text: str) -> Disk:
+    """Understand one ``stat`` file.  Raises ValueError."""
+    numbers = [int(word) for word in text.split()]
+    if len(numbers) < 11:
+        raise ValueError(f"a block device's stat has 11 numbers or more, not {len(numbers)}")
+    return Disk(
+        read_bytes=numbers[2] * SECTOR,
+        written_bytes=numbers[6] * SECTOR,
+        operations=numbers[0] + numbers[4],
+        busy_seconds=(numbers[3] + numbers[7]) / 1000,
+        request_seconds=numbers[10] / 1000,
+        in_flight=numbers[8],
+    )
+
+
+def look(path: str) -> dict[str, object]:
+    """Space of the file system at ``path`` and the counters of its device, where it has one."""
+    space = os.statvfs(path)
+    number = Path(path).stat().st_dev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    try:
+        counters = Path(f"/sys/dev/block/{device}/stat").read_text("ascii")
+    except OSError:
+        counters = ""
+    return {
+        "free": space.f_bavail * space.f_frsize,
+        "size": space.f_blocks * space.f_frsize,
+        "read_only": bool(space.f_flag & os.ST_RDONLY),
+        "device": device,
+        "stat": counters,
+    }
+
+
+def facts_of(paths: Iterable[str]) -> bytes:
+    """Path -> facts or error, as JSON."""
+    found: dict[str, dict[str, object]] = {}
+    for path in paths:
+        try:
+            found[path] = look(path)
+        except OSError as error:
+            found[path] = {"error": error.strerror or str(error)}
+    return json.dumps(found).encode()
+
+
+def local_sample(body: bytes) -> LocalSample:
+    """What ``facts_of`` wrote.  Raises ContentError."""
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise ContentError(f"is not what this collector wrote: {error}") from error
+    if not isinstance(found, dict):
+        raise ContentError("is not what this collector wrote: no table of paths")
+    return found
+
+
+def local_reading(sample: LocalSample, element: ElementSettings) -> Reading:
+    """Space of the element's mount point, and the counters of its device."""
+    facts = sample.get(element.mount_point or "", {"error": "is not among the paths of its target"})
+    if "error" in facts:
+        raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
+    try:
+        counters = disk(facts["stat"]) if facts["stat"] else None
+    except ValueError as error:
+        raise ContentError(f"the counters of {facts['device']} cannot be read: {error}") from error
+    return Reading(
+        device=str(facts["device"]),
+        read_bytes=counters and counters.read_bytes,
+        written_bytes=counters and counters.written_bytes,
+        operations=counters and counters.operations,
+        busy_seconds=counters and counters.busy_seconds,
+        request_seconds=counters and counters.request_seconds,
+        in_flight=counters and counters.in_flight,
+        free_bytes=float(facts["free"]),
+        size_bytes=float(facts["size"]),
+        read_only=bool(facts["read_only"]),
+        note="" if counters else f"no rates: {element.mount_point} lies on no block device of this node",
+    )
+
+
+def in_time(work: Callable[[], bytes], seconds: float, stuck: list[threading.Thread]) -> bytes:
+    """What ``work`` returns, or DeadlineError after ``seconds``; ``stuck`` keeps a thread left behind."""
+    if stuck and stuck[0].is_alive():
+        raise DeadlineError("still hangs in an earlier question: a mount or a file does not answer")
+    stuck.clear()
+    done: list[bytes] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:  # handed to whoever waits
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="local-read", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        stuck.append(thread)
+        raise DeadlineError(f"gave no whole answer within {seconds:g} s (timeout_seconds)")
+    if failed and isinstance(failed[0], CollectorError):
+        raise failed[0]
+    if failed:
+        raise UnreachableError(f"cannot be read: {failed[0]}") from failed[0]
+    return done[0]

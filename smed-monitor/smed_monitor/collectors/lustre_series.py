@@ -1,0 +1,99 @@
+"""What the exporters of Lustre servers have in common: series of OSTs, told apart by ``target``.
+
+Rules that hold for all of them: only ``component="ost"`` counts (clients export the same names), a
+target's series are added up over all other labels, sizes are KiB whatever the name says, and a
+counter that is absent while the target itself is there is an idle one: zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from smed_monitor.collectors.base import Collector, Source
+from smed_monitor.collectors.exposition import Reader, beginning
+from smed_monitor.collectors.http import HttpSource
+from smed_monitor.errors import ContentError, ElementMissingError
+from smed_monitor.model import Reading
+from smed_monitor.settings import ElementSettings, Target
+
+KIB = 1024.0
+OstSample = Mapping[str, Mapping[str, float]]
+"""OST name -> what it is (a field of Dialect) -> value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one exporter names what the monitor wants; ``fields`` maps a series' name to its meaning.
+
+    ``operations`` are series that say something else for each value of their ``operation`` label:
+    (name, operation) to meaning.
+    """
+
+    who: str
+    fields: Mapping[str, str]
+    operations: Mapping[tuple[str, str], str]
+
+
+class LustreExporter(Collector[OstSample]):
+    """An exporter of OSTs that speaks ``dialect``."""
+
+    dialect: ClassVar[Dialect]
+    finds_by = "ost"
+
+    def __init__(self) -> None:
+        names = frozenset(self.dialect.fields) | {name for name, _ in self.dialect.operations}
+        self._reader = Reader(names, self._meaning)
+
+    def open(self, target: Target) -> Source:
+        """Plain HTTP."""
+        return HttpSource(target)
+
+    def parse(self, body: bytes) -> OstSample:
+        """Keep what is said about OSTs.  A page without one is refused."""
+        osts: dict[str, dict[str, float]] = {}
+        for (ost, field), value in self._reader.read(body).items():
+            osts.setdefault(ost, {})[field] = value
+        if not osts and b"lustre_" not in body:
+            raise ContentError(f"is not the page of {self.dialect.who} (it begins with {beginning(body)})")
+        return osts
+
+    def found(self, sample: OstSample) -> Iterable[str]:
+        """The names of the OSTs this server has mounted."""
+        return sample.keys()
+
+    def reading(self, sample: OstSample, element: ElementSettings) -> Reading:
+        """Counters and space of the element's OST."""
+        if element.ost not in sample:
+            raise ElementMissingError(
+                f"{self.dialect.who} reports no OST {element.ost}: is it mounted on another server now?"
+            )
+        values = sample[element.ost or ""]
+        return Reading(
+            device=element.ost or "",
+            read_bytes=values.get("read_bytes", 0.0),
+            written_bytes=values.get("written_bytes", 0.0),
+            operations=values.get("operations", 0.0),
+            busy_seconds=values["busy_microseconds"] / 1e6 if "busy_microseconds" in values else None,
+            in_flight=values.get("in_flight"),
+            free_bytes=_bytes(values.get("free")),
+            size_bytes=_bytes(values.get("size")),
+            read_only=bool(values.get("read_only")),
+            degraded=bool(values.get("degraded")),
+            no_create=bool(values.get("no_create")),
+            started=values.get("started"),
+            stamp=values.get("stamp"),
+        )
+
+    def _meaning(self, name: str, labels: Mapping[str, str]) -> tuple[str, str] | None:
+        if labels.get("component", "ost") != "ost" or "target" not in labels:
+            return None
+        field = self.dialect.fields.get(name) or self.dialect.operations.get(
+            (name, labels.get("operation", ""))
+        )
+        return (labels["target"], field) if field else None
+
+
+def _bytes(kib: float | None) -> float | None:
+    return None if kib is None else kib * KIB

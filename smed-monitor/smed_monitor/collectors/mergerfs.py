@@ -1,0 +1,86 @@
+"""The branches of a mergerfs union of this node, as mergerfs itself names them.
+
+Each branch is an element, found by its path; no list of branches has to be kept in step.  A branch
+that mergerfs may not create files on (mode RO or NC) counts as read-only or as taking no files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from smed_monitor.collectors.base import Collector, Reply, Source
+from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
+from smed_monitor.errors import UnreachableError
+from smed_monitor.model import Reading, now
+from smed_monitor.settings import ElementSettings, Target
+
+
+class Mergerfs(Collector[LocalSample]):
+    """Looks at the branches of the unions its target lists as ``paths``."""
+
+    finds_by = "mount_point"
+    local = True
+
+    def open(self, target: Target) -> Source:
+        """The branches of the target's unions."""
+        return BranchesSource(target)
+
+    def parse(self, body: bytes) -> LocalSample:
+        """Branch -> facts."""
+        return local_sample(body)
+
+    def found(self, sample: LocalSample) -> Iterable[str]:
+        """The branches that answered."""
+        return [path for path, facts in sample.items() if "error" not in facts]
+
+    def reading(self, sample: LocalSample, element: ElementSettings) -> Reading:
+        """Space and counters, and what mergerfs may do there."""
+        reading = local_reading(sample, element)
+        mode = sample[element.mount_point or ""].get("mode", "RW")
+        return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
+
+
+class BranchesSource:
+    """Asks mergerfs for its branches, then looks at each."""
+
+    def __init__(self, target: Target) -> None:
+        self._unions = target.paths
+        self._timeout = target.timeout_seconds
+        self._stuck: list[threading.Thread] = []
+
+    def read(self) -> Reply:
+        """The facts of every branch, as JSON."""
+        at = now()
+        return Reply(in_time(self._look, self._timeout, self._stuck), at)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _look(self) -> bytes:
+        modes: dict[str, str] = {}
+        for union in self._unions:
+            try:
+                text = os.getxattr(Path(union) / ".mergerfs", "user.mergerfs.branches").decode()
+            except OSError as error:
+                raise UnreachableError(f"{union} is not a mergerfs union: {error.strerror}") from error
+            modes.update(branches(text))
+        facts = json.loads(facts_of(modes))
+        for path, mode in modes.items():
+            facts[path]["mode"] = mode
+        return json.dumps(facts).encode()
+
+
+def branches(text: str) -> dict[str, str]:
+    """``/a=RW:/b=NC,10G`` as path -> mode; patterns stand for what they match now."""
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(":")):
+        pattern, _, options = part.partition("=")
+        mode = options.split(",")[0] or "RW"
+        for path in sorted(Path("/").glob(pattern.strip("/"))) or [Path(pattern)]:
+            found[str(path)] = mode
+    return found

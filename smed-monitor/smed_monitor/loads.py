@@ -1,0 +1,108 @@
+"""What is remembered of one element between two samples: its counters, folded into rates.  Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from smed_monitor.capability import Best, Streak, best_after, streak_after
+from smed_monitor.model import RatePair, Reading
+from smed_monitor.rates import Rate, Windows, increase, observe, restarted
+
+
+class Loads(NamedTuple):
+    """The counters of one element, the device they belong to and what they taught.
+
+    ``stamp`` and ``started`` are those of the last reading.  ``in_flight`` is the last gauge, used
+    where no counter of request time exists.
+    """
+
+    device: str = ""
+    read: Rate = Rate()
+    write: Rate = Rate()
+    queue: Rate = Rate()
+    operations: Rate = Rate()
+    busy: Rate = Rate()
+    in_flight: float | None = None
+    started: float | None = None
+    stamp: float | None = None
+    streak: Streak = Streak()
+    best: Best = Best()
+
+    def after(self, reading: Reading, at: float, windows: Windows) -> Loads:
+        """These loads once ``reading`` was taken at ``at`` (monotonic seconds)."""
+        before = self if reading.device == self.device else self.restarted()
+        reset = (
+            reading.started is not None and before.started is not None and reading.started != before.started
+        )
+        streak = Streak() if reset else _longer(before, reading, at)
+        return Loads(
+            device=reading.device,
+            read=observe(before.read, reading.read_bytes, at, windows, reset=reset),
+            write=observe(before.write, reading.written_bytes, at, windows, reset=reset),
+            queue=observe(before.queue, reading.request_seconds, at, windows, reset=reset),
+            operations=observe(before.operations, reading.operations, at, windows, reset=reset),
+            busy=observe(before.busy, reading.busy_seconds, at, windows, reset=reset),
+            in_flight=reading.in_flight,
+            started=reading.started,
+            stamp=reading.stamp,
+            streak=streak,
+            best=best_after(before.best, streak),
+        )
+
+    def restarted(self) -> Loads:
+        """Only averages and what was learned: the next counters cannot be compared with the last."""
+        return Loads(
+            read=restarted(self.read),
+            write=restarted(self.write),
+            queue=restarted(self.queue),
+            operations=restarted(self.operations),
+            busy=restarted(self.busy),
+            best=self.best,
+        )
+
+    @property
+    def queue_depth(self) -> float | None:
+        """Mean requests in flight over the short window; where only a gauge exists, its last value."""
+        mean = self.queue.current.value
+        return self.in_flight if mean is None and self.queue.last is None else mean
+
+    @property
+    def service_seconds(self) -> float | None:
+        """Mean time of one operation over the short window; ``None`` when there was none."""
+        done, time = self.operations.current.value, self.busy.current.value
+        return time / done if done and time is not None else None
+
+    @staticmethod
+    def pair(rate: Rate) -> RatePair:
+        """A rate over both windows; unknown while its counter is."""
+        known = rate.last is not None
+        return RatePair(
+            current=rate.current.value if known else None,
+            average=rate.average.value if known else None,
+        )
+
+
+def _longer(before: Loads, reading: Reading, at: float) -> Streak:
+    """The streak of a non-empty queue after this interval."""
+    seconds = at - before.read.at
+    if (
+        before.read.last is None
+        or before.write.last is None
+        or reading.read_bytes is None
+        or reading.written_bytes is None
+        or seconds <= 0
+    ):
+        return Streak()
+    if reading.request_seconds is not None and before.queue.last is not None:
+        depth: float | None = increase(before.queue.last, reading.request_seconds) / seconds
+    elif reading.in_flight is not None and before.in_flight is not None:
+        depth = min(reading.in_flight, before.in_flight)
+    else:
+        depth = None
+    return streak_after(
+        before.streak,
+        depth,
+        seconds,
+        increase(before.read.last, reading.read_bytes),
+        increase(before.write.last, reading.written_bytes),
+    )

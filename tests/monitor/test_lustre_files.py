@@ -1,0 +1,147 @@
+"""Lustre's own text is understood: captured from 2.17.0, and in the shapes of earlier versions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from smed_monitor.collectors.lustre_files import LustreFiles
+from smed_monitor.collectors.lustre_text import Counter, parameters, statistics
+from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
+from smed_monitor.model import Reading
+from smed_monitor.settings import ElementSettings, Target
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def captured(name: str) -> str:
+    """Text of Lustre 2.17.0, built from source and run on one node."""
+    return (FIXTURES / f"lustre-2.17.0-{name}.txt").read_text()
+
+
+def ost(name: str) -> ElementSettings:
+    return ElementSettings(id="lustre/x", target="oss1", ost=name)
+
+
+def server() -> bytes:
+    return "".join(captured(n) for n in ("obdfilter-stats", "obdfilter-kbytes", "osd-kbytes")).encode()
+
+
+def test_every_ost_of_the_captured_server_is_found() -> None:
+    collector = LustreFiles()
+    assert list(collector.found(collector.parse(server()))) == [f"lustre-OST000{n}" for n in range(6)]
+
+
+def test_counters_space_and_times_of_a_captured_ost() -> None:
+    collector = LustreFiles()
+    assert collector.reading(collector.parse(server()), ost("lustre-OST0000")) == Reading(
+        device="lustre-OST0000",
+        read_bytes=41_943_040,
+        written_bytes=58_720_323,
+        operations=72,
+        busy_seconds=pytest.approx(0.473378),
+        free_bytes=3_803_536 * 1024,
+        size_bytes=4_076_320 * 1024,
+        started=1795214806.816963564,
+    )
+
+
+def test_flags_are_read_from_all_parameters_of_one_ost() -> None:
+    collector = LustreFiles()
+    text = captured("obdfilter-OST0000")
+    plain = collector.reading(collector.parse(text.encode()), ost("lustre-OST0000"))
+    assert (plain.degraded, plain.read_only, plain.no_create) == (False, False, False)
+    for flag, field in (("degraded", "degraded"), ("readonly", "read_only"), ("no_create", "no_create")):
+        changed = text.replace(f"OST0000.{flag}=0", f"OST0000.{flag}=1")
+        assert changed != text
+        assert getattr(collector.reading(collector.parse(changed.encode()), ost("lustre-OST0000")), field)
+
+
+def test_counters_of_jobs_are_not_taken_for_those_of_the_ost() -> None:
+    stats = LustreFiles().parse(captured("obdfilter-OST0000").encode()).stats["lustre-OST0000"]
+    assert stats.counters["write_bytes"] == Counter(59, "bytes", 58_720_323)
+
+
+@pytest.mark.parametrize(
+    ("header", "started"),
+    [
+        pytest.param("snapshot_time             1575.5 secs.nsecs\n", None, id="2.12"),
+        pytest.param("snapshot_time 1575.5 secs.nsecs\nstart_time 1500.25 secs.nsecs\n", 1500.25, id="2.15"),
+        pytest.param("", None, id="2.16-without-header"),
+    ],
+)
+def test_headers_of_other_versions(header: str, started: float | None) -> None:
+    found = statistics(header + "write_bytes  3 samples [bytes] 1 4096 8192\ncreate 7 samples [reqs]\n")
+    assert found.started == started
+    assert found.total("write_bytes") == 8192
+    assert found.samples("create") == 7
+
+
+def test_an_idle_ost_has_no_counter_lines_and_counts_zero() -> None:
+    body = b"obdfilter.fs-OST0001.stats=\nsnapshot_time 1.5 secs.nsecs\nobdfilter.fs-OST0001.kbytesavail=10\n"
+    collector = LustreFiles()
+    found = collector.reading(collector.parse(body), ost("fs-OST0001"))
+    assert (found.read_bytes, found.written_bytes, found.free_bytes) == (0, 0, 10240)
+
+
+def test_what_unprivileged_readers_of_2_17_get_mangled_is_not_used() -> None:
+    by_root, by_user = (
+        next(
+            statistics(v)
+            for k, v in parameters(captured(f"{who}-osc-stats")).items()
+            if k.startswith("osc.lustre-OST0000-osc-ffff")
+        )
+        for who in ("root", "unprivileged")
+    )
+    assert by_user.counters.keys() == by_root.counters.keys()
+    assert len(by_user.counters) >= 3
+    assert by_user.started == by_root.started
+
+
+def test_an_ost_that_is_not_here_is_missing_with_the_likely_cause() -> None:
+    collector = LustreFiles()
+    with pytest.raises(ElementMissingError, match="mounted on another server"):
+        collector.reading(collector.parse(server()), ost("lustre-OST0042"))
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe\x00", b"osc.x.stats=\n", b"<html>"])
+def test_garbage_is_refused(body: bytes) -> None:
+    with pytest.raises(ContentError, match="has no OST"):
+        LustreFiles().parse(body)
+
+
+def tree(root: Path, **files: str) -> Target:
+    """A server's files: stats in debugfs, values in sysfs, as 2.17 has them."""
+    for name, content in files.items():
+        folder = "sys/kernel/debug/lustre" if name == "stats" else "sys/fs/lustre"
+        path = root / folder / "obdfilter" / "fs-OST0000" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return Target(name="oss1", collector="lustre_files", root=str(root), max_reply_bytes=4096)
+
+
+def test_files_of_a_server_are_read_where_they_are(tmp_path: Path) -> None:
+    stats = "snapshot_time 2.0 secs.nsecs\nread_bytes 1 samples [bytes] 5 5 5 25\n"
+    collector = LustreFiles()
+    source = collector.open(tree(tmp_path, stats=stats, kbytesavail="7\n", degraded="1\n"))
+    found = collector.reading(collector.parse(source.read().body), ost("fs-OST0000"))
+    assert (found.read_bytes, found.free_bytes, found.degraded) == (5, 7168, True)
+
+
+def test_without_the_right_to_read_counters_space_is_still_told(tmp_path: Path) -> None:
+    collector = LustreFiles()
+    body = collector.open(tree(tmp_path, kbytesavail="7\n")).read().body
+    found = collector.reading(collector.parse(body), ost("fs-OST0000"))
+    assert (found.read_bytes, found.free_bytes) == (None, 7168)
+    assert "only root" in found.note
+
+
+def test_an_endless_file_is_cut_off(tmp_path: Path) -> None:
+    with pytest.raises(ReplyError, match="max_reply_bytes"):
+        LustreFiles().open(tree(tmp_path, stats="x" * 10_000)).read()
+
+
+def test_a_node_without_lustre_says_so(tmp_path: Path) -> None:
+    target = Target(name="oss1", collector="lustre_files", root=str(tmp_path))
+    with pytest.raises(UnreachableError, match="is Lustre started here"):
+        LustreFiles().open(target).read()
