@@ -31,6 +31,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* STANDIN_SERVER_US: how long a create and the setting of a layout take, as if a server did them;
+ * what a client knows by itself (a layout it has just set) takes nothing more than FUSE does. */
+static useconds_t server_us;
+
 #define LOCKED(call)                                                                               \
   do {                                                                                             \
     pthread_mutex_lock(&lock);                                                                     \
@@ -73,6 +77,7 @@ static void on_link(request r, number n, number in, const char *name) {
   LOCKED(do_link(r, n, in, name));
 }
 static void on_create(request r, number in, const char *name, mode_t mode, file f) {
+  usleep(server_us);
   LOCKED(do_create(r, in, name, mode, f));
 }
 static void on_open(request r, number n, file f) { LOCKED(do_open(r, n, f)); }
@@ -106,6 +111,7 @@ static void on_setxattr(request r, number n, const char *name, const char *value
                         int flags) {
   (void)flags;
   gate("before-layout");
+  usleep(server_us);
   LOCKED(do_setxattr(r, n, name, value, size));
 }
 static void on_getxattr(request r, number n, const char *name, size_t size) {
@@ -161,6 +167,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: standin STORE MOUNT [MOUNT]; STORE holds ost0000, ost0001, ...\n");
     return 2;
   }
+  if (getenv("STANDIN_SERVER_US"))
+    server_us = (useconds_t)atoi(getenv("STANDIN_SERVER_US"));
   root = tree_make(NULL, S_IFDIR | 0755, getuid(), getgid());
   for (unsigned i = 0; i < clients; i++)
     session[i] = mount_client(i, argv[2 + i]);
