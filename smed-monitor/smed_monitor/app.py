@@ -7,7 +7,7 @@ from typing import Any
 
 from apiflask import APIBlueprint, APIFlask
 from apiflask.exceptions import HTTPError
-from flask import Response, current_app
+from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from smed_monitor.metrics import exposition
@@ -23,7 +23,7 @@ from smed_monitor.schemas import (
     observations_out,
 )
 
-CONTRACT_VERSION = "1.0.0"
+CONTRACT_VERSION = "1.1.0"
 MONITOR = "SMED_MONITOR"
 WAITERS = "SMED_WAITERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
@@ -37,6 +37,7 @@ REFUSED: Responses = {
         (503, "Too many requests wait already."),
     )
 }
+UNCHANGED: Responses = {304: {"description": "Nothing is newer than what `If-None-Match` names."}}
 NOT_READY: Responses = {
     503: {
         "description": "Not ready; the checks say why.",
@@ -82,23 +83,46 @@ def _monitor() -> Monitor:
 @api.get("/v1/observations")
 @api.input(ObservationsQuery, location="query", arg_name="query")
 @api.output(ObservationsOut)
-@api.doc(responses=REFUSED)
+@api.doc(responses=REFUSED | UNCHANGED)
 def observations(query: ObservationsQuery) -> Response:
-    """The latest observation of every element.
+    """The latest observation of every element, or of those with news.
 
-    With `wait` the answer comes when a scrape has ended, well or badly, after sequence `after`, or
-    when the time is over, whichever is first.
+    With `wait` the answer comes when a scrape has ended, well or badly, after sequence `after` (or after
+    the one `If-None-Match` names), or when the time is over, whichever is first.  A reader that has the
+    present sequence already gets 304 for its `If-None-Match`.
     """
-    table = _monitor().table
+    monitor = _monitor()
+    table = monitor.table
+    known = _known_sequence(request.headers.get("If-None-Match", ""), monitor.instance)
+    after = query.after if query.after is not None else known
     if query.wait:
         waiters: threading.BoundedSemaphore = current_app.config[WAITERS]
         if not waiters.acquire(blocking=False):
             raise HTTPError(503, "Too many requests wait; ask without wait.", headers={"Retry-After": "1"})
         try:
-            table.wait(query.after, query.wait)
+            table.wait(after, query.wait, gather=monitor.gather_seconds)
         finally:
             waiters.release()
-    return Response(observations_out(table.snapshot()).model_dump_json(), mimetype="application/json")
+    if known is not None and known == table.sequence:
+        return Response(status=304, headers={"ETag": _etag(monitor.instance, known)})
+    news = table.changes(after) if query.changes and after is not None else None
+    snapshot = table.snapshot() if news is None else news
+    body = observations_out(snapshot, complete=news is None).model_dump_json()
+    headers = {"ETag": _etag(monitor.instance, snapshot.sequence), "Cache-Control": "no-cache"}
+    return Response(body, mimetype="application/json", headers=headers)
+
+
+def _etag(instance: str, sequence: int) -> str:
+    # Weak: ages move between two answers with the same sequence.
+    return f'W/"{instance}-{sequence}"'
+
+
+def _known_sequence(header: str, instance: str) -> int | None:
+    """The sequence an If-None-Match names, when it comes from this run of the monitor."""
+    prefix, number = f'W/"{instance}-', header.rpartition("-")[2].rstrip('"')
+    if header.startswith(prefix) and number.isascii() and number.isdigit():
+        return int(number)
+    return None
 
 
 @api.get("/healthz")

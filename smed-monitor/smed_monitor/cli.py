@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
 
 import click
 import structlog
 
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.errors import SettingsError
+from smed_monitor.errors import MonitorError, SettingsError
 from smed_monitor.model import State
 from smed_monitor.monitor import Monitor
 from smed_monitor.report import print_table
 from smed_monitor.schemas import observations_out
 from smed_monitor.server import serve as serve_forever
-from smed_monitor.settings import Settings, load
+from smed_monitor.settings import ElementSettings, Settings, Target, load
+from smed_monitor.textfile import page, write
 
 
 def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -77,6 +79,51 @@ def check(path: Path, as_json: bool) -> None:
     else:
         print_table(snapshot.observations)
     sys.exit(0 if all(each.state is State.OK for each in snapshot.observations) else 1)
+
+
+@main.command()
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write: a .prom in the directory node_exporter reads.",
+)
+@click.option(
+    "--interval",
+    default=5.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 3600),
+    help="Seconds between writes.",
+)
+@click.option(
+    "--root",
+    default="/",
+    show_default=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where this server's proc and sys are.",
+)
+@click.option("--once", is_flag=True, help="Write once and end.")
+def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
+    """Write this server's OSTs for node_exporter's textfile collector, until SIGTERM."""
+    target = Target(name="local", collector="lustre_files", root=str(root.absolute()), timeout_seconds=5.0)
+    collector = COLLECTORS[target.collector]
+    source = collector.open(target)
+    while True:
+        try:
+            reply = source.read()
+            sample = collector.parse(reply.body)
+            elements = [
+                ElementSettings(id="local/ost", target="local", ost=ost) for ost in collector.found(sample)
+            ]
+            readings = {str(each.ost): collector.reading(sample, each) for each in elements}
+            write(output, page(readings, reply.at.wall))
+        except (MonitorError, OSError) as error:
+            click.echo(f"{output} is not written: Lustre of this server {error}", err=True)
+            if once:
+                sys.exit(1)
+        if once:
+            return
+        time.sleep(interval)
 
 
 def _settings(path: Path) -> Settings:

@@ -44,6 +44,16 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
     read = GaugeMetricFamily("smed_element_read_bytes_per_second", "Rate of reads.", labels=rate)
     write = GaugeMetricFamily("smed_element_write_bytes_per_second", "Rate of writes.", labels=rate)
     queue = GaugeMetricFamily("smed_element_queue_depth", "Mean requests in flight.", labels=["element"])
+    service = GaugeMetricFamily(
+        "smed_element_service_seconds", "Mean time of one operation.", labels=["element"]
+    )
+    degraded = GaugeMetricFamily("smed_element_degraded", "1 when it says it is slow.", labels=["element"])
+    no_create = GaugeMetricFamily("smed_element_no_create", "1 when it takes no files.", labels=["element"])
+    capability = GaugeMetricFamily(
+        "smed_element_capability_bytes_per_second",
+        "What it can give at best.",
+        labels=["element", "direction", "source"],
+    )
     free = GaugeMetricFamily("smed_element_free_bytes", "Space users can still write.", labels=["element"])
     size = GaugeMetricFamily("smed_element_size_bytes", "Size of the file system.", labels=["element"])
     read_only = GaugeMetricFamily("smed_element_read_only", "1 when mounted read-only.", labels=["element"])
@@ -59,18 +69,24 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
         if observation.state is not State.OK:
             continue
         read_only.add_metric([name], float(record.read_only))
+        degraded.add_metric([name], float(record.degraded))
+        no_create.add_metric([name], float(record.no_create))
         for family, labels, value in (
             (read, [name, "current"], record.read.current),
             (read, [name, "average"], record.read.average),
             (write, [name, "current"], record.write.current),
             (write, [name, "average"], record.write.average),
             (queue, [name], record.queue_depth),
+            (service, [name], record.service_seconds),
+            (capability, [name, "read", record.capability_source], record.read_capability),
+            (capability, [name, "write", record.capability_source], record.write_capability),
             (free, [name], record.free_bytes),
             (size, [name], record.size_bytes),
         ):
             if value is not None:
                 family.add_metric(labels, value)
-    yield from (read, write, queue, free, size, read_only, age, state)
+    yield from (read, write, queue, service, capability)
+    yield from (free, size, read_only, degraded, no_create, age, state)
 
 
 def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:

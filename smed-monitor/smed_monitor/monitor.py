@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ class Monitor:
 
     def __init__(self, settings: Settings, collectors: Mapping[str, Collector[Any]] = COLLECTORS) -> None:
         self.settings = settings
+        self.instance = secrets.token_hex(4)
+        self.gather_seconds = settings.gather_seconds
         self._scrapers = scrapers(settings, collectors)
         # The table keeps the order of the settings, whatever the order of the targets.
         first = {(s.target.name, r.element): r for s in self._scrapers for r in s.records()}

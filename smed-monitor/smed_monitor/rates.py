@@ -12,6 +12,7 @@ source says when its counters began).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import exp
 from typing import NamedTuple
 
@@ -23,6 +24,12 @@ class Windows:
     current: float
     average: float
     longest_gap: float
+
+
+@lru_cache(maxsize=256)
+def _kept(seconds: float, window: float) -> float:
+    """The weight of what was; the counters of one sample all ask for the same."""
+    return exp(-seconds / window)
 
 
 class Mean(NamedTuple):
@@ -38,7 +45,7 @@ class Mean(NamedTuple):
 
     def after(self, rate: float, seconds: float, window: float) -> Mean:
         """The mean once ``rate`` has held for ``seconds`` more."""
-        kept = exp(-seconds / window)
+        kept = _kept(seconds, window)
         return Mean(self.total * kept + rate * (1 - kept), self.weight * kept + (1 - kept))
 
 

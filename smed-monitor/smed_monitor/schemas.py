@@ -32,6 +32,10 @@ class ObservationsQuery(_Model):
         int | None,
         Field(ge=0, description="The sequence the caller has; without it, the one at the time of asking."),
     ] = None
+    changes: Annotated[
+        bool,
+        Field(description="Only elements sampled since `after`, where that is known; see `complete`."),
+    ] = False
 
 
 class Rates(_Model):
@@ -59,9 +63,17 @@ class ObservationOut(_Model):
     read_bytes_per_second: Rates
     write_bytes_per_second: Rates
     queue_depth: Annotated[float | None, Field(description="Mean requests in flight over the short window.")]
+    service_seconds: Annotated[
+        float | None, Field(description="Mean time of one operation over the short window.")
+    ]
     free_bytes: Annotated[float | None, Field(description="What unprivileged users can still write.")]
     size_bytes: float | None
     read_only: bool
+    degraded: Annotated[bool, Field(description="An OST that is slow, such as a RAID being rebuilt.")]
+    no_create: Annotated[bool, Field(description="Takes no files: an administrator said so.")]
+    read_capability_bytes_per_second: Annotated[float | None, Field(description="What it can give at best.")]
+    write_capability_bytes_per_second: float | None
+    capability_source: Annotated[str, Field(description="given, learned, or empty.")]
     detail: Annotated[str, Field(description="What is wrong and the usual cure; empty when all is well.")]
 
 
@@ -69,6 +81,7 @@ class ObservationsOut(_Model):
     """All elements, in the order of the settings."""
 
     sequence: Annotated[int, Field(description="Outcomes of scrapes since the monitor started.")]
+    complete: Annotated[bool, Field(description="False: only elements with news since `after`.")]
     observations: list[ObservationOut]
 
 
@@ -110,10 +123,11 @@ class Problem(_Model):
     errors: list[ProblemError] | None = None
 
 
-def observations_out(snapshot: Snapshot) -> ObservationsOut:
+def observations_out(snapshot: Snapshot, *, complete: bool = True) -> ObservationsOut:
     """A snapshot as it is answered."""
     return ObservationsOut.model_construct(
         sequence=snapshot.sequence,
+        complete=complete,
         observations=[_observation_out(observation) for observation in snapshot.observations],
     )
 
@@ -131,9 +145,15 @@ def _observation_out(observation: Observation) -> ObservationOut:
         read_bytes_per_second=_rates(record.read),
         write_bytes_per_second=_rates(record.write),
         queue_depth=record.queue_depth,
+        service_seconds=record.service_seconds,
         free_bytes=record.free_bytes,
         size_bytes=record.size_bytes,
         read_only=record.read_only,
+        degraded=record.degraded,
+        no_create=record.no_create,
+        read_capability_bytes_per_second=record.read_capability,
+        write_capability_bytes_per_second=record.write_capability,
+        capability_source=record.capability_source,
         detail=observation.detail,
     )
 

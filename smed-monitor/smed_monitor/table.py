@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from smed_monitor.model import Moment, Observation, Outcome, Record, State, now
 
+MANY_TARGETS = 8
 MOST_REMEMBERED = 8192
 """Outcomes whose elements are remembered for readers that ask only for changes."""
 
@@ -115,15 +116,18 @@ class Table:
         with self._news:
             self._health[target].skipped += 1
 
-    def wait(self, after: int | None, seconds: float) -> None:
+    def wait(self, after: int | None, seconds: float, gather: float = 0.0) -> None:
         """Return when there is an outcome the caller has not seen, at the latest after ``seconds``.
 
         ``after`` is the sequence number the caller has (``None``: the one of now).  A number that
-        is ahead of the table's comes from before a restart of the monitor, so there is news.
+        is ahead of the table's comes from before a restart of the monitor, so there is news.  Where
+        there are many targets, ``gather`` seconds more let the news of several go out together.
         """
         with self._news:
             seen = self._sequence if after is None else after
-            self._news.wait_for(lambda: self._closed or self._sequence != seen, timeout=seconds)
+            news = self._news.wait_for(lambda: self._closed or self._sequence != seen, timeout=seconds)
+            if news and len(self._health) >= MANY_TARGETS:
+                self._news.wait_for(lambda: self._closed, timeout=gather)
 
     @property
     def sequence(self) -> int:

@@ -111,6 +111,12 @@ def test_an_observation_carries_rates_space_state_and_age() -> None:
         "read_bytes_per_second": {"current": 0.0, "average": 0.0},
         "write_bytes_per_second": {"current": 5e6, "average": 2.5e6},
         "queue_depth": 1.5,
+        "service_seconds": None,
+        "degraded": False,
+        "no_create": False,
+        "read_capability_bytes_per_second": None,
+        "write_capability_bytes_per_second": None,
+        "capability_source": "",
         "free_bytes": 1e9,
         "size_bytes": 2e9,
         "read_only": False,
@@ -251,3 +257,39 @@ def test_readiness_needs_a_running_scheduler_and_an_answering_target(
     finally:
         monitor.stop()
     assert client.get("/healthz").json == {"status": "ok"}
+
+
+def test_a_reader_that_has_the_present_sequence_gets_304_and_news_afterwards() -> None:
+    monitor = monitor_of()
+    client = create_app(monitor).test_client()
+    first = client.get("/v1/observations")
+    tag = {"If-None-Match": first.headers["ETag"]}
+    unchanged = client.get("/v1/observations", headers=tag)
+    assert (unchanged.status_code, unchanged.data) == (304, b"")
+    monitor.table.publish(good(monitor))
+    news = client.get("/v1/observations?wait=20", headers=tag)
+    assert news.status_code == 200
+    assert news.headers["ETag"] != first.headers["ETag"]
+
+
+def test_a_tag_of_another_run_of_the_monitor_is_not_believed() -> None:
+    tag = create_app(monitor_of()).test_client().get("/v1/observations").headers["ETag"]
+    other = create_app(monitor_of()).test_client().get("/v1/observations", headers={"If-None-Match": tag})
+    assert other.status_code == 200
+
+
+def test_changes_are_only_the_elements_with_news_and_everything_when_too_much_was_missed() -> None:
+    monitor = monitor_of(3)
+    client = create_app(monitor).test_client()
+    outcome = good(monitor)
+    monitor.table.publish(outcome)
+    monitor.table.publish(replace(outcome, records=outcome.records[1:2]))
+    part = client.get("/v1/observations?changes=true&after=1").json
+    assert part is not None
+    assert (part["complete"], part["sequence"]) == (False, 2)
+    assert [each["element"] for each in part["observations"]] == ["union/b2"]
+    for after in ("", "&after=99"):
+        whole = client.get(f"/v1/observations?changes=true{after}").json
+        assert whole is not None
+        assert whole["complete"]
+        assert len(whole["observations"]) == 3

@@ -39,49 +39,56 @@ class Reader(Generic[MeaningT]):
 
         Raises ContentError when a wanted line is not Prometheus text.
         """
-        known, starts = self._known, self._starts
-        once: dict[bytes, float] = {}
+        known = self._known
+        once: dict[bytes, bytes] = {}
         for line in body.split(b"\n"):
-            if not line.startswith(starts):
-                continue
-            head, _, tail = line.rpartition(b"}")
-            if head not in known:
-                self._learn(head, line, body)
-            try:
-                once[head] = float(tail)
-            except ValueError:
-                once[head] = _first_number(tail, line, body)
+            head, _, tail = line.rpartition(b" ")
+            if head in known:
+                if known[head] is not None:
+                    once[head] = tail
+            elif line.startswith(self._starts):
+                # Not seen before, or followed by a timestamp.
+                head, brace, tail = line.rpartition(b"}")
+                head += brace
+                if head not in known:
+                    known[head] = self._learn(head, line, body)
+                once[head] = (tail.split(maxsplit=1) or [b""])[0]
+            elif head.endswith(b"}") or head.startswith(b"#"):
+                self._remember(head)
         found: dict[MeaningT, float] = {}
-        for head, value in once.items():
+        for head, tail in once.items():
             what = known.get(head)
+            try:
+                value = float(tail)
+            except ValueError as error:
+                raise _not_text(head, body) from error
             if what is not None and isfinite(value):
                 found[what] = found[what] + value if what in found else value
         return found
 
-    def _learn(self, head: bytes, line: bytes, body: bytes) -> None:
+    def _remember(self, head: bytes) -> None:
+        """Lines that start so are of no interest."""
+        if len(self._known) < MOST_REMEMBERED:
+            self._known[head] = None
+
+    def _learn(self, head: bytes, line: bytes, body: bytes) -> MeaningT | None:
         if len(self._known) >= MOST_REMEMBERED:  # a target that makes up labels must not fill the memory
             self._known.clear()
         try:
-            text = head.decode("utf-8") + "}"
+            text = head.decode("utf-8")
             sample = next(iter(text_string_to_metric_families(f"{text} 0\n"))).samples[0]
             wanted = sample.name in self._names
-            self._known[head] = self._meaning(sample.name, sample.labels) if wanted else None
+            what = self._meaning(sample.name, sample.labels) if wanted else None
         except UnicodeDecodeError as error:
             raise ContentError(f"is not text: byte {error.start} of a series is not UTF-8") from error
         except (ValueError, KeyError, IndexError, StopIteration) as error:
             raise _not_text(line, body) from error
-
-
-def _first_number(tail: bytes, line: bytes, body: bytes) -> float:
-    """The value before a timestamp."""
-    try:
-        return float(tail.split(maxsplit=1)[0])
-    except (ValueError, IndexError) as error:
-        raise _not_text(line, body) from error
+        return what
 
 
 def _not_text(line: bytes, body: bytes) -> ContentError:
     number = body[: body.find(line)].count(b"\n") + 1
+    line = body.split(b"\n")[number - 1]
     return ContentError(f"line {number} is not Prometheus text: {line[:120].decode('utf-8', 'replace')!r}")
 
 

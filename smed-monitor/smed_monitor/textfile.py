@@ -1,0 +1,73 @@
+"""Metrics for node_exporter's textfile directory, so that an OSS needs no exporter of Lustre of its own.
+
+Written whole and renamed into place, as node_exporter asks for; the file says when it was written,
+because node_exporter repeats it for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+from smed_monitor.model import Reading
+
+SERIES = {
+    "smed_ost_read_bytes_total": "Bytes read.",
+    "smed_ost_written_bytes_total": "Bytes written.",
+    "smed_ost_operations_total": "Reads and writes finished.",
+    "smed_ost_busy_microseconds_total": "Time they took together.",
+    "smed_ost_available_kibibytes": "Space users can still write.",
+    "smed_ost_size_kibibytes": "Size.",
+    "smed_ost_degraded": "1 when degraded.",
+    "smed_ost_read_only": "1 when read-only.",
+    "smed_ost_no_create": "1 when it takes no files.",
+    "smed_ost_counters_started_seconds": "When the counters were zero, epoch.",
+    "smed_ost_written_timestamp_seconds": "When this was written, epoch.",
+}
+
+
+def page(readings: Mapping[str, Reading], at: float) -> bytes:
+    """OST -> reading as Prometheus text, written at ``at`` (epoch seconds)."""
+    registry = CollectorRegistry(auto_describe=False)
+    gauges = {
+        name: Gauge(name, about, ["component", "target"], registry=registry) for name, about in SERIES.items()
+    }
+    for ost, reading in sorted(readings.items()):
+        values = (
+            reading.read_bytes,
+            reading.written_bytes,
+            reading.operations,
+            _scaled(reading.busy_seconds, 1e6),
+            _scaled(reading.free_bytes, 1 / 1024),
+            _scaled(reading.size_bytes, 1 / 1024),
+            float(reading.degraded),
+            float(reading.read_only),
+            float(reading.no_create),
+            reading.started,
+            at,
+        )
+        for gauge, value in zip(gauges.values(), values, strict=True):
+            if value is not None:
+                gauge.labels("ost", ost).set(value)
+    return generate_latest(registry)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path`` in one step, readable by everyone.  Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            os.fchmod(file.fileno(), 0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
