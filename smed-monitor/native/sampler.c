@@ -1,0 +1,200 @@
+/*
+ * smed-sampler: counters of this node's block devices, read every few milliseconds, published to a
+ * table in shared memory (table.h).
+ *
+ *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--always] DEVICE...
+ *
+ * Asleep by default: it samples while a reader has asked within the last two seconds (asked_ns),
+ * else looks twice a second whether one has.  --always samples all the time.  --fifo runs it as
+ * SCHED_FIFO (needs CAP_SYS_NICE), --core binds it to one core, which the site keeps free of other
+ * work.
+ *
+ * Keeps the stat files open and reads each with one pread; no allocation and no output after the
+ * start. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2 wrong usage.
+ */
+#define _GNU_SOURCE
+#include "table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define AWAKE_NS 2000000000ull
+#define ASLEEP_NS 500000000ull
+#define SECTOR 512u
+
+static volatile sig_atomic_t ending;
+
+static void end(int signal) {
+  (void)signal;
+  ending = 1;
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int fail(const char *what) {
+  fprintf(stderr, "smed-sampler: %s: %s\n", what, strerror(errno));
+  return 1;
+}
+
+/* The numbers of a stat file (Documentation/block/stat.rst); false when there are fewer than 11. */
+static bool parse(const char *text, uint64_t *numbers) {
+  for (int i = 0; i < 11; i++) {
+    char *rest;
+
+    numbers[i] = strtoull(text, &rest, 10);
+    if (rest == text)
+      return false;
+    text = rest;
+  }
+  return true;
+}
+
+static void sample(int file, struct smed_record *record) {
+  char text[512];
+  uint64_t n[11];
+  ssize_t length = pread(file, text, sizeof(text) - 1, 0);
+
+  if (length <= 0)
+    return; /* the device is gone: its record grows old */
+  text[length] = '\0';
+  if (!parse(text, n))
+    return;
+  smed_table_write(record, &(struct smed_sample){
+                               .monotonic_ns = now_ns(),
+                               .read_bytes = n[2] * SECTOR,
+                               .written_bytes = n[6] * SECTOR,
+                               .operations = n[0] + n[4],
+                               .busy_ms = n[3] + n[7],
+                               .request_ms = n[10],
+                               .in_flight = n[8],
+                           });
+}
+
+/* Make the table at `path` with one record per device; NULL and errno when that fails. */
+static struct smed_table *make_table(const char *path, uint32_t count, uint64_t period_ns) {
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  struct smed_table *table;
+
+  if (file < 0)
+    return NULL;
+  if (ftruncate(file, (off_t)smed_table_bytes(count)) != 0) {
+    close(file);
+    return NULL;
+  }
+  table = mmap(NULL, smed_table_bytes(count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (table == MAP_FAILED)
+    return NULL;
+  table->version = SMED_TABLE_VERSION;
+  table->count = count;
+  table->record_bytes = sizeof(struct smed_record);
+  table->period_ns = period_ns;
+  table->magic = SMED_TABLE_MAGIC;
+  return table;
+}
+
+static bool settle(int priority, int core) {
+  if (core >= 0) {
+    cpu_set_t cores;
+
+    CPU_ZERO(&cores);
+    CPU_SET((size_t)core, &cores);
+    if (sched_setaffinity(0, sizeof(cores), &cores) != 0)
+      return fail("--core"), false;
+  }
+  if (priority > 0) {
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+      return fail("--fifo, locking memory"), false;
+    if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) != 0)
+      return fail("--fifo"), false;
+  }
+  return true;
+}
+
+static void run(struct smed_table *table, const int *files, uint64_t period_ns, bool always) {
+  uint64_t due = now_ns();
+
+  while (!ending) {
+    uint64_t now = now_ns(), asked = atomic_load_explicit(&table->asked_ns, memory_order_relaxed);
+    bool awake = always || (asked != 0 && asked + AWAKE_NS > now);
+
+    if (awake)
+      for (uint32_t i = 0; i < table->count; i++)
+        sample(files[i], &table->records[i]);
+    due += awake ? period_ns : ASLEEP_NS;
+    if (due < now)
+      due = now + period_ns; /* late turns are not made up for */
+    struct timespec until = {.tv_sec = (time_t)(due / 1000000000ull),
+                             .tv_nsec = (long)(due % 1000000000ull)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const struct option options[] = {
+      {"table", required_argument, NULL, 't'}, {"period-ms", required_argument, NULL, 'p'},
+      {"fifo", required_argument, NULL, 'f'},  {"core", required_argument, NULL, 'c'},
+      {"always", no_argument, NULL, 'a'},      {NULL, 0, NULL, 0},
+  };
+  static int files[SMED_TABLE_MOST];
+  const char *path = NULL;
+  int period_ms = 4, priority = 0, core = -1, option;
+  bool always = false;
+
+  while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    if (option == 't')
+      path = optarg;
+    else if (option == 'p')
+      period_ms = atoi(optarg);
+    else if (option == 'f')
+      priority = atoi(optarg);
+    else if (option == 'c')
+      core = atoi(optarg);
+    else if (option == 'a')
+      always = true;
+    else
+      return 2;
+  }
+  uint32_t count = (uint32_t)(argc - optind);
+  if (path == NULL || count == 0 || count > SMED_TABLE_MOST || period_ms < 1 || period_ms > 1000) {
+    fprintf(stderr,
+            "usage: smed-sampler --table FILE [--period-ms 1..1000] [--fifo PRIORITY] [--core N] "
+            "[--always] DEVICE...\n");
+    return 2;
+  }
+  uint64_t period_ns = (uint64_t)period_ms * 1000000ull;
+  struct smed_table *table = make_table(path, count, period_ns);
+  if (table == NULL)
+    return fail(path);
+  for (uint32_t i = 0; i < count; i++) {
+    char name[128];
+    const char *device = argv[optind + (int)i];
+
+    snprintf(name, sizeof(name), device[0] == '/' ? "%s" : "/sys/class/block/%s/stat", device);
+    files[i] = open(name, O_RDONLY | O_CLOEXEC);
+    if (files[i] < 0)
+      return fail(name);
+    snprintf(table->records[i].name, sizeof(table->records[i].name), "%.35s", device);
+  }
+  signal(SIGTERM, end);
+  signal(SIGINT, end);
+  if (!settle(priority, core))
+    return 1;
+  run(table, files, period_ns, always);
+  return 0;
+}

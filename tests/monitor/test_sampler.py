@@ -1,0 +1,123 @@
+"""The table of fine samples: no torn read, whatever happens to the writer, and asleep unless asked."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
+HEAD = struct.Struct("=IIIIQQ")
+RECORD = 4 + 4 + 4 + 36 + 8 * 8
+STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
+Eventually = Callable[[Callable[[], object], str], None]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs, from the build or built here."""
+    if (BUILT / "smed-sampler").exists():
+        return BUILT
+    folder = tmp_path_factory.mktemp("native")
+    source = Path(__file__).parents[2] / "smed-monitor" / "native"
+    for name, file in (("smed-sampler", "sampler.c"), ("table-probe", "table_probe.c")):
+        subprocess.run(["cc", "-std=gnu11", "-O2", "-o", folder / name, source / file], check=True)
+    return folder
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    programs: list[subprocess.Popen[bytes]] = []
+    yield programs
+    for program in programs:
+        program.kill()
+        program.wait()
+
+
+def sampled(table: Path) -> tuple[int, ...]:
+    """Sequence and words of the first record."""
+    record = table.read_bytes()[HEAD.size : HEAD.size + RECORD]
+    return struct.unpack_from("=I", record) + struct.unpack_from("=8Q", record, 48)
+
+
+def ready(table: Path) -> bool:
+    return table.exists() and table.stat().st_size >= HEAD.size + RECORD
+
+
+def test_no_read_is_torn_while_writers_are_killed_and_replaced(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+) -> None:
+    table = tmp_path / "table"
+    writer = [built / "table-probe", "write", table, "4"]
+    started.append(subprocess.Popen(writer))
+    eventually(lambda: ready(table), "the writer makes the table")
+    reader = subprocess.Popen([built / "table-probe", "read", table, "1.5"], stdout=subprocess.PIPE)
+    killed = 0
+    while reader.poll() is None:
+        started[-1].send_signal(signal.SIGKILL)
+        started[-1].wait()
+        killed += 1
+        started.append(subprocess.Popen(writer))
+        time.sleep(0.005)  # lets the writer get somewhere; correctness does not hang on it
+    assert reader.stdout is not None
+    reads, torn, _given_up = map(int, reader.stdout.read().split())
+    assert killed > 3
+    assert reads > 1000
+    assert torn == 0
+
+
+def test_the_sampler_publishes_the_counters_of_a_device(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+) -> None:
+    stat, table = tmp_path / "stat", tmp_path / "table"
+    stat.write_text(STAT)
+    started.append(
+        subprocess.Popen([built / "smed-sampler", "--table", table, "--period-ms", "1", "--always", stat])
+    )
+    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+    words = sampled(table)[1:]
+    assert words[1:7] == (16 * 512, 24 * 512, 18, 10, 30, 3)
+    stat.write_text(STAT.replace("24", "48"))
+    eventually(lambda: sampled(table)[3] == 48 * 512, "the change is published")
+
+
+def test_the_sampler_sleeps_until_a_reader_asks(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+) -> None:
+    stat, table = tmp_path / "stat", tmp_path / "table"
+    stat.write_text(STAT)
+    started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--period-ms", "1", stat]))
+    eventually(lambda: ready(table), "the table is made")
+    assert sampled(table)[0] == 0
+    with table.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+        struct.pack_into("=Q", memory, 24, time.monotonic_ns())
+    eventually(lambda: sampled(table)[0] >= 2, "it wakes up")
+
+
+def test_one_core_is_kept_to(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+) -> None:
+    stat, table = tmp_path / "stat", tmp_path / "table"
+    stat.write_text(STAT)
+    core = max(os.sched_getaffinity(0))
+    started.append(
+        subprocess.Popen([built / "smed-sampler", "--table", table, "--core", str(core), "--always", stat])
+    )
+    eventually(lambda: os.sched_getaffinity(started[-1].pid) == {core}, "it binds itself")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--table", "t"], ["--table", "t", "--period-ms", "0", "sda"]])
+def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str]) -> None:
+    ran = subprocess.run(
+        [built / "smed-sampler", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    assert ran.returncode == 2
+    assert "usage: smed-sampler" in ran.stderr
+    assert not list(tmp_path.iterdir())
