@@ -53,9 +53,10 @@ class _Observation(TypedDict, total=False):
     detail: str
 
 
-class _Answer(TypedDict):
-    sequence: int
-    observations: list[Any]
+class _Answer(TypedDict, total=False):
+    sequence: Required[int]
+    complete: bool
+    observations: Required[list[Any]]
 
 
 _ANSWER = TypeAdapter(_Answer)
@@ -74,23 +75,30 @@ class MonitorClient:
         self._url = url.rstrip("/") + "/v1/observations"
         self._wait = wait
         self._patience = patience
+        self._kept: dict[str, Observation] = {}
         self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False)
 
     def observations(
         self, after: int | None, clock: Callable[[], float]
     ) -> tuple[int, tuple[Observation, ...]]:
-        """Return the sequence number and the observations, at once or when newer than ``after``.
+        """Return the sequence number and all observations, at once or when newer than ``after``.
+
+        Only what changed is asked for; the rest is what the last answers said.
 
         Takes at most the time the monitor is asked to wait and the patience on top.  Raises
         MonitorError.
         """
         url, limit = self._url, self._patience
         if after is not None:
-            url += "?" + urlencode({"wait": f"{self._wait:g}", "after": after})
+            url += "?" + urlencode({"wait": f"{self._wait:g}", "after": after, "changes": "true"})
             limit += self._wait
         body = self._get(url, limit)
         received = clock()
-        return _read(body, received)
+        sequence, complete, observations = _read(body, received)
+        if complete:
+            self._kept = {}
+        self._kept.update((each.element, each) for each in observations)
+        return sequence, tuple(self._kept.values())
 
     def close(self) -> None:
         """Close the connection."""
@@ -126,7 +134,7 @@ def _words(error: Exception) -> str:
     return str(error).partition(": ")[2] or str(error)
 
 
-def _read(body: bytes, received: float) -> tuple[int, tuple[Observation, ...]]:
+def _read(body: bytes, received: float) -> tuple[int, bool, tuple[Observation, ...]]:
     """Parse an answer; a slice at a time, so that requests are answered in between."""
     try:
         answer = _ANSWER.validate_python(from_json(body))
@@ -142,7 +150,7 @@ def _read(body: bytes, received: float) -> tuple[int, tuple[Observation, ...]]:
         except ValidationError as error:
             raise _unreadable(error, start) from None
         found.extend(_observation(one, received) for one in part)
-    return answer["sequence"], tuple(found)
+    return answer["sequence"], answer.get("complete", True), tuple(found)
 
 
 def _unreadable(error: ValidationError, start: int | None = None) -> MonitorError:

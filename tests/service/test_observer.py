@@ -132,7 +132,19 @@ def test_after_the_first_answer_it_waits_for_a_later_one(monitor: Monitor, seen:
     monitor.body = {"sequence": 8, "observations": []}
     seen.observer.step()
     seen.observer.step()
-    assert monitor.queries == [{}, {"wait": ["0.2"], "after": ["1"]}, {"wait": ["0.2"], "after": ["8"]}]
+    asked = {"wait": ["0.2"], "changes": ["true"]}
+    assert monitor.queries == [{}, asked | {"after": ["1"]}, asked | {"after": ["8"]}]
+
+
+def test_an_answer_with_changes_alone_keeps_the_rest_until_a_whole_one(monitor: Monitor, seen: Seen) -> None:
+    monitor.body = {"sequence": 1, "observations": [observation("u/a"), observation("u/b")]}
+    seen.observer.step()
+    monitor.body = {"sequence": 2, "complete": False, "observations": [observation("u/b", free_bytes=3.0)]}
+    seen.observer.step()
+    assert [(one.element, one.free_bytes) for one in seen.taken[-1]] == [("u/a", 7.0), ("u/b", 3.0)]
+    monitor.body = {"sequence": 3, "complete": True, "observations": [observation("u/b")]}
+    seen.observer.step()
+    assert [one.element for one in seen.taken[-1]] == ["u/b"]
 
 
 def test_the_same_sequence_again_is_not_asked_for_in_a_hot_loop(monitor: Monitor, seen: Seen) -> None:
