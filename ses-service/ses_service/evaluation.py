@@ -32,7 +32,7 @@ from ses_service.columns import Bools, Codes, Floats, ObservationTable
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Kind, Requirement
 from ses_service.policies import Policies
-from ses_service.prediction import predicted_share, unseen_share
+from ses_service.prediction import LongRun, predicted_share, unseen_share
 from ses_service.question import View
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -168,7 +168,14 @@ class Offers:
         )
         depth = take(seen.queue_depth) if current else None
         share = predicted_share(
-            capability, utilisation, depth, counts.open_at_sample, counts.since, counts.ended, self.policies
+            capability,
+            utilisation,
+            depth,
+            counts.open_at_sample,
+            counts.since,
+            counts.ended,
+            self.policies,
+            LongRun(take(seen.long_run.streams), take(seen.long_run.weight)) if current else None,
         )
         usable = self.fresh & ~np.isnan(rate)
         if usable.all():

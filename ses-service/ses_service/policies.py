@@ -23,6 +23,8 @@ class Policies:
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
         ``activity_factor``: active streams per unit of utilisation below saturation.
         ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells.
+        ``others_memory``: seconds in which a sample of others' streams loses two thirds of its worth
+        against their long-run average; it is used half a sampling interval old on average.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
     Health (:mod:`ses_service.health`)
@@ -53,6 +55,7 @@ class Policies:
     busy_prior: float = 0.35
     activity_factor: float = 1.5
     ended_weight: float = 0.5
+    others_memory: float = 60.0
     unseen_streams: float = 1.0
     health_fall: float = 0.1
     health_recovery: float = 0.01

@@ -56,7 +56,9 @@ class _Stage:
     def __init__(self, scenario: Scenario, run: Run) -> None:
         self._scenario = scenario
         self._engine = Engine()
-        sampling = Sampling(interval=scenario.interval, depth=scenario.depth)
+        sampling = Sampling(
+            interval=scenario.interval, depth=scenario.depth, long_window=30 * scenario.interval
+        )
         plain = World(self._engine, (), (), sampling, run.seed)
         self._arrivals = plain.random("arrivals")
         self._sizes = plain.random("sizes")

@@ -7,8 +7,9 @@ as long: a monitor that only keeps counters cannot say more).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from ses_simulate.engine import Engine
@@ -17,12 +18,16 @@ from ses_simulate.servers import Server
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How elements are watched.  Times are seconds; ``depth`` tells whether queues can be seen."""
+    """How elements are watched.  Times are seconds; ``depth`` tells whether queues can be seen.
+
+    ``long_window`` is that of average rates, 0 for none: exponential, as the monitor's.
+    """
 
     interval: float
     delay: float = 0.0
     window: float | None = None
     depth: bool = False
+    long_window: float = 0.0
 
     @property
     def span(self) -> float:
@@ -36,7 +41,7 @@ class Sample:
 
     ``taken`` is its moment; ``span`` the seconds it covers.  Rates are bytes per second, ``busy`` is
     their sum as a part of what the description promises, ``depth`` the mean number of flows (empty
-    when it cannot be seen), ``free`` bytes.
+    when it cannot be seen), ``free`` bytes.  The averages over the long window are empty without one.
     """
 
     taken: float
@@ -46,6 +51,8 @@ class Sample:
     busy: list[float]
     depth: list[float]
     free: list[float]
+    average_read: list[float] = field(default_factory=list)
+    average_write: list[float] = field(default_factory=list)
 
 
 class Monitor:
@@ -63,7 +70,10 @@ class Monitor:
         self._sampling = sampling
         self._listeners = listeners
         self._opened = 0.0
-        self._before = self._counters(0.0)
+        self._before = self._averaged = self._counters(0.0)
+        self._averaged_at = 0.0
+        self._reads: list[float] = []
+        self._writes: list[float] = []
         engine.at(0.0, self._sample)
 
     def _counters(self, now: float) -> list[tuple[float, float, float]]:
@@ -90,6 +100,7 @@ class Monitor:
             write_rate.append(writing * server.device.write_rate)
             busy.append(reading + writing)
             depth.append((queued - queued0) / elapsed)
+        self._average(now, counters)
         sample = Sample(
             taken=now,
             span=sampling.span,
@@ -98,6 +109,14 @@ class Monitor:
             busy=busy,
             depth=depth if sampling.depth else [],
             free=[server.free for server in self._servers],
+            average_read=[
+                mean * server.device.read_rate
+                for mean, server in zip(self._reads, self._servers, strict=False)
+            ],
+            average_write=[
+                mean * server.device.write_rate
+                for mean, server in zip(self._writes, self._servers, strict=False)
+            ],
         )
         if sampling.delay:
             engine.at(now + sampling.delay, partial(self._publish, sample))
@@ -109,6 +128,21 @@ class Monitor:
             engine.at(following - sampling.span, self._open_window)
         else:
             self._opened, self._before = now, counters
+
+    def _average(self, now: float, counters: list[tuple[float, float, float]]) -> None:
+        """Bring the averages over the long window up to a sample."""
+        elapsed = now - self._averaged_at
+        if self._sampling.long_window <= 0 or elapsed <= 0:
+            return
+        weight = -math.expm1(-elapsed / self._sampling.long_window)
+        if not self._reads:
+            self._reads, self._writes, weight = [0.0] * len(counters), [0.0] * len(counters), 1.0
+        for number, ((reads, writes, _), (reads0, writes0, _)) in enumerate(
+            zip(counters, self._averaged, strict=True)
+        ):
+            self._reads[number] += weight * ((reads - reads0) / elapsed - self._reads[number])
+            self._writes[number] += weight * ((writes - writes0) / elapsed - self._writes[number])
+        self._averaged_at, self._averaged = now, counters
 
     def _publish(self, sample: Sample, now: float) -> None:
         for listener in self._listeners:

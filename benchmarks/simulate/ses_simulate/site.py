@@ -55,20 +55,31 @@ def policies_for(sampling: Sampling) -> Policies:
 
 
 def observations(table: ElementTable, sample: Sample) -> list[Observation]:
-    """Return a sample in the service's terms.  Averages are left unknown."""
+    """Return a sample in the service's terms."""
     unseen: list[float | None] = [None] * len(table)
     depths = sample.depth or unseen
-    columns = zip(table.elements, sample.read_rate, sample.write_rate, depths, sample.free, strict=True)
+    columns = zip(
+        table.elements,
+        sample.read_rate,
+        sample.write_rate,
+        sample.average_read or unseen,
+        sample.average_write or unseen,
+        depths,
+        sample.free,
+        strict=True,
+    )
     return [
         Observation(
             element=element.id,
             sampled_at=sample.taken,
             current_read_rate=read,
             current_write_rate=write,
+            average_read_rate=average_read,
+            average_write_rate=average_write,
             queue_depth=depth,
             free_bytes=free,
         )
-        for element, read, write, depth, free in columns
+        for element, read, write, average_read, average_write, depth, free in columns
     ]
 
 

@@ -3,7 +3,7 @@
 Eight pools that read 500 MB/s and write 300 MB/s alone (the paper's requirements).  Every user reads,
 computes and writes files of 1 to 50 GB; half of the users, or all, are placed by the rule that is
 looked at, the others by the baseline.  1.3 s of computing per GB lets a user alone finish in 2 h 21.
-Load is sampled every minute and known a second later.
+Load is sampled every minute and known a second later, with averages over half an hour.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BACKGROUNDS: Mapping[str, tuple[float, ...]] = {
 }
 USERS = (6, 8, 10)
 LONE_SECONDS = sum(SIZES) * (1 / READ_RATE + 1 / WRITE_RATE + COMPUTE_SECONDS_PER_GB / GB)
-SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True)
+SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True, long_window=1800.0)
 
 
 @dataclass(frozen=True, slots=True)

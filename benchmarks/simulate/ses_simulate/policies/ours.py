@@ -11,6 +11,7 @@ from ses_service.model import Subject
 from ses_service.placement import Candidate, EndReason, Placement, Refusal
 from ses_service.question import Question, View
 from ses_service.selection import deal, decide
+from ses_service.standing import Kept
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, Policy, World
@@ -31,6 +32,7 @@ class Ours(Policy):
         self._table = table_of(world.devices)
         self._requirements = requirements(world.reads, world.writes)
         self._ledger = Ledger(self.policies)
+        self._kept = Kept()
         self._observations = observation_table(self._table, ())
         self._ledger.bind(self._table, self._observations.sampled_at, 0.0)
 
@@ -44,7 +46,7 @@ class Ours(Policy):
 
     def choose(self, now: float, file: File) -> int:
         """Ask ``decide`` and book its first candidate."""
-        decision = decide(self.question(file), self.view(), now, self.policies)
+        decision = decide(self.question(file), self.view(), now, self.policies, kept=self._kept)
         return self._book(now, file, decision.candidates[0])
 
     def deal(self, now: float, files: Sequence[File]) -> Iterator[int]:
@@ -54,7 +56,7 @@ class Ours(Policy):
         def book(candidate: Candidate, _first: tuple[Candidate, ...], _refused: tuple[Refusal, ...]) -> None:
             chosen.append(self._book(now, files[len(chosen)], candidate))
 
-        deal(self.question(files[0]), self.view(), now, self.policies, len(files), book)
+        deal(self.question(files[0]), self.view(), now, self.policies, len(files), book, kept=self._kept)
         return iter(chosen)
 
     def observe(self, now: float, sample: Sample) -> None:
