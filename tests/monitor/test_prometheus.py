@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -32,6 +34,44 @@ def test_promtool_accepts_the_configuration(promtool: str) -> None:
     )
     assert checked.returncode == 0, checked.stderr
     assert "SUCCESS" in checked.stdout
+
+
+def test_promtool_accepts_the_rules_and_they_say_what_is_meant(promtool: str) -> None:
+    for arguments in (["check", "rules", "rules.yml"], ["test", "rules", "rules_test.yml"]):
+        checked = subprocess.run(
+            [promtool, *arguments], cwd=CONFIG.parent, capture_output=True, text=True, timeout=60
+        )
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        assert "SUCCESS" in checked.stdout
+
+
+def test_every_query_of_the_dashboard_is_promql_on_metrics_that_exist(promtool: str, tmp_path: Path) -> None:
+    dashboard = json.loads((ROOT / "packaging" / "grafana" / "elements.json").read_text())
+    queries = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
+    assert len(queries) > 8
+    rules = {
+        "groups": [
+            {"name": "g", "rules": [{"record": f"q{n}", "expr": query} for n, query in enumerate(queries)]}
+        ]
+    }
+    (tmp_path / "queries.yml").write_text(yaml.safe_dump(rules))
+    checked = subprocess.run(
+        [promtool, "check", "rules", tmp_path / "queries.yml"], capture_output=True, text=True, timeout=60
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    rules_file = yaml.safe_load((CONFIG.parent / "rules.yml").read_text())
+    told = [rule["expr"] for group in rules_file["groups"] for rule in group["rules"]]
+    recorded = {
+        rule["record"] for group in rules_file["groups"] for rule in group["rules"] if "record" in rule
+    }
+    source = (ROOT / "smed-monitor" / "smed_monitor" / "metrics.py").read_text()
+    named = {
+        name for text in [*queries, *told] for name in re.findall(r"\bsmed_[a-z_]+|element:[a-z0-9_:]+", text)
+    }
+    assert len(named) > 10
+    for name in named:
+        known = name in recorded or re.sub(r"_(total|sum|count)$", "", name) in source
+        assert known, f"nothing publishes {name}"
 
 
 def test_promtool_finds_no_fault_in_the_metrics(
