@@ -1,0 +1,181 @@
+"""What the monitor costs: processor time and memory for 24, 1,000 and 10,000 elements, each second.
+
+One process answers real HTTP for every target with pages as node_exporter writes them, their counters
+moving; the monitor runs as its command does; one reader follows it, asking for changes.
+
+    .venv/bin/python benchmarks/monitor/scale.py [--seconds 10] [--elements 24 1000 10000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+PER_TARGET = 20
+DISK = [
+    "io_now",
+    "io_time_weighted_seconds_total",
+    "read_bytes_total",
+    "read_time_seconds_total",
+    "reads_completed_total",
+    "reads_merged_total",
+    "write_time_seconds_total",
+    "writes_completed_total",
+    "written_bytes_total",
+]
+SPACE = ["avail_bytes", "device_error", "free_bytes", "readonly", "size_bytes"]
+COMMAND = Path(sys.executable).with_name("smed-monitor")
+
+
+def page(elements: int, tick: int) -> bytes:
+    """node_exporter's page of one target after ``tick`` seconds."""
+    lines = []
+    for name in DISK:
+        lines += [f'node_disk_{name}{{device="sd{n}"}} {tick * 1e6 + n}' for n in range(elements)]
+    for name in SPACE:
+        value = 1e12 if name.endswith("bytes") else 0
+        lines += [
+            f'node_filesystem_{name}{{device="/dev/sd{n}",fstype="xfs",mountpoint="/e/{n}"}} {value}'
+            for n in range(elements)
+        ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def exporters(per_target: int, told: multiprocessing.connection.Connection) -> None:
+    """Answer every request on one port; the path says which target is meant, and does not matter."""
+    bodies = [page(per_target, tick) for tick in range(60)]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                body = bodies[int(time.monotonic()) % len(bodies)]
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def run() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)
+        told.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def settings(port: int, elements: int) -> tuple[str, int]:
+    """A settings file for ``elements``, and how many targets it has."""
+    per_target = min(PER_TARGET, elements)
+    targets = -(-elements // per_target)
+    text = ["concurrent_scrapes = 16\n"]
+    for t in range(targets):
+        text.append(
+            f'[[target]]\nname = "n{t}"\ncollector = "node_exporter"\n'
+            f'url = "http://127.0.0.1:{port}/{t}/metrics"\n'
+        )
+    for e in range(elements):
+        t, n = divmod(e, per_target)
+        text.append(f'[[element]]\nid = "site/e{e}"\ntarget = "n{t}"\nmount_point = "/e/{n}"\n')
+    return "".join(text), targets
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and its children that still run."""
+    pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+    ticks = 0
+    for each in pids:
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    """Resident memory of the worker, where the monitor lives."""
+    worker = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
+    pages = int(Path(f"/proc/{worker}/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def follow(url: str, delays: list[float], over: threading.Event) -> None:
+    """Read changes as the service does; note how old the youngest sample of each answer was, in ms."""
+    sequence = None
+    while not over.is_set():
+        question = "" if sequence is None else f"?wait=2&changes=true&after={sequence}"
+        with urllib.request.urlopen(f"{url}/v1/observations{question}", timeout=10) as reply:
+            answer = json.load(reply)
+        sequence = answer["sequence"]
+        ages = [o["age_seconds"] for o in answer["observations"] if o["age_seconds"] is not None]
+        if ages and not answer["complete"]:
+            delays.append(min(ages) * 1000)
+
+
+def measure(elements: int, seconds: float) -> str:
+    """One row of the table."""
+    mine, theirs = multiprocessing.Pipe()
+    server = multiprocessing.Process(target=exporters, args=(min(PER_TARGET, elements), theirs), daemon=True)
+    server.start()
+    with tempfile.TemporaryDirectory() as folder:
+        text, targets = settings(mine.recv(), elements)
+        config = Path(folder) / "smed.toml"
+        config.write_text(text)
+        monitor = subprocess.Popen(
+            [COMMAND, "serve", "--config", config, "--listen", "127.0.0.1:0"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert monitor.stderr is not None
+        over = threading.Event()
+        try:
+            found = re.search(r'"url": "([^"]+)"', monitor.stderr.readline())
+            assert found is not None, "the monitor did not start"
+            url = found[1]
+            threading.Thread(target=list, args=(monitor.stderr,), daemon=True).start()
+            delays: list[float] = []
+            threading.Thread(target=follow, args=(url, delays, over), daemon=True).start()
+            time.sleep(3)
+            delays.clear()
+            before, start = cpu_seconds(monitor.pid), time.monotonic()
+            time.sleep(seconds)
+            cores = (cpu_seconds(monitor.pid) - before) / (time.monotonic() - start)
+            memory = resident_mib(monitor.pid)
+            with urllib.request.urlopen(f"{url}/v1/observations", timeout=10) as reply:
+                states = [each["state"] for each in json.load(reply)["observations"]]
+            late = sorted(delays)
+        finally:
+            over.set()
+            monitor.send_signal(signal.SIGTERM)
+            monitor.wait(30)
+            server.terminate()
+            server.join()
+    return (
+        f"{elements:8} {targets:8} {cores * 100:8.1f} % {memory:8.0f} MiB {statistics.median(late):8.1f} ms "
+        f"{late[int(len(late) * 0.99)]:8.1f} ms {states.count('ok'):8} ok"
+    )
+
+
+def main() -> None:
+    """Print one row for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--elements", type=int, nargs="+", default=[24, 1000, 10000])
+    chosen = parser.parse_args()
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print("elements  targets  one core     memory  sample to reader: p50, p99")
+    for elements in chosen.elements:
+        print(measure(elements, chosen.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
