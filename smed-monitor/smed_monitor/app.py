@@ -20,7 +20,7 @@ from smed_monitor.schemas import (
     ObservationsQuery,
     Problem,
     ReadinessOut,
-    observations_out,
+    observations_json,
 )
 
 CONTRACT_VERSION = "1.1.0"
@@ -107,7 +107,7 @@ def observations(query: ObservationsQuery) -> Response:
         return Response(status=304, headers={"ETag": _etag(monitor.instance, known)})
     news = table.changes(after) if query.changes and after is not None else None
     snapshot = table.snapshot() if news is None else news
-    body = observations_out(snapshot, complete=news is None).model_dump_json()
+    body = observations_json(snapshot, complete=news is None)
     headers = {"ETag": _etag(monitor.instance, snapshot.sequence), "Cache-Control": "no-cache"}
     return Response(body, mimetype="application/json", headers=headers)
 

@@ -57,15 +57,6 @@ class Scraper:
         """What is known now, in the order of the settings."""
         return tuple(self._records.values())
 
-    def remember(self, element: str, best: Best) -> None:
-        """Take up what was learned about ``element`` before a restart."""
-        if element in self._loads:
-            self._loads[element] = self._loads[element]._replace(best=best)
-
-    def learned(self) -> dict[str, Best]:
-        """What was learned so far, by element."""
-        return {name: loads.best for name, loads in self._loads.items() if loads.best != Best()}
-
     def close(self) -> None:
         """Give up the connection."""
         self._source.close()

@@ -131,9 +131,8 @@ class Settings(_Model):
     Each target is scraped every ``interval_seconds``.  The windows are the time constants of the
     weighted means behind "current" and "average"; an observation older than
     ``stale_after_seconds`` is marked stale.  Readers that wait are answered at most every
-    ``gather_seconds``.  ``state_file`` keeps averages, history and learned capabilities over a
-    restart; the ring of history holds ``history_points`` of ``history_step_seconds`` each for every
-    element, and ``history_url`` is a Prometheus that knows what is older.
+    ``gather_seconds``, where there are many targets.  Rules make at most ``most_elements`` elements of
+    what one target shows.
     """
 
     interval_seconds: Seconds = 1.0
@@ -144,10 +143,6 @@ class Settings(_Model):
     gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
     most_elements: Annotated[int, Field(ge=1)] = 100_000
     learn_capability: bool = False
-    state_file: str | None = None
-    history_points: Annotated[int, Field(ge=2, le=100_000)] = 360
-    history_step_seconds: Seconds = 10.0
-    history_url: Annotated[str, AfterValidator(_exporter_url)] | None = None
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
     elements: Annotated[tuple[ElementSettings, ...], Field(alias="element")] = ()
     rules: Annotated[tuple[Rule, ...], Field(alias="rule")] = ()
