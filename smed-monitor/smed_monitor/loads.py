@@ -28,13 +28,13 @@ class Loads(NamedTuple):
     streak: Streak = Streak()
     best: Best = Best()
 
-    def after(self, reading: Reading, at: float, windows: Windows) -> Loads:
-        """These loads once ``reading`` was taken at ``at`` (monotonic seconds)."""
+    def after(self, reading: Reading, at: float, windows: Windows, *, learn: bool = False) -> Loads:
+        """These loads once ``reading`` was taken at ``at`` (monotonic); ``learn`` its best rates."""
         before = self if reading.device == self.device else self.restarted()
         reset = (
             reading.started is not None and before.started is not None and reading.started != before.started
         )
-        streak = Streak() if reset else _longer(before, reading, at)
+        streak = _longer(before, reading, at) if learn and not reset else Streak()
         return Loads(
             device=reading.device,
             read=observe(before.read, reading.read_bytes, at, windows, reset=reset),
@@ -46,7 +46,7 @@ class Loads(NamedTuple):
             started=reading.started,
             stamp=reading.stamp,
             streak=streak,
-            best=best_after(before.best, streak),
+            best=best_after(before.best, streak) if learn else before.best,
         )
 
     def restarted(self) -> Loads:

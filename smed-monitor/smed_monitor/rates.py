@@ -76,7 +76,7 @@ def observe(rate: Rate, value: float | None, at: float, windows: Windows, *, res
     if seconds <= 0:
         return rate
     speed = (value if reset else increase(rate.last, value)) / seconds
-    # Written out instead of a method of Mean: five counters of 10,000 elements come through here every second.
+    # Written out instead of a method of Mean: 50,000 counters come through here every second.
     kept, current, average = _kept(seconds, windows.average), rate.current, rate.average
     average = Mean(average.total * kept + speed * (1 - kept), average.weight * kept + (1 - kept))
     if seconds > windows.longest_gap:

@@ -115,7 +115,7 @@ class Scraper:
             return replace(unseen, at=last.at, detail=str(absence))
         if reading.stamp is not None and reading.stamp == before.stamp and not last.missing:
             return last
-        loads = before.after(reading, at.monotonic, self._windows)
+        loads = before.after(reading, at.monotonic, self._windows, learn=self._learn)
         self._loads[element.id] = loads
         best = loads.best if self._learn else Best()
         given = element.read_capability_mb_s or element.write_capability_mb_s
