@@ -1,0 +1,116 @@
+"""This node's file systems, the branches of a union, and a Prometheus server are read right."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from smed_monitor.collectors.local import disk, in_time
+from smed_monitor.collectors.mergerfs import Mergerfs, branches
+from smed_monitor.collectors.prometheus import QUERIES, Prometheus
+from smed_monitor.collectors.statvfs import Statvfs
+from smed_monitor.errors import ContentError, DeadlineError, ElementMissingError
+from smed_monitor.settings import ElementSettings, Target
+
+
+def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:
+    collector = Statvfs()
+    gone = tmp_path / "gone"
+    target = Target(name="here", collector="statvfs", paths=(str(tmp_path), str(gone)), timeout_seconds=10)
+    sample = collector.parse(collector.open(target).read().body)
+    element = ElementSettings(id="u/b", target="here", mount_point=str(tmp_path))
+    found = collector.reading(sample, element)
+    assert found.size_bytes is not None
+    assert found.free_bytes is not None
+    assert 0 <= found.free_bytes <= found.size_bytes
+    assert list(collector.found(sample)) == [str(tmp_path)]
+    with pytest.raises(ElementMissingError, match="No such file"):
+        collector.reading(sample, ElementSettings(id="u/c", target="here", mount_point=str(gone)))
+
+
+def test_the_counters_of_a_block_device_are_read_in_the_kernels_order() -> None:
+    found = disk("1 0 16 40 2 0 24 60 3 20 30 0 0 0 0 0 0\n")
+    assert found == (16 * 512, 24 * 512, 3, 0.1, 0.03, 3)
+    with pytest.raises(ValueError, match="11 numbers"):
+        disk("1 2 3")
+
+
+def test_a_read_that_hangs_is_left_behind_and_not_started_again() -> None:
+    release, calls = threading.Event(), []
+
+    def hang() -> bytes:
+        calls.append(1)
+        release.wait(60)
+        return b""
+
+    stuck: list[threading.Thread] = []
+    with pytest.raises(DeadlineError, match="within"):
+        in_time(hang, 0.05, stuck)
+    with pytest.raises(DeadlineError, match="still hangs"):
+        in_time(hang, 0.05, stuck)
+    assert len(calls) == 1
+    release.set()
+    stuck[0].join(30)
+    assert in_time(lambda: b"fine", 30, stuck) == b"fine"
+
+
+def test_branches_of_a_union_and_what_may_be_created_there(tmp_path: Path) -> None:
+    for name in ("b1", "b2"):
+        (tmp_path / name).mkdir()
+    found = branches(f"{tmp_path}/b*=RW:/nowhere=NC,4G:/ro=RO")
+    assert found == {f"{tmp_path}/b1": "RW", f"{tmp_path}/b2": "RW", "/nowhere": "NC", "/ro": "RO"}
+    facts = {"free": 1, "size": 2, "read_only": False, "device": "0:1", "stat": ""}
+    body = json.dumps({"/a": facts | {"mode": "NC"}, "/b": facts | {"mode": "RO"}}).encode()
+    collector = Mergerfs()
+    sample = collector.parse(body)
+    a, b = (
+        collector.reading(sample, ElementSettings(id="u/x", target="here", mount_point=path))
+        for path in ("/a", "/b")
+    )
+    assert (a.no_create, a.read_only, b.no_create, b.read_only) == (True, False, False, True)
+
+
+def vectors(**values: float) -> list[bytes]:
+    """Prometheus's answers to QUERIES, for one OST."""
+    return [
+        json.dumps(
+            {
+                "status": "success",
+                "data": {
+                    "resultType": "vector",
+                    "result": [{"metric": {"target": "fs-OST0000"}, "value": [1.5, str(values[name])]}]
+                    if name in values
+                    else [],
+                },
+            }
+        ).encode()
+        for name in QUERIES
+    ]
+
+
+def test_prometheus_is_asked_once_for_each_metric(exporter: Any, answer_whole: Any) -> None:
+    answers = vectors(read_bytes=5, written_bytes=7, free=2, size=4, stamp=99.0)
+    left = list(answers)
+    exporter.answer = lambda connection: answer_whole(left.pop(0))(connection)
+    url = exporter.url.removesuffix("/metrics")
+    collector = Prometheus()
+    source = collector.open(Target(name="p", collector="prometheus", url=url, timeout_seconds=20))
+    sample = collector.parse(source.read().body)
+    source.close()
+    found = collector.reading(sample, ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
+    assert (found.read_bytes, found.written_bytes, found.free_bytes, found.stamp) == (5, 7, 2048, 99.0)
+    assert exporter.requests == len(QUERIES)
+
+
+def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_told() -> None:
+    collector = Prometheus()
+    sample = collector.parse(b"\n".join(vectors(read_bytes=5)))
+    with pytest.raises(ElementMissingError, match="is its exporter scraped"):
+        collector.reading(sample, ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
+    with pytest.raises(ContentError, match="refused a query: too many"):
+        collector.parse(b'{"status":"error","error":"too many"}')
+    with pytest.raises(ContentError, match="is not Prometheus's answer"):
+        collector.parse(b"<html>")
