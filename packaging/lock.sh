@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 compile() {
   .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header "$@"
 }
-compile pyproject.toml --group dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
+compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
   webface/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml -o requirements.lock
 for part in ses-service smed-monitor webface; do
   compile "$part/pyproject.toml" -c requirements.lock -o "$part/requirements.lock"
