@@ -40,8 +40,13 @@ def test_an_ost_is_read_out_of_prometheus(
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     server = subprocess.Popen(
-        ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/data"]
-        + [f"--web.listen-address={listen}", "--log.level=error"]
+        [
+            "prometheus",
+            f"--config.file={config}",
+            f"--storage.tsdb.path={tmp_path}/data",
+            f"--web.listen-address={listen}",
+            "--log.level=error",
+        ]
     )
     collector = Prometheus()
     source = collector.open(
