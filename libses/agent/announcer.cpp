@@ -281,6 +281,9 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) 
     listeners_.on_ledger(std::move(strangers));
   }
   std::map<uid_t, std::vector<std::string>> applications;
+  for (const auto &[user, uid] : uid_of_) {
+    applications[uid]; // those the service does not name have none
+  }
   for (auto &[user, names] : reply.applications) {
     if (const auto uid = uid_of_.find(user); uid != uid_of_.end()) {
       applications[uid->second] = std::move(names);

@@ -149,6 +149,8 @@ void Booker::work() {
 BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   BookingResult result;
   result.key = order.key;
+  result.for_plan = order.for_plan;
+  result.ordered = order.count;
   if (!service_.health.available()) {
     decide_alone(order, result);
     return result;
@@ -162,6 +164,8 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   request.expected_bytes = order.key.expected_bytes;
   request.exclude = excluded(order.key.system);
   request.count = order.count;
+  request.ahead = order.ahead;
+  request.lease_seconds = static_cast<unsigned>(order.lease.count());
   const Reply reply = client.request("POST", "/v1/placements", booking_body(request));
   if (const std::string failure = failure_of(reply); !failure.empty()) {
     service_.health.failed(failure, reply);
@@ -181,8 +185,9 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
     return result;
   }
   service_.health.worked();
-  if (auto resolved = parse_resolved(reply.body); resolved && order.key.requirements.empty()) {
-    service_.detached.remember(order.key, std::move(*resolved));
+  result.requirements = parse_resolved(reply.body);
+  if (result.requirements && order.key.requirements.empty()) {
+    service_.detached.remember(order.key, *result.requirements);
   }
   for (Placement &placement : *booked) {
     placement.origin = std::make_shared<const Origin>(Origin{{placement.element},

@@ -6,10 +6,12 @@
 #ifndef SES_AGENT_BOOKER_H
 #define SES_AGENT_BOOKER_H
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,14 +32,20 @@ struct BookingOrder {
   TicketKey key;
   unsigned count = 1;
   uint64_t waiter = 0; // who cannot wait for the service any longer; 0: tickets
+  bool for_plan = false;
+  bool ahead = false; // of need
+  std::chrono::seconds lease{30};
 };
 
 struct BookingResult {
   TicketKey key;
-  uint64_t waiter = 0; // as in the order
+  uint64_t waiter = 0; // as in the order, and the two below
+  bool for_plan = false;
+  unsigned ordered = 1;
   Booking outcome = Booking::kFailed;
   std::vector<Placement> placements;
-  std::vector<Placement> unusable; // booked, but no file can be made there now
+  std::optional<std::vector<Requirement>> requirements; // that the service went by
+  std::vector<Placement> unusable;                      // booked, but no file can be made there now
 };
 
 class Booker {

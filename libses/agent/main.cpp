@@ -22,6 +22,10 @@
 #include "housekeeper.h"
 #include "listener.h"
 #include "options.h"
+#include "plan_finder.h"
+#include "plan_keeper.h"
+#include "plan_survey.h"
+#include "returns.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "socket_server.h"
@@ -37,6 +41,7 @@ constexpr int kNiceness = -10;
 constexpr size_t kMostWatched = 65536;
 constexpr rlim_t kDescriptors = 262144;
 constexpr size_t kMostConnections = 2048;
+constexpr std::chrono::milliseconds kLastPlanReports{1000};
 constexpr std::chrono::seconds kLastReports{3};
 constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
 
@@ -105,15 +110,25 @@ int serve(const Options &options, Services &services, Token &token,
                            [&announcer] { return announcer.pace(); }});
   Booker booker({services, token, options.ca_file, options.node, health, detached}, systems,
                 housekeeper);
+  const Returns returns(announcer, detached);
+  PlanFinder finder(watcher, returns);
+  PlanSurvey survey(options.jobs_dir);
+  PlanKeeper plans(
+      {options.socket_path, systems, health, detached, booker, announcer, returns, finder, survey});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
                        options.asks_per_second, systems, health, detached, booker, announcer,
-                       watcher});
-  announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
-                   nullptr, [&detached](const std::string &text) { detached.set_snapshot(text); }});
+                       watcher, returns, options.plans ? &plans : nullptr});
   if (auto kept = parse_storage_systems(detached.kept_systems())) {
     systems.describe(std::move(*kept));
   }
+  if (options.plans) {
+    plans.adopt(); // before the service is told what is open here
+    survey.start();
+  }
+  announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
+                   [&plans](const auto &applications) { plans.set_applications(applications); },
+                   [&detached](const std::string &text) { detached.set_snapshot(text); }});
   housekeeper.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
@@ -124,8 +139,13 @@ int serve(const Options &options, Services &services, Token &token,
   alarm(kStopSeconds);
   spdlog::info("stopping");
   listener.reset(); // from here on programs make the plain call at once
+  survey.stop();
   booker.stop();
   server.give_everything_back();
+  if (options.plans) {
+    plans.stop(kLastPlanReports);
+  }
+  finder.stop(kLastPlanReports);
   housekeeper.stop();
   const size_t open_files = watcher.stop();
   announcer.stop(kLastReports);

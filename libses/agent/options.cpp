@@ -75,6 +75,13 @@ Options parse_options(int argc, char **argv) {
                  "programs make the plain call")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
+  app.add_option("--jobs-dir", options.jobs_dir,
+                 "Where the job scheduler's prolog says whose jobs will run here\n"
+                 "(packaging/slurm); used when it belongs to the agent's user alone")
+      ->capture_default_str();
+  app.add_flag("--plans,!--no-plans", options.plans,
+               "Deal placements through shared memory, before programs ask (the default);\n"
+               "--no-plans makes every program ask over the socket");
   app.add_option("--log-level", options.log_level, "Least severe message that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();

@@ -15,6 +15,8 @@ struct Options {
   std::string socket_path;
   std::string node;
   std::string state_dir;
+  std::string jobs_dir = "/run/ses/jobs";
+  bool plans = true;
   std::string log_level = "info";
   bool background = false;
   unsigned asks_per_second = 20000;           // of one user

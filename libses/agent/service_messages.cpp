@@ -11,8 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr unsigned kLeaseSeconds = 30; // from booking to the report that the file is open
-constexpr size_t kMostPlacements = 256;
+constexpr size_t kMostPlacements = 1024;
 
 const char *kind_name(uint32_t kind) {
   switch (kind) {
@@ -75,17 +74,21 @@ std::string booking_body(const BookingRequest &request) {
   const auto text_or_null = [](const std::string &text) {
     return text.empty() ? json(nullptr) : json(text);
   };
-  return text_of(
-      {{"subject",
-        {{"user", request.user},
-         {"application", text_or_null(request.application)},
-         {"node", text_or_null(request.node)}}},
-       {"storage_system", request.system},
-       {"requirements", std::move(requirements)},
-       {"expected_bytes", request.expected_bytes ? json(*request.expected_bytes) : json(nullptr)},
-       {"exclude", request.exclude},
-       {"count", request.count},
-       {"lease_seconds", kLeaseSeconds}});
+  json body = {
+      {"subject",
+       {{"user", request.user},
+        {"application", text_or_null(request.application)},
+        {"node", text_or_null(request.node)}}},
+      {"storage_system", request.system},
+      {"requirements", std::move(requirements)},
+      {"expected_bytes", request.expected_bytes ? json(*request.expected_bytes) : json(nullptr)},
+      {"exclude", request.exclude},
+      {"count", request.count},
+      {"lease_seconds", request.lease_seconds}};
+  if (request.ahead) {
+    body["ahead"] = true;
+  }
+  return text_of(body);
 }
 
 std::optional<std::vector<Requirement>> parse_resolved(const std::string &body) {

@@ -31,6 +31,8 @@ struct BookingRequest {
   std::optional<int64_t> expected_bytes;
   std::vector<std::string> exclude; // element ids
   unsigned count = 1;
+  bool ahead = false;          // of need: no stream until a file is opened
+  unsigned lease_seconds = 30; // from booking to the report that the file is open
 };
 
 [[nodiscard]] std::string booking_body(const BookingRequest &request);

@@ -45,21 +45,19 @@ TicketCache::Callbacks SocketServer::callbacks() {
       [this](Id id, const Placement &placement) { return deal(id, placement); },
       [this](Id id) { answer(id, SES_ANSWER_UNAVAILABLE); },
       [this](uid_t uid, const Placement &placement) {
-        give_back(uid, placement, EndReason::kUnused);
+        parts_.returns.give_back(uid, placement, EndReason::kUnused);
+      },
+      [this](const TicketKey &key) {
+        return parts_.plans != nullptr ? parts_.plans->take(key, Clock::now()) : std::nullopt;
+      },
+      [this](const TicketKey &key, const Placement &placement) {
+        return parts_.plans != nullptr && parts_.plans->put(key, placement, Clock::now());
       },
   };
 }
 
 bool SocketServer::can_place_on(const std::string &system) const {
   return parts_.health.available() || parts_.detached.ready(system);
-}
-
-void SocketServer::give_back(uid_t uid, const Placement &placement, EndReason reason) {
-  if (!placement.origin || !placement.origin->by_agent) {
-    parts_.announcer.ended(uid, placement.id, reason);
-  } else {
-    parts_.detached.not_used(placement.element);
-  }
 }
 
 bool SocketServer::run() {
@@ -89,6 +87,9 @@ bool SocketServer::run() {
     serve_in_turn(std::move(ready));
     drop_overdue();
     tickets_.expire(Clock::now());
+    if (parts_.plans != nullptr && Clock::now() >= parts_.plans->due()) {
+      parts_.plans->tick(Clock::now());
+    }
   }
 }
 
@@ -96,6 +97,10 @@ int SocketServer::milliseconds_to_next() const {
   auto wait = tickets_.empty() ? std::chrono::milliseconds(60000) : kTick;
   if (const auto due = connections_.first_due()) {
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(due->first - Clock::now()));
+  }
+  if (parts_.plans != nullptr) {
+    const auto tick = parts_.plans->due() - Clock::now();
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(tick));
   }
   return static_cast<int>(std::max<long long>(wait.count(), 0));
 }
@@ -214,6 +219,10 @@ void SocketServer::on_ask(Id id, Ask ask) {
   connection.key = key;
   const bool can_hurry = parts_.detached.ready(system.name);
   connections_.set_deadline(id, Clock::now() + (can_hurry ? hurry_after() : parts_.answer_limit));
+  const bool states_nothing = key.requirements.empty() && !key.expected_bytes;
+  if (parts_.plans != nullptr && states_nothing) {
+    parts_.plans->asked(key, Clock::now());
+  }
   tickets_.ask(key, id, Clock::now());
 }
 
@@ -263,7 +272,8 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
     } else {
       // A name that somebody else created meanwhile is no failure of the element.
       const bool failed = report.error != 0 && report.error != EEXIST;
-      give_back(connection.peer.uid, placement, failed ? EndReason::kFailed : EndReason::kUnused);
+      parts_.returns.give_back(connection.peer.uid, placement,
+                               failed ? EndReason::kFailed : EndReason::kUnused);
     }
   } else {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
@@ -284,7 +294,7 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   file.origin = placement.origin;
   if (file.id.device != connection.ask.device) {
     spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
-    give_back(file.uid, placement, EndReason::kFailed);
+    parts_.returns.give_back(file.uid, placement, EndReason::kFailed);
     return;
   }
   // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
@@ -308,7 +318,15 @@ void SocketServer::created(const Connection &connection, const Placement &placem
 void SocketServer::collect_bookings() {
   for (BookingResult &result : parts_.booker.take_results()) {
     for (const Placement &placement : result.unusable) {
-      give_back(result.key.uid, placement, EndReason::kFailed);
+      parts_.returns.give_back(result.key.uid, placement, EndReason::kFailed);
+      if (parts_.plans != nullptr) {
+        parts_.plans->unusable(placement.element, Clock::now());
+      }
+    }
+    if (result.for_plan) {
+      tickets_.serve(result.key, result.placements);
+      parts_.plans->booked(std::move(result), Clock::now());
+      continue;
     }
     if (result.waiter != 0) {
       for (const Placement &placement : result.placements) {
@@ -352,7 +370,7 @@ void SocketServer::drop(Id id) {
     tickets_.forget(*connection.key, id);
   }
   if (connection.dealt) {
-    give_back(connection.peer.uid, *connection.dealt, EndReason::kUnused);
+    parts_.returns.give_back(connection.peer.uid, *connection.dealt, EndReason::kUnused);
   }
 }
 

@@ -17,7 +17,9 @@
 #include "booker.h"
 #include "connections.h"
 #include "descriptors.h"
+#include "plan_keeper.h"
 #include "rate_limit.h"
+#include "returns.h"
 #include "service_health.h"
 #include "systems.h"
 #include "tickets.h"
@@ -40,6 +42,8 @@ public:
     Booker &booker;
     Announcer &announcer;
     Watcher &watcher;
+    const Returns &returns;
+    PlanKeeper *plans; // null: without
   };
 
   explicit SocketServer(const Parts &parts);
@@ -63,8 +67,6 @@ private:
   void created(const Connection &connection, const Placement &placement, const Report &report,
                UniqueFd handle);
   void answer(Id id, ses_answer_status status);
-  // Tells the service, if it knows PLACEMENT, that no file came of it.
-  void give_back(uid_t uid, const Placement &placement, EndReason reason);
   [[nodiscard]] bool can_place_on(const std::string &system) const;
   bool deal(Id id, const Placement &placement);
   void collect_bookings();

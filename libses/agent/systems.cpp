@@ -132,6 +132,11 @@ std::vector<StorageSystem> Systems::mounted(uint32_t backend) const {
   return found;
 }
 
+std::vector<std::pair<dev_t, StorageSystem>> Systems::all_mounted() const {
+  const std::lock_guard lock(mutex_);
+  return {by_device_.begin(), by_device_.end()};
+}
+
 std::string Systems::mount_point_of(const std::string &name) const {
   const std::lock_guard lock(mutex_);
   for (const auto &[device, system] : by_device_) {

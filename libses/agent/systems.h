@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "service_messages.h"
@@ -36,6 +37,9 @@ public:
 
   // Those of BACKEND (enum ses_backend) that are mounted now.
   [[nodiscard]] std::vector<StorageSystem> mounted(uint32_t backend) const;
+
+  // All that are mounted now, with their devices.
+  [[nodiscard]] std::vector<std::pair<dev_t, StorageSystem>> all_mounted() const;
 
   // Where the system is mounted; empty when there is no such system now.
   [[nodiscard]] std::string mount_point_of(const std::string &name) const;

@@ -45,6 +45,12 @@ void TicketCache::ask(const TicketKey &key, Waiter waiter, Time now) {
     }
     return;
   }
+  if (const auto placement = callbacks_.fetch(key)) {
+    if (!callbacks_.deal(waiter, *placement)) {
+      callbacks_.hand_back(key.uid, *placement);
+    }
+    return;
+  }
   if (now < entry.refused_until) {
     callbacks_.refuse(waiter);
     return;
@@ -69,6 +75,24 @@ void TicketCache::start_booking(const TicketKey &key, Entry &entry, Time now) {
   }
 }
 
+bool TicketCache::deal_to_next(Entry &entry, const Placement &placement) {
+  bool dealt = false;
+  while (!dealt && !entry.waiters.empty()) {
+    const Waiter waiter = entry.waiters.front();
+    entry.waiters.pop_front();
+    dealt = callbacks_.deal(waiter, placement);
+  }
+  return dealt;
+}
+
+void TicketCache::serve(const TicketKey &key, std::vector<Placement> &placements) {
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    std::erase_if(placements, [&](const Placement &placement) {
+      return deal_to_next(found->second, placement);
+    });
+  }
+}
+
 void TicketCache::booked(const TicketKey &key, Booking outcome, std::vector<Placement> placements,
                          Time now) {
   const auto found = entries_.find(key);
@@ -81,13 +105,7 @@ void TicketCache::booked(const TicketKey &key, Booking outcome, std::vector<Plac
   Entry &entry = found->second;
   entry.booking = false;
   for (Placement &placement : placements) {
-    bool dealt = false;
-    while (!dealt && !entry.waiters.empty()) {
-      const Waiter waiter = entry.waiters.front();
-      entry.waiters.pop_front();
-      dealt = callbacks_.deal(waiter, placement);
-    }
-    if (!dealt) {
+    if (!deal_to_next(entry, placement) && !callbacks_.leave(key, placement)) {
       entry.ready.push_back({std::move(placement), now});
     }
   }

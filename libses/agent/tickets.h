@@ -54,6 +54,10 @@ public:
     std::function<void(Waiter)> refuse;
     // Tell the service that PLACEMENT was not used.
     std::function<void(uid_t, const Placement &)> hand_back;
+    // A ticket of KEY that lies elsewhere (in a plan); none when there is none.
+    std::function<std::optional<Placement>(const TicketKey &)> fetch;
+    // Leave PLACEMENT there; false when it is not wanted.
+    std::function<bool(const TicketKey &, const Placement &)> leave;
   };
 
   explicit TicketCache(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
@@ -62,6 +66,8 @@ public:
   void ask(const TicketKey &key, Waiter waiter, Time now);
   // WAITER gave up.  Harmless when it is not waiting.
   void forget(const TicketKey &key, Waiter waiter);
+  // Deals of PLACEMENTS, booked by somebody else, what programs wait for.
+  void serve(const TicketKey &key, std::vector<Placement> &placements);
   // The end of a booking that book() began.
   void booked(const TicketKey &key, Booking outcome, std::vector<Placement> placements, Time now);
   // Hands back what is too old and forgets keys nobody asks for.
@@ -87,6 +93,8 @@ private:
     Time refused_until{};
   };
 
+  // False when nobody who waits can be dealt PLACEMENT.
+  bool deal_to_next(Entry &entry, const Placement &placement);
   void start_booking(const TicketKey &key, Entry &entry, Time now);
   void drop_stale(uid_t uid, Entry &entry, Time now);
   void refuse_all(Entry &entry);

@@ -55,6 +55,8 @@ size_t Watcher::stop() {
   eventfd_write(wake_.get(), 1);
   if (thread_.joinable()) {
     thread_.join();
+    take_over(); // what came last
+    check(std::exchange(unchecked_, {}));
   }
   return files_.size();
 }
@@ -172,7 +174,8 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
 }
 
 void Watcher::begin(PlacedFile file) {
-  if (!file.handle) { // perhaps it lives on as another descriptor, as after a shell's redirection
+  if (!file.handle &&
+      !file.searched) { // perhaps it lives on as another descriptor, as after a shell's redirection
     file.handle = find_handle(file.pid, file.id);
     if (file.handle && file.path.empty()) {
       file.path = path_of(file.handle.get());

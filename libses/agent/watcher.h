@@ -40,6 +40,7 @@ struct PlacedFile {
   std::string path; // empty: not known
   std::string application;
   std::shared_ptr<const Origin> origin; // null: not known
+  bool searched = false; // somebody has looked for it: without a handle it is open nowhere
 };
 
 class Watcher {

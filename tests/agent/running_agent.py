@@ -21,6 +21,8 @@ class Agent:
         self._command = [
             *(str(binary), "--service-url", service, "--socket", str(self.socket)),
             *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
+            # A plan books ahead, which tests of questions would have to tell from what they cause.
+            *(() if "--plans" in options else ("--no-plans",)),
             *("--node", "n1", "--log-level", "debug", *patience, *options),
         ]
         with self.log.open("ab") as log:

@@ -1,0 +1,110 @@
+// All plans of this node: whose there are, which entries they have, when they are looked at.
+//
+// Belongs to the socket's loop, which calls tick() when it is due; the sign of life in each plan is
+// given there and nowhere else, so a loop that is stuck looks stuck.  Without users on the node
+// there is nothing to do, and nothing is done.
+//
+// An entry is published for each application that was asked for lately, that has requirements of
+// its own, or that the job scheduler names; and the default entry, for all other applications, once
+// it is known which those are and all of them have got their entry.
+#ifndef SES_AGENT_PLAN_KEEPER_H
+#define SES_AGENT_PLAN_KEEPER_H
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "announcer.h"
+#include "booker.h"
+#include "detached.h"
+#include "plan_finder.h"
+#include "plan_survey.h"
+#include "plan_user.h"
+#include "returns.h"
+#include "service_health.h"
+#include "systems.h"
+
+namespace ses::agent {
+
+class PlanKeeper {
+public:
+  struct Parts {
+    const std::string &socket_path;
+    const Systems &systems;
+    const ServiceHealth &health;
+    Detached &detached;
+    Booker &booker;
+    Announcer &announcer;
+    const Returns &returns;
+    PlanFinder &finder;
+    PlanSurvey &survey;
+  };
+  using Applications = std::map<uid_t, std::vector<std::string>>;
+
+  explicit PlanKeeper(const Parts &parts);
+
+  // Takes over what an agent that was here before left.
+  void adopt();
+  // The applications with requirements of their own, of each user listed.  Any thread.
+  void set_applications(const Applications &applications);
+
+  // KEY was asked for over the socket; it states nothing of its own.
+  void asked(const TicketKey &key, Clock::time_point now);
+  [[nodiscard]] std::optional<Placement> take(const TicketKey &key, Clock::time_point now);
+  [[nodiscard]] bool put(const TicketKey &key, const Placement &placement, Clock::time_point now);
+  // The end of a booking for a plan; what waits for its tickets has got its share.
+  void booked(BookingResult result, Clock::time_point now);
+  // Nothing can be placed on ELEMENT.
+  void unusable(const std::string &element, Clock::time_point now);
+
+  // When tick() is due; far away when there is nothing to do.
+  [[nodiscard]] Clock::time_point due() const { return due_; }
+  void tick(Clock::time_point now);
+  // Takes everything back, reads what is still reported within LIMIT, and removes the segments,
+  // except those a program has still to report to: they wait for the next agent.
+  void stop(std::chrono::milliseconds limit);
+
+private:
+  using Time = Clock::time_point;
+  struct Known {                                          // of a user
+    std::optional<std::vector<std::string>> applications; // with requirements of their own
+    std::set<std::string> of_jobs;
+    std::map<std::pair<std::string, std::string>, Time> asked; // by application and system
+    Time seen_at{};                                            // on the node, or asking
+    Time refused_until{};                                      // no segment can be had
+    std::unique_ptr<PlanUser> plan;
+  };
+
+  [[nodiscard]] PlanUser::Outlet outlet();
+  [[nodiscard]] bool book(const TicketKey &key, unsigned count, bool ahead);
+  void take_news(Time now);
+  void review(Time now);
+  void open_plan(uid_t uid, Known &known, Time now);
+  void leave(Known &known, Time now, bool removed);
+  [[nodiscard]] std::vector<PlanUser::Wanted> wanted(Known &known, Time now) const;
+  void look_at_plans(Time now);
+  [[nodiscard]] PlanUser *plan_of(uid_t uid);
+  [[nodiscard]] std::chrono::milliseconds idle_life() const;
+
+  const Parts parts_;
+  const uint64_t socket_hash_;
+  const uint64_t instance_;
+  const PlanUser::Outlet outlet_;
+  std::map<uid_t, Known> users_;
+  std::vector<std::unique_ptr<PlanUser>> leaving_;
+  size_t plans_ = 0;
+  uid_t last_turn_ = 0;
+  bool has_news_ = false;
+  Time due_{}, reviewed_at_{}, beaten_at_{}, looked_at_all_at_{};
+  bool said_no_segment_ = false, said_many_ = false;
+
+  std::mutex mutex_; // guards the one below
+  std::unique_ptr<Applications> applications_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_PLAN_KEEPER_H

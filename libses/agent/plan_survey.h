@@ -1,0 +1,52 @@
+// The thread that looks every few seconds who is on this node, or will be.
+//
+// Users are those with processes (uid 1000 and above, so that no plan is made for the system's own
+// services) and those the job scheduler names (plan_jobs.h).  Without root only the agent's own
+// user can be served, so nobody else is looked for.
+#ifndef SES_AGENT_PLAN_SURVEY_H
+#define SES_AGENT_PLAN_SURVEY_H
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "plan_jobs.h"
+
+namespace ses::agent {
+
+struct NodeUsers {
+  std::set<uid_t> with_processes;                   // of any uid
+  std::map<uid_t, std::set<std::string>> with_jobs; // and their applications
+};
+
+class PlanSurvey {
+public:
+  explicit PlanSurvey(const std::string &jobs_directory) : jobs_(jobs_directory) {}
+  ~PlanSurvey();
+  void start();
+  void stop();
+
+  // What was found last; null when that was given out already.
+  [[nodiscard]] std::unique_ptr<NodeUsers> take();
+
+private:
+  void work();
+  [[nodiscard]] NodeUsers look();
+
+  JobsDirectory jobs_; // of the thread only
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::unique_ptr<NodeUsers> found_;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_PLAN_SURVEY_H

@@ -1,0 +1,33 @@
+// Placements that no file came of: says so where they were decided.
+//
+// Any thread, never waits.
+#ifndef SES_AGENT_RETURNS_H
+#define SES_AGENT_RETURNS_H
+
+#include "announcer.h"
+#include "detached.h"
+#include "wire.h"
+
+namespace ses::agent {
+
+class Returns {
+public:
+  Returns(Announcer &announcer, Detached &detached) : announcer_(announcer), detached_(detached) {}
+
+  // Tells the service, if it knows PLACEMENT, else takes it off this agent's own count.
+  void give_back(uid_t uid, const Placement &placement, EndReason reason) const {
+    if (!placement.origin || !placement.origin->by_agent) {
+      announcer_.ended(uid, placement.id, reason);
+    } else {
+      detached_.not_used(placement.element);
+    }
+  }
+
+private:
+  Announcer &announcer_;
+  Detached &detached_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_RETURNS_H
