@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from plan_program import remove_plans
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -83,6 +84,7 @@ def start(binary: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
     yield begin
     for agent in agents:
         agent.stop()
+        remove_plans(agent.socket)
 
 
 @pytest.fixture

@@ -6,10 +6,12 @@ that a change of the header that forgets its readers is noticed.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +28,7 @@ TICKETS_AT, TICKET_SIZE, TICKETS = 2502656, 64, 1024
 TAKEN_IN_ENTRY, FILLED_IN_ENTRY, MISSED_IN_ENTRY = 88, 96, 104
 CREATED, NOT_CREATED = 1, 2
 IPC_RMID, IPC_STAT = 0, 2
+NOBODY = 65534
 
 _HEAD = struct.Struct("=IHHQQQIIQQQ")
 _ENTRY = struct.Struct("=IIII Q 64s QQQ 16x")
@@ -268,3 +271,32 @@ class Plan:
         facts = {"status": os.fstat(fd), "directory": path.parent.stat(), "fd": fd, "path": path, **details}
         self.report(ticket, **facts)  # type: ignore[arg-type]
         return fd
+
+
+def as_user(uid: int, act: Callable[[], object]) -> None:
+    """Do something in a process of another user; needs root."""
+    if (pid := os.fork()) == 0:
+        with contextlib.suppress(BaseException):
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            act()
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def make_foreign_segment(socket: Path, uid: int, maker: int) -> int:
+    """A segment under the key of `uid` that a process of `maker` made; needs root."""
+    key = key_of(socket, uid)
+    as_user(maker, lambda: _libc.shmget(key, 4096, 0o1600))
+    id = segment_of(socket, uid)
+    assert id is not None
+    return id
+
+
+def remove_plans(socket: Path) -> None:
+    """Remove what an agent that was killed left."""
+    for uid in (os.geteuid(), NOBODY):
+        if (id := segment_of(socket, uid)) is not None:
+            remove_segment(id)

@@ -14,12 +14,14 @@ class Agent:
     """A running ses-agent."""
 
     def __init__(self, binary: Path, directory: Path, service: str, *options: str) -> None:
-        self.socket = directory / "agent.sock"
+        own = options[options.index("--socket") + 1] if "--socket" in options else None
+        self.socket = Path(own) if own else directory / "agent.sock"
         self.log = directory / "agent.log"
         # A budget only a hang can use up: tests must not depend on speed.
         patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
         self._command = [
-            *(str(binary), "--service-url", service, "--socket", str(self.socket)),
+            *(str(binary), "--service-url", service),
+            *(() if own else ("--socket", str(self.socket))),
             *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
             # A plan books ahead, which tests of questions would have to tell from what they cause.
             *(() if "--plans" in options else ("--no-plans",)),
