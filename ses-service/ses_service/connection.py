@@ -17,6 +17,7 @@ from ses_service.render import Reply
 
 _ARRIVAL = 10.0  # seconds a request may take to arrive
 _HEAD = 64 * 1024  # bytes of request line and headers
+_PIECE = 8 * 1024  # bytes looked at together where head and body may be too much for a head
 
 
 class _OnePiece:
@@ -75,13 +76,20 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, as long as the head is not too large."""
-        if self._head is not None:
-            self._head += len(data)
-            if self._head > _HEAD:
-                self.send_400_response("The request's head is too large.")
-                return
-        super().data_received(data)
+        """Take bytes, as long as the head is not too large.
+
+        What arrives together with the head may be a large body: only pieces tell them apart.
+        """
+        whole = self._head is None or self._head + len(data) <= _HEAD
+        size = max(1, len(data)) if whole else _PIECE
+        for start in range(0, len(data), size):
+            piece = data[start : start + size]
+            if self._head is not None:
+                self._head += len(piece)
+                if self._head > _HEAD:
+                    self.send_400_response("The request's head is too large.")
+                    return
+            super().data_received(piece)
 
     def on_message_begin(self) -> None:
         """Give the request its time to arrive."""
