@@ -1,6 +1,6 @@
 #include "announcement_book.h"
 
-#include <algorithm>
+#include <unordered_set>
 
 namespace ses::agent {
 namespace {
@@ -110,20 +110,22 @@ AnnouncementBook::Batch AnnouncementBook::take(size_t most) {
 }
 
 std::optional<AnnouncementBook::Batch> AnnouncementBook::take_all(size_t most) {
-  if (!endings_.empty() || open_.size() > most) {
+  if (open_.size() + waiting() > most) {
     return std::nullopt;
   }
-  Batch batch;
+  Batch batch = take(most);
   batch.complete = true;
-  for (auto &[id, open] : open_) {
-    if (open.waiting) {
-      open.waiting = false;
-      count_off(open.opening.uid);
-    }
-    batch.opened.push_back(open.opening);
-    batch.opened.back().restore = true;
+  std::unordered_set<uint64_t> listed;
+  for (Opening &opening : batch.opened) {
+    opening.restore = true;
+    listed.insert(opening.file.placement_id);
   }
-  openings_.clear();
+  for (const auto &[id, open] : open_) {
+    if (!listed.contains(id)) {
+      batch.opened.push_back(open.opening);
+      batch.opened.back().restore = true;
+    }
+  }
   return batch;
 }
 

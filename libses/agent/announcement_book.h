@@ -41,8 +41,8 @@ public:
 
   // At most MOST of what waits.
   [[nodiscard]] Batch take(size_t most);
-  // Everything that is open, as a complete list.  Only when no ending waits and it is at most
-  // MOST; else none.
+  // Everything that is open, as a complete list, and everything else that waits.  None when that is
+  // more than MOST.
   [[nodiscard]] std::optional<Batch> take_all(size_t most);
   // Everything that is open has to be told once more, with how it came about.
   void tell_all_again();
@@ -56,7 +56,6 @@ public:
 
   [[nodiscard]] bool knows(uint64_t id) const { return open_.contains(id) || ending_.contains(id); }
   [[nodiscard]] size_t waiting() const { return openings_.size() + endings_.size(); }
-  [[nodiscard]] size_t endings_waiting() const { return endings_.size(); }
   [[nodiscard]] size_t open() const { return open_.size(); }
   // UID has so much waiting that it should get nothing more.
   [[nodiscard]] bool crowded_by(uid_t uid) const;

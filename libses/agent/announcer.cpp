@@ -156,12 +156,15 @@ Clock::time_point Announcer::next_send() const {
 }
 
 Announcer::Batch Announcer::next_batch() {
-  if (complete_due_ && !comparing_ && !stopping_ && book_.endings_waiting() == 0) {
-    complete_due_ = false;
+  if (complete_due_ && !comparing_ && !stopping_) {
     if (auto all = book_.take_all(batch_limit_)) {
+      complete_due_ = false;
       return std::move(*all);
     }
-    book_.tell_all_again();
+    if (book_.open() > batch_limit_ / 2) { // never fits: one by one then
+      complete_due_ = false;
+      book_.tell_all_again();
+    }
   }
   return book_.take(batch_limit_);
 }
@@ -237,6 +240,8 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   }
   not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
   if (size > 1 || ++attempts_ < kMostAttempts) {
+    spdlog::debug("an announcement of {} files was refused: HTTP {} {}", size, reply.status,
+                  problem_detail(reply.body));
     batch_limit_ = std::max<size_t>(size / 2, 1);
     book_.put_back(std::move(batch));
     return;
@@ -250,6 +255,11 @@ void Announcer::failed(Batch batch, const Reply &reply) {
 
 void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) {
   const auto now = Clock::now();
+  if (batch.size() > 0 || batch.complete) {
+    spdlog::debug("announced {} opened{} and {} ended; {} more wait, {} are open, {} were unknown",
+                  batch.opened.size(), batch.complete ? " (all)" : "", batch.ended.size(),
+                  book_.waiting(), book_.open(), reply.unknown.size());
+  }
   attempts_ = 0;
   batch_limit_ = std::min(kLargestBatch, batch_limit_ * 2);
   pace_ = reply.next_within;
