@@ -20,8 +20,9 @@ constexpr std::chrono::milliseconds kAskWithin{1000};
 constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
 constexpr std::chrono::milliseconds kTick{100};           // while tickets can grow old
 constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
-constexpr size_t kMostReady = 1024; // looked at, to let users take turns
-constexpr size_t kMostServed = 128; // between two looks at what is ready
+constexpr size_t kMostReady = 1024;    // looked at, to let users take turns
+constexpr size_t kMostServed = 128;    // between two looks at what is ready
+constexpr size_t kMostLookedAt = 4096; // connections, most of them turned away
 constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kFirstConnection = 16;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
@@ -121,8 +122,11 @@ void SocketServer::serve_in_turn(std::vector<Id> ready) {
   }
 }
 
+// Those that are turned away cost little and do not count: whoever fills the queue of connections
+// with them must not keep others out of it.
 void SocketServer::accept_some() {
-  for (size_t i = 0; i < kMostServed; ++i) {
+  size_t taken = 0;
+  for (size_t seen = 0; seen < kMostLookedAt && taken < kMostServed; ++seen) {
     UniqueFd fd(accept4(parts_.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
       return;
@@ -147,6 +151,7 @@ void SocketServer::accept_some() {
       continue; // closing it makes the program do the plain call at once
     }
     const int raw = fd.get();
+    ++taken;
     const Id id = connections_.add(std::move(fd), peer, Clock::now() + kAskWithin);
     if (!watch(epoll_.get(), raw, id, EPOLLIN | EPOLLRDHUP)) {
       drop(id);

@@ -112,7 +112,7 @@ def candidate(rank, name, distance, write, shortfall):
 
 def placement(candidates, refused=()):
     return Placement("aa", "ended", "root", "dd", "union/b2", "/b2", "/u/f", 1, "2", 0.0, (), (),
-                     tuple(candidates), tuple(refused), 1.0, 1.0, "closed", 1.0)  # fmt: skip
+                     tuple(candidates), tuple(refused), 1.0, 1.0, "closed", 1.0, 1, 1, 1)  # fmt: skip
 
 
 def test_passed_over_names_the_first_refused_element_with_its_reason():
