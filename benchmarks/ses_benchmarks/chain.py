@@ -118,6 +118,8 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
             f"http://127.0.0.1:{served.port}",
             "--socket",
             agent_socket,
+            "--state-dir",
+            scratch / "agent",
         ]
         command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
         log = scratch / "agent.log"

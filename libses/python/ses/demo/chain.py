@@ -97,7 +97,7 @@ def start_chain(work: Path, parts: Parts, storage: Storage, undo: ExitStack, int
     processes.start(
         "ses-agent",
         [str(parts.agent), "--service-url", url["service"], "--token-file", str(tokens.node),
-         "--socket", str(socket), "--answer-ms", str(ANSWER_MS)],
+         "--socket", str(socket), "--state-dir", str(work / "agent"), "--answer-ms", str(ANSWER_MS)],
         is_socket(socket),
     )  # fmt: skip
     processes.wait_ready()
