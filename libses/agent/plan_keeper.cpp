@@ -16,7 +16,7 @@ constexpr milliseconds kBusyTick{20}, kIdleTick{250}, kEmptyTick{1000};
 constexpr milliseconds kBeatEvery{200};
 constexpr milliseconds kReviewEvery{1000};
 constexpr std::chrono::minutes kAskedLately{10};
-constexpr std::chrono::seconds kStays{30};        // after the last process of a user
+constexpr std::chrono::seconds kStays{10};        // after the last process of a user
 constexpr std::chrono::minutes kServiceStays{10}; // of a uid below kFirstPerson
 constexpr std::chrono::seconds kWithoutSegment{60};
 constexpr milliseconds kShortestIdleLife{5000}, kLongestIdleLife{60000};

@@ -22,7 +22,7 @@ case $user in '' | *[!0-9]*) exit 0 ;; esac
   for word in ${SLURM_JOB_COMMENT:-}; do
     name=${word#ses-application=}
     case $name in '' | "$word" | *[!A-Za-z0-9._+-]*) continue ;; esac
-    [ ${#name} -lt 64 ] && echo "application=$name"
+    if [ ${#name} -lt 64 ]; then echo "application=$name"; fi
   done
 } >"$directory/.$job" && /bin/mv -f "$directory/.$job" "$directory/$job"
 exit 0
