@@ -95,15 +95,14 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     assert offered
     assert not offered & fast
 
-    # tickets granted before the change are given back within a second or so
-    deadline = time.monotonic() + 20
-    number = 0
-    while (branch := site.write(f"after-{number}.dat")) in fast:
+    # tickets dealt before the change are taken back within seconds
+    deadline = time.monotonic() + 60
+    branches: list[str] = []
+    while len(branches) < 3 or set(branches[-3:]) & fast:
         assert time.monotonic() < deadline, "the change never reached the program"
-        number += 1
+        branches.append(site.write(f"after-{len(branches)}.dat"))
         time.sleep(0.5)
-    assert branch in offered, "the file is where the portal said it would go"
-    assert site.write("again.dat") in offered
+    assert set(branches[-3:]) <= offered, "the files are where the portal said they would go"
 
 
 def test_without_any_service_the_same_program_writes_the_same_file(site: Site) -> None:
