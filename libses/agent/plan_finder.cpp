@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
-#include <set>
 #include <utility>
 
 #include "plan_lookup.h"
@@ -58,9 +57,10 @@ void PlanFinder::stop(std::chrono::milliseconds limit) {
 void PlanFinder::find(ReportedFile file) {
   {
     const std::lock_guard lock(mutex_);
-    auto &queue = waiting_[file.uid];
-    if (count_ < kMostWaiting && queue.size() < kMostWaitingOfUid) {
-      queue.push_back(std::move(file));
+    const auto queue = waiting_.find(file.uid);
+    const size_t already = queue == waiting_.end() ? 0 : queue->second.size();
+    if (count_ < kMostWaiting && already < kMostWaitingOfUid) {
+      waiting_[file.uid].push_back(std::move(file));
       ++count_;
       wake_.notify_one();
       return;
@@ -127,7 +127,7 @@ void PlanFinder::hand_over(ReportedFile file) {
   }
   if (placed.handle) {
     placed.path = path_of(placed.handle.get());
-    remember_directory(file, placed.path);
+    learn(file.mount_point, placed.path);
   } else if (file.report.path.starts_with('/')) {
     placed.path = file.report.path;
   }
@@ -220,10 +220,16 @@ UniqueFd PlanFinder::look_by_name(const ReportedFile &file, bool is_process) {
     return handle;
   }
   if (file.report.directory) {
-    const auto known = directories_.find({file.uid, *file.report.directory});
-    if (known != directories_.end() &&
-        is_below(open_mount_point(file.mount_point), known->second + name_in(path))) {
-      return handle;
+    look_at_directories();
+    const auto known = directories_.find(*file.report.directory);
+    if (known != directories_.end()) {
+      const auto &[mount_point, directory] = known->second;
+      if (is_below(open_mount_point(mount_point), directory + name_in(path))) {
+        return handle;
+      }
+      const std::lock_guard lock(mutex_); // perhaps it is elsewhere now
+      learned_.erase(known->second);
+      directories_.erase(known);
     }
   }
   if (!path.starts_with('/') && !is_process && Clock::now() >= search_at_) {
@@ -237,16 +243,38 @@ UniqueFd PlanFinder::look_by_name(const ReportedFile &file, bool is_process) {
   return handle;
 }
 
-// Its path below the mount point, with a slash at the end if there is something.
-void PlanFinder::remember_directory(const ReportedFile &file, const std::string &path) {
-  const std::string rest = below(file.mount_point, path);
-  if (!file.report.directory || rest.empty()) {
+void PlanFinder::learn(const std::string &mount_point, const std::string &path) {
+  const std::string rest = below(mount_point, path);
+  if (rest.empty()) {
     return;
   }
-  if (directories_.size() >= kMostDirectories) {
-    directories_.clear();
+  Directory directory{mount_point, rest.substr(0, rest.rfind('/') + 1)};
+  const std::lock_guard lock(mutex_);
+  if (learned_.size() >= kMostDirectories) {
+    learned_.clear();
   }
-  directories_[{file.uid, *file.report.directory}] = rest.substr(0, rest.rfind('/') + 1);
+  if (learned_.insert(directory).second) {
+    to_look_at_.push_back(std::move(directory)); // when there is something to find
+  }
+}
+
+void PlanFinder::look_at_directories() {
+  std::vector<Directory> directories;
+  {
+    const std::lock_guard lock(mutex_);
+    directories.swap(to_look_at_);
+  }
+  for (Directory &directory : directories) {
+    const auto &[mount_point, path] = directory;
+    const UniqueFd base = open_mount_point(mount_point);
+    const UniqueFd handle = path.empty() ? UniqueFd() : open_below(base.get(), path);
+    if (const auto facts = facts_of(path.empty() ? base.get() : handle.get())) {
+      if (directories_.size() >= kMostDirectories) {
+        directories_.clear();
+      }
+      directories_[facts->id] = std::move(directory);
+    }
+  }
 }
 
 } // namespace ses::agent

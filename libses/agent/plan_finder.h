@@ -11,9 +11,11 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "announcement.h"
 #include "plan_ring.h"
@@ -39,25 +41,28 @@ public:
 
   // Never waits.
   void find(ReportedFile file);
+  // A file of the user's is at PATH: its directory is a place to look for others in.  Never waits.
+  void learn(const std::string &mount_point, const std::string &path);
   // Ends the thread when it has looked at what waits, or LIMIT has passed.
   void stop(std::chrono::milliseconds limit);
 
 private:
   using Clock = std::chrono::steady_clock;
-  using Directory = std::tuple<uid_t, FileId>;
+  // Mount point, and path below it with a slash at the end if it is not empty.
+  using Directory = std::pair<std::string, std::string>;
   enum class Found { kFile, kNothing, kStranger };
 
   void work();
   void hand_over(ReportedFile file);
   [[nodiscard]] Found look_for(const ReportedFile &file, bool is_process, UniqueFd &handle);
   [[nodiscard]] UniqueFd look_by_name(const ReportedFile &file, bool is_process);
-  void remember_directory(const ReportedFile &file, const std::string &path);
+  void look_at_directories();
   void hand_over_orphans();
 
   Watcher &watcher_;
   const Returns &returns_;
   // Of the thread only.
-  std::map<Directory, std::string> directories_;
+  std::map<FileId, Directory> directories_;
   std::vector<PlacedFile> orphans_;
   Clock::time_point look_at_{};   // through all processes, for the orphans
   Clock::time_point search_at_{}; // not before, for a working directory
@@ -65,6 +70,8 @@ private:
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<uid_t, std::deque<ReportedFile>> waiting_;
+  std::set<Directory> learned_; // looked at, or to be
+  std::vector<Directory> to_look_at_;
   size_t count_ = 0;
   uid_t last_turn_ = 0;
   bool stopping_ = false;

@@ -136,6 +136,13 @@ bool PlanKeeper::put(const TicketKey &key, const Placement &placement, Time now)
   return plan != nullptr && plan->put(key, placement, now);
 }
 
+void PlanKeeper::created(dev_t device, const std::string &path) {
+  StorageSystem system;
+  if (parts_.systems.find(device, system) == Systems::Answer::kManaged) {
+    parts_.finder.learn(system.mount_point, path);
+  }
+}
+
 void PlanKeeper::booked(BookingResult result, Time now) {
   if (PlanUser *const plan = plan_of(result.key.uid)) {
     plan->booked(result.key, result.outcome, std::move(result.placements),

@@ -55,6 +55,8 @@ public:
   void asked(const TicketKey &key, Clock::time_point now);
   [[nodiscard]] std::optional<Placement> take(const TicketKey &key, Clock::time_point now);
   [[nodiscard]] bool put(const TicketKey &key, const Placement &placement, Clock::time_point now);
+  // A file was created at PATH on DEVICE.
+  void created(dev_t device, const std::string &path);
   // The end of a booking for a plan; what waits for its tickets has got its share.
   void booked(BookingResult result, Clock::time_point now);
   // Nothing can be placed on ELEMENT.

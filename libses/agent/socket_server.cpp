@@ -316,6 +316,9 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   if (handle) {
     file.path = path_of(handle.get());
     file.handle = std::move(handle);
+    if (parts_.plans != nullptr) {
+      parts_.plans->created(file.id.device, file.path);
+    }
   }
   parts_.watcher.watch(std::move(file));
 }

@@ -17,8 +17,10 @@ namespace {
 std::string unescape(const std::string &text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+    const std::string digits = text.substr(i + 1, 3);
+    if (text[i] == '\\' && digits.size() == 3 &&
+        digits.find_first_not_of("01234567") == std::string::npos) {
+      out += static_cast<char>(std::stoi(digits, nullptr, 8));
       i += 3;
     } else {
       out += text[i];

@@ -70,6 +70,20 @@ def service(mount_point: Path, branches: dict[str, Path]) -> Iterator[ServiceDou
 
 
 @pytest.fixture
+def union(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
+    """A mounted mergerfs union, which the stand-in service manages."""
+    path = tmp_path / "union"
+    path.mkdir()
+    together = ":".join(str(branch) for branch in branches.values())
+    options = "category.create=ff,use_ino,allow_other"
+    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
+    service.mount_point = path
+    yield path
+    if subprocess.run(["umount", path], check=False, timeout=20).returncode:
+        subprocess.run(["umount", "-l", path], check=False, timeout=20)
+
+
+@pytest.fixture
 def start(binary: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
     """Start an agent for a service URL with further options; it is stopped with the test."""
     agents: list[Agent] = []

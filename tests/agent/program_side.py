@@ -90,6 +90,13 @@ def parse_answer(raw: bytes) -> Answer:
     )
 
 
+def report_message(
+    placement: str, outcome: int, device: int = 0, inode: int = 0, *, fd: int = -1, error: int = 0
+) -> bytes:
+    header = (MAGIC, VERSION, REPORT, _REPORT.size, 0)
+    return _REPORT.pack(*header, int(placement, 16), device, inode, outcome, error, fd, 0)
+
+
 def connect(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection.settimeout(PATIENCE)
@@ -125,9 +132,9 @@ class Conversation:
         descriptors: tuple[int, ...] = (),
     ) -> None:
         device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
-        number = int(placement or self.answer.placement, 16)
-        header = (MAGIC, VERSION, REPORT, _REPORT.size, 0)
-        message = _REPORT.pack(*header, number, device, inode, outcome, error, fd, 0)
+        message = report_message(
+            placement or self.answer.placement, outcome, device, inode, fd=fd, error=error
+        )
         socket.send_fds(self._connection, [message], descriptors)
 
     def create(self, path: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,20 +23,6 @@ LOOP = (
     "        file.write(b'x' * number)\n"
     "    assert os.listdir('/proc/self/fd') == before\n"
 )
-
-
-@pytest.fixture
-def union(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
-    """A mounted mergerfs union, which the stand-in service manages."""
-    path = tmp_path / "union"
-    path.mkdir()
-    together = ":".join(str(branch) for branch in branches.values())
-    options = "category.create=ff,use_ino,allow_other"
-    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
-    service.mount_point = path
-    yield path
-    if subprocess.run(["umount", path], check=False, timeout=20).returncode:
-        subprocess.run(["umount", "-l", path], check=False, timeout=20)
 
 
 @pytest.fixture

@@ -1,0 +1,116 @@
+"""Messages nobody would write: mutated by a program built with sanitizers, and sent to a running agent."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import program_side as side
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("announcement", "cut_off", "lustre_health", "lustre_place", "lustre_targets", "service_json",
+           "service_messages", "snapshot", "systems", "wire")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("fuzz") / "fuzz_messages"
+    agent = ROOT / "libses" / "agent"
+    libraries = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
+    ).stdout
+    sources = [agent / f"{name}.cpp" for name in SOURCES]
+    command = [
+        "c++", "-std=c++20", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
+        f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program,
+        Path(__file__).parent / "probes" / "fuzz_messages.cpp", *sources, *shlex.split(libraries),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_message_breaks_a_reader(fuzzer: Path, seed: int) -> None:
+    done = subprocess.run(
+        [fuzzer, str(seed), "5000"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "understood" in done.stdout
+
+
+@pytest.fixture
+def descriptors(tmp_path: Path) -> Iterator[list[int]]:
+    """Of all kinds a program could send."""
+    with ExitStack() as closing:
+        found = [
+            os.open(tmp_path, os.O_PATH),
+            os.open(tmp_path, os.O_RDONLY),
+            os.open("/dev/null", os.O_RDWR),
+            os.open("/proc/self/status", os.O_PATH),
+            *os.pipe(),
+        ]
+        for fd in found:
+            closing.callback(os.close, fd)
+        yield found
+
+
+def test_no_conversation_breaks_the_agent(
+    agent: Agent, service: ServiceDouble, device: int, descriptors: list[int]
+) -> None:
+    """Random bytes and sizes, several descriptors, halves of messages, and an end at every point."""
+    dice = random.Random(4711)
+    good = [side.ask_message(device, "app"), side.ask_message(device, "other", expected_bytes=5)]
+    held = len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
+    for _ in range(1500):
+        with side.connect(agent.socket) as connection, suppress(OSError):
+            connection.settimeout(1)
+            for _ in range(dice.randrange(4)):
+                say_something(connection, dice, good, descriptors)
+            if dice.randrange(3) == 0:
+                connection.shutdown(dice.choice([socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR]))
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.PLACE
+    assert agent.process.poll() is None
+    wait_until(
+        lambda: len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir())) <= held + 2,
+        "no descriptor is left in the agent",
+    )
+    wait_until(lambda: not service.unended(), "every placement is given back")
+
+
+def say_something(
+    connection: socket.socket, dice: random.Random, good: list[bytes], descriptors: list[int]
+) -> None:
+    message = bytearray(dice.choice(good))
+    match dice.randrange(5):
+        case 0:
+            message = bytearray(dice.randbytes(dice.randrange(1, 2000)))
+        case 1:
+            message[dice.randrange(len(message))] ^= 1 << dice.randrange(8)
+        case 2:
+            del message[dice.randrange(1, len(message)) :]
+        case 3:
+            with suppress(TimeoutError):
+                connection.send(bytes(message))
+                answer = connection.recv(4096)
+                message = bytearray(dice.randbytes(64))
+                if answer and dice.randrange(2):
+                    placement = side.parse_answer(answer).placement
+                    message = bytearray(
+                        side.report_message(placement, dice.randrange(4), dice.randrange(1 << 40))
+                    )
+        case _:
+            pass
+    sent = dice.sample(descriptors, dice.randrange(len(descriptors)))
+    socket.send_fds(connection, [bytes(message)], sent)
