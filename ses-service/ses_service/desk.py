@@ -26,6 +26,11 @@ from ses_service.selection import deal, decide
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
+# Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
+# with while a decision may wait.
+_ENDED_ASIDE = 20
+_ENDED_AT_ONCE = 100
+
 
 class NoEnvironmentError(Exception):
     """The site has not been read yet."""
@@ -269,9 +274,17 @@ class Desk:
         return found[:limit]
 
     def expire(self) -> int:
-        """End the placements whose lease ran out; return how many did."""
-        with self._lock:
-            return self._ledger.expire(self._clock())
+        """End the placements whose lease ran out or whose node is silent; return how many did.
+
+        A few at a time, so that a decision never waits for many.
+        """
+        total = 0
+        while True:
+            with self._lock:
+                count = self._ledger.expire(self._clock(), _ENDED_AT_ONCE)
+            total += count
+            if count < _ENDED_AT_ONCE:
+                return total
 
     def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
         """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""
@@ -300,7 +313,7 @@ class Desk:
 
     def _now(self) -> float:
         now = self._clock()
-        self._ledger.expire(now)
+        self._ledger.expire(now, _ENDED_ASIDE)
         return now
 
     def _view(self) -> View:

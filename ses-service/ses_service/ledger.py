@@ -7,8 +7,10 @@ questions: what became of a placement, how many placements each element carries
 A booked placement has a lease of its own.  An open one lives as long as its node is heard of: one sign
 of life (``hear``) renews all of them at once.  Without such a node it has a lease as well.
 
-Not safe for use from several threads; its owner holds a lock.  Knows no disk: ``touched`` collects the
-ids that changed for whoever stores them.
+Placements of other services (:mod:`ses_service.foreign`) are counted beside its own ones, each file once.
+
+Not safe for use from several threads; its owner holds a lock.  Knows no disk and no network: ``follow``
+gives a set that collects the ids that change, for whoever stores them or passes them on.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ses_service.columns import ElementTable, Floats
+from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
 from ses_service.tally import Arrivals, LedgerCounts, Tally, is_stream
@@ -57,13 +61,18 @@ class NotYoursError(LedgerError):
 
 @dataclass(slots=True)
 class Node:
-    """A node whose agent announces its files.  Times are seconds since the epoch."""
+    """A node whose agent announces its files.  Times are seconds since the epoch.
+
+    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``).
+    ``before`` is when an earlier incarnation was last heard, ``None`` when none was.
+    """
 
     name: str
     incarnation: str
     since: float
     heard_at: float
     until: float
+    before: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +93,27 @@ class Opening:
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
-    ``ended_total`` counts the ends by reason.
+    ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent, ``states``
+    what has not ended by state.  ``learn`` is called with a placement when its size becomes known.
     """
 
-    def __init__(self, policies: Policies) -> None:
+    def __init__(self, policies: Policies, learn: Callable[[Placement], None] | None = None) -> None:
         self._policies = policies
+        self._learn = learn
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
         self._nodes: dict[str, Node] = {}
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
+        self._booked_on: defaultdict[str, set[str]] = defaultdict(set)
         self._silences: list[tuple[float, str]] = []
         self._tally = Tally(policies)
         self._arrivals = Arrivals()
+        self._foreign = Foreign(policies, self._tally, self._is_own)
+        self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
-        self.touched: set[str] = set()
+        self.silenced_total = 0
+        self.states: Counter[PlacementState] = Counter()
 
     def __len__(self) -> int:
         return len(self._active)
@@ -113,9 +128,23 @@ class Ledger:
         """The nodes that announce their files, silent ones included until they are forgotten."""
         return self._nodes.values()
 
+    @property
+    def foreign(self) -> Foreign:
+        """What other services carry."""
+        return self._foreign
+
+    def follow(self) -> set[str]:
+        """Return a set to which the id of every placement is added that changes from now on.
+
+        One that is not found any more was dropped.  The caller empties the set.
+        """
+        made: set[str] = set()
+        self._followers.append(made)
+        return made
+
     def bind(self, table: ElementTable, reference: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
-        self._tally.bind(table, reference, now, self._active.values())
+        self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
 
     def observe(self, reference: Floats, now: float) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none)."""
@@ -126,7 +155,7 @@ class Ledger:
         placement_id = placement.placement_id
         if placement_id in self._active or placement_id in self._ended:
             raise LedgerError(f"placement {placement_id} exists already")
-        self._activate(placement, lately=True)
+        self._activate(placement)
         self._tally.add_bytes(placement, self._assumed(placement))
         self._arrivals.count(placement.booked_at)
 
@@ -141,7 +170,7 @@ class Ledger:
         if placement.state is PlacementState.ENDED:
             self._keep(placement)
         else:
-            self._activate(placement, lately=True)
+            self._activate(placement)
         self._tally.add_bytes(placement, self._assumed(placement))
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
@@ -162,17 +191,16 @@ class Ledger:
         opened = self._opened(before, opening, now, node)
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
-            if is_stream(before):
-                self._tally.forget_end(before)
-            self._activate(opened, lately=False)
+            self._activate(opened)
             if before.opened_at is None and before.end_reason in _NO_FILE:
                 self._tally.add_bytes(opened, self._assumed(opened))
         else:
+            self._leave(before)
             self._active[opened.placement_id] = opened
-            self._lease(opened)
+            self._enter(opened)
             if not is_stream(before):
-                self._tally.begin(opened, lately=True)
-        self.touched.add(opened.placement_id)
+                self._tally.begin(opened)
+        self._note(opened.placement_id)
         return opened
 
     def end(
@@ -200,14 +228,17 @@ class Ledger:
             bytes_written=bytes_written,
             path=placement.path if path is None else path,
         )
-        self._leave_node(placement)
+        self._leave(placement)
         self.ended_total[reason] += 1
         if bytes_written is not None:
             self._tally.add_bytes(ended, bytes_written - self._assumed(placement))
         elif reason in _NO_FILE and ended.opened_at is None:
             self._tally.add_bytes(ended, -self._assumed(placement))
         self._keep(ended)
-        self.touched.add(placement_id)
+        self._note(placement_id)
+        self._foreign.settle(placement_id)
+        if bytes_written is not None and self._learn is not None:
+            self._learn(ended)
         return ended
 
     def hear(self, name: str, incarnation: str, now: float, until: float) -> bool:
@@ -220,10 +251,21 @@ class Ledger:
         if node is None:
             node = self._nodes[name] = Node(name, incarnation, now, now, until)
         if first:
+            node.before = node.heard_at if node.incarnation not in ("", incarnation) else None
             node.incarnation, node.since = incarnation, now
         node.heard_at, node.until = now, until
         heapq.heappush(self._silences, (until, name))
         return first
+
+    def expect(self, name: str, now: float, until: float) -> None:
+        """Wait for a node that has files open here and is not heard of yet, such as after a restart."""
+        if name not in self._nodes:
+            self._nodes[name] = Node(name, "", now, now, until)
+            heapq.heappush(self._silences, (until, name))
+
+    def open_nodes(self) -> list[str]:
+        """Return the names of the nodes where something is open."""
+        return list(self._open_on)
 
     def open_on(self, name: str) -> list[Placement]:
         """Return what is open on a node."""
@@ -238,29 +280,54 @@ class Ledger:
         return self._arrivals.rate(now)
 
     def end_others(self, name: str, kept: Collection[str], now: float) -> int:
-        """End what is open on a node except ``kept`` (reason ``lost``); return how many did."""
+        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended.
+
+        Tickets booked before its agent's earlier incarnation was last heard end, too (``unused``).
+        """
         lost = [one.placement_id for one in self.open_on(name) if one.placement_id not in kept]
         for placement_id in lost:
             self.end(placement_id, EndReason.LOST, now)
-        return len(lost)
+        node = self._nodes.get(name)
+        before = None if node is None else node.before
+        unused = [] if before is None else self._booked_until(name, before)
+        for placement_id in unused:
+            self.end(placement_id, EndReason.UNUSED, now)
+        return len(lost) + len(unused)
 
-    def expire(self, now: float) -> int:
-        """End every placement whose lease ran out or whose node fell silent; return how many did."""
+    def take_changes(
+        self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
+    ) -> bool:
+        """Take what another service says; see :meth:`ses_service.foreign.Foreign.take`."""
+        return self._foreign.take(origin, sequence, full=full, changes=changes, now=now, until=until)
+
+    def expire(self, now: float, most: int | None = None) -> int:
+        """End every placement whose lease ran out or whose node fell silent; return how many did.
+
+        With ``most``, stop after about so many; the next call goes on.  Forgets what other services said
+        that are not heard any more.
+        """
         count = 0
-        while self._leases and self._leases[0][0] <= now:
+        while self._leases and self._leases[0][0] <= now and (most is None or count < most):
             _, placement_id = heapq.heappop(self._leases)
             placement = self._active.get(placement_id)
             if placement is not None and placement.lease_until <= now:
                 self.end(placement_id, EndReason.EXPIRED, now)
                 count += 1
-        while self._silences and self._silences[0][0] <= now:
-            _, name = heapq.heappop(self._silences)
+        while self._silences and self._silences[0][0] <= now and (most is None or count < most):
+            name = self._silences[0][1]
             node = self._nodes.get(name)
-            if node is not None and node.until <= now:
-                for placement in self.open_on(name):
-                    self.end(placement.placement_id, EndReason.SILENT, now)
-                    count += 1
+            if node is None or node.until > now:
+                heapq.heappop(self._silences)
+                continue
+            files = list(islice(self._open_on.get(name, ()), None if most is None else most - count))
+            for placement_id in files:
+                self.end(placement_id, EndReason.SILENT, now)
+            count += len(files)
+            if name not in self._open_on:
+                heapq.heappop(self._silences)
                 del self._nodes[name]
+                self.silenced_total += 1
+        self._foreign.expire(now, most)
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -316,25 +383,47 @@ class Ledger:
             end_reason=None,
         )
 
-    def _activate(self, placement: Placement, *, lately: bool) -> None:
+    def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
-        self._lease(placement)
+        self._foreign.settle(placement.placement_id)
+        self._enter(placement)
         if is_stream(placement):
-            self._tally.begin(placement, lately=lately)
-        self.touched.add(placement.placement_id)
+            self._tally.begin(placement)
+        self._note(placement.placement_id)
 
-    def _lease(self, placement: Placement) -> None:
-        if placement.subject.node is not None and placement.state is PlacementState.OPEN:
-            self._open_on[placement.subject.node].add(placement.placement_id)
+    def _enter(self, placement: Placement) -> None:
+        self.states[placement.state] += 1
+        node = placement.subject.node
+        if node is not None:
+            self._index_of(placement)[node].add(placement.placement_id)
         if math.isfinite(placement.lease_until):
             heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
-    def _leave_node(self, placement: Placement) -> None:
-        node = placement.subject.node
-        if node is not None and node in self._open_on:
-            self._open_on[node].discard(placement.placement_id)
-            if not self._open_on[node]:
-                del self._open_on[node]
+    def _leave(self, placement: Placement) -> None:
+        self.states[placement.state] -= 1
+        node, index = placement.subject.node, self._index_of(placement)
+        if node is not None and node in index:
+            index[node].discard(placement.placement_id)
+            if not index[node]:
+                del index[node]
+
+    def _index_of(self, placement: Placement) -> defaultdict[str, set[str]]:
+        return self._open_on if placement.state is PlacementState.OPEN else self._booked_on
+
+    def _booked_until(self, node: str, moment: float) -> list[str]:
+        booked = sorted(self._booked_on.get(node, ()))
+        return [one for one in booked if self._active[one].booked_at <= moment]
+
+    def _is_own(self, placement_id: str) -> bool:
+        """Whether this ledger knows best how a placement stands: not when it ended by itself."""
+        if placement_id in self._active:
+            return True
+        ended = self._ended.get(placement_id)
+        return ended is not None and ended.end_reason not in _MAY_RETURN
+
+    def _note(self, placement_id: str) -> None:
+        for follower in self._followers:
+            follower.add(placement_id)
 
     def _assumed(self, placement: Placement) -> float:
         if placement.bytes_written is not None:
@@ -351,13 +440,16 @@ class Ledger:
             completed = replace(completed, path=path)
         if completed is not placement:
             self._ended[placement.placement_id] = completed
-            self.touched.add(placement.placement_id)
+            self._note(placement.placement_id)
+            if self._learn is not None and completed.bytes_written != placement.bytes_written:
+                self._learn(completed)
         return completed
 
     def _keep(self, placement: Placement) -> None:
         self._ended[placement.placement_id] = placement
         while len(self._ended) > self._policies.max_records:
-            self._ended.popitem(last=False)
+            dropped, _ = self._ended.popitem(last=False)
+            self._note(dropped)
 
 
 def _refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ses_service.columns import ElementTable, Floats
+from ses_service.lately import Lately
 from ses_service.placement import Placement
 from ses_service.policies import Policies
 
@@ -69,10 +70,7 @@ class Tally:
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self._began_lately: deque[tuple[float, str, tuple[str, ...]]] = deque()
-        self._ended_lately: deque[tuple[float, float, tuple[str, ...]]] = deque()
-        self._streams: set[str] = set()
-        self._counted_since: set[str] = set()
+        self._lately = Lately()
         self._placed_bytes: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
@@ -81,6 +79,7 @@ class Tally:
     def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
         self._index = table.index
+        self._lately.bind(table.index)
         self.counts = counts = LedgerCounts.zeros(len(table))
         for placement in active:
             if is_stream(placement):
@@ -96,59 +95,37 @@ class Tally:
     def observe(self, reference: Floats, now: float) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).
 
-        Costs time in proportion to what began or ended lately.  "Lately" is twice the age
-        from which an observation is not used any more: a placement older than that is no longer told
-        apart from those open at the sample.
+        Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
+        observation is not used any more: a placement older than that is no longer told apart from those
+        open at the sample.
         """
         self._reference = reference
-        horizon = now - 2 * self._policies.max_data_age - self._policies.rate_window
-        while self._began_lately and self._began_lately[0][0] < horizon:
-            self._began_lately.popleft()
-        while self._ended_lately and self._ended_lately[0][0] < horizon:
-            self._ended_lately.popleft()
-        since, ended = self.counts.since, self.counts.ended
-        since.fill(0.0)
-        ended.fill(0.0)
-        self._counted_since.clear()
-        for began_at, placement_id, elements in self._began_lately:
-            if placement_id in self._streams:
-                self._count_since(placement_id, began_at, elements)
-        for ended_at, began_at, elements in self._ended_lately:
-            self._count_ended(ended_at, began_at, elements, 1)
+        self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
+        since, ended = self._lately.counted(reference)
+        self.counts.since[:], self.counts.ended[:] = since, ended
 
-    def begin(self, placement: Placement, *, lately: bool) -> None:
-        """Count a stream; ``lately`` when it began a moment ago."""
-        self._streams.add(placement.placement_id)
+    def begin(self, placement: Placement) -> None:
+        """Count a stream; one that ended lately goes on."""
+        self._take_back_end(placement.placement_id)
+        began_at = began(placement)
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
-        began_at, elements = began(placement), elements_of(placement)
-        if lately:
-            self._began_lately.append((began_at, placement.placement_id, elements))
-        self._count_since(placement.placement_id, began_at, elements)
+            self.counts.since[row] += began_at > self._reference[row]
+        self._lately.put(placement.placement_id, elements_of(placement), began_at)
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
-        self._streams.discard(placement.placement_id)
-        elements, began_at = elements_of(placement), began(placement)
-        self._ended_lately.append((now, began_at, elements))
+        began_at = began(placement)
+        counted = placement.placement_id in self._lately
         for row, share in self._rows(placement):
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
-            if self._began_after(row, began_at, placement.placement_id):
-                self.counts.since[row] -= 1
-            elif began_at <= self._reference[row] < now:
+            if began_at > self._reference[row]:
+                self.counts.since[row] -= counted
+            elif self._reference[row] < now:
                 self.counts.ended[row] += 1
-        self._counted_since.discard(placement.placement_id)
-
-    def forget_end(self, placement: Placement) -> None:
-        """Take back the end of a stream that is taken up again."""
-        if placement.ended_at is None:
-            return
-        entry = (placement.ended_at, began(placement), elements_of(placement))
-        if entry in self._ended_lately:
-            self._ended_lately.remove(entry)
-            self._count_ended(*entry, -1)
+        self._lately.put(placement.placement_id, elements_of(placement), began_at, now)
 
     def add_bytes(self, placement: Placement, amount: float) -> None:
         """Add to the bytes placed, in equal parts on the elements of the placement."""
@@ -160,27 +137,18 @@ class Tally:
             if known is not None:
                 self.counts.placed[known] = placed
 
+    def _take_back_end(self, stream: str) -> None:
+        found = self._lately.forget_end(stream)
+        for element in found.elements if found else ():
+            row = self._index.get(element)
+            if row is not None and found and found.began <= self._reference[row] < found.ended:
+                self.counts.ended[row] -= 1
+
     def _rows(self, placement: Placement) -> list[tuple[int, float]]:
         elements = elements_of(placement)
         share = (placement.expected_bytes or 0.0) / len(elements)
         rows = (self._index.get(element) for element in elements)
         return [(row, share) for row in rows if row is not None]
-
-    def _count_since(self, placement_id: str, began_at: float, elements: tuple[str, ...]) -> None:
-        for element in elements:
-            row = self._index.get(element)
-            if row is not None and began_at > self._reference[row]:
-                self._counted_since.add(placement_id)
-                self.counts.since[row] += 1
-
-    def _began_after(self, row: int, began_at: float, placement_id: str) -> bool:
-        return placement_id in self._counted_since and began_at > self._reference[row]
-
-    def _count_ended(self, ended_at: float, began_at: float, elements: tuple[str, ...], step: int) -> None:
-        for element in elements:
-            row = self._index.get(element)
-            if row is not None and began_at <= self._reference[row] < ended_at:
-                self.counts.ended[row] += step
 
 
 class Arrivals:

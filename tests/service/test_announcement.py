@@ -152,6 +152,34 @@ def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
     assert site.open_now() == [2, 0, 0]
 
 
+def test_tickets_of_an_earlier_agent_end_unused_and_those_of_this_one_stay(site: Site) -> None:
+    earlier = site.book(1)
+    site.now += 1
+    site.say(saying())
+    site.now += 1
+    mine = site.book(2)
+    site.say(saying(agent=SECOND))
+    assert site.open_now() == [2, 0, 0]
+    site.say(saying(agent=SECOND, complete=True))
+    assert site.ledger.get(earlier).end_reason is EndReason.UNUSED
+    assert site.ledger.get(mine).state is PlacementState.BOOKED
+    assert site.open_now() == [1, 0, 0]
+
+
+def test_a_node_that_is_waited_for_keeps_its_files_and_tickets_when_it_speaks(site: Site) -> None:
+    one, ticket = site.book(1), site.book(2)
+    site.ledger.open(Opening(one), site.now)
+    site.ledger.expect("n1", site.now, site.now + 100)
+    site.now += 1
+    told = site.say(saying(opened(one), complete=True)).open
+    assert told is not None
+    assert site.ledger.get(one).state is PlacementState.OPEN
+    assert site.ledger.get(ticket).state is PlacementState.BOOKED
+    site.now += 200
+    site.ledger.expire(site.now)
+    assert site.ledger.get(one).end_reason is EndReason.SILENT
+
+
 def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:
     one = site.book(1)
     site.say(saying(ended=(Ended(one, EndReason.UNUSED),)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -187,6 +188,36 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
     ledger.bind(table, np.full(3, 50.0), 71)
     assert ledger.counts.open_now.tolist() == [0, 0, 1]
     assert ledger.counts.reserved.tolist() == [0, 0, 0]
+
+
+def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -> None:
+    for number in range(1, 11):
+        ledger.book(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
+    ledger.hear("n1", "1" * 16, 100, 130)
+    for number in range(1, 6):
+        ledger.open(Opening(f"{number:016x}"), 101, node="n1")
+    counts = [ledger.expire(130, 3) for _ in range(5)]
+    assert counts == [3, 3, 3, 1, 0]
+    assert ledger.counts.open_now.tolist() == [0, 0, 0]
+    assert ledger.ended_total == {EndReason.SILENT: 5, EndReason.EXPIRED: 5}
+    assert (list(ledger.nodes), ledger.silenced_total) == ([], 1)
+
+
+def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
+    ledger = bound(max_records=1)
+    changed = ledger.follow()
+    ledger.book(placement(1, "u/a", 100))
+    assert changed == {"0000000000000001"}
+    changed.clear()
+    ledger.open(Opening("0000000000000001"), 101)
+    assert changed == {"0000000000000001"}
+    ledger.end("0000000000000001", EndReason.CLOSED, 102)
+    ledger.book(placement(2, "u/a", 103))
+    changed.clear()
+    ledger.end("0000000000000002", EndReason.CLOSED, 104)
+    assert changed == {"0000000000000001", "0000000000000002"}
+    assert ledger.find("0000000000000001") is None
+    assert ledger.states.total() == 0
 
 
 class LedgerMachine(RuleBasedStateMachine):
