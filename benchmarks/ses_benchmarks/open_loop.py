@@ -13,6 +13,7 @@ import resource
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -158,4 +159,5 @@ def with_crowd(port: int, count: int, work: Callable[[Crowd], Awaitable[T]]) -> 
         finally:
             crowd.close()
 
-    return uvloop.run(whole())
+    with ThreadPoolExecutor(1) as thread:  # the caller's thread may run a loop of its own
+        return thread.submit(uvloop.run, whole()).result()

@@ -88,7 +88,6 @@ def test_service_is_told_who_asks_and_for_what(agent: Agent, service: ServiceDou
         "exclude": [],
         "count": 1,
         "lease_seconds": 30,
-        "ahead": False,
     }
 
 

@@ -106,7 +106,7 @@ def test_counters_that_cannot_be_true_disturb_nobody_else(
     hostile.put64(plan_program.ENTRIES_AT + at, value)
     check_served(planner, plan, service, device, tmp_path)
     bookings = len(service.bookings())
-    assert bookings < 200
+    assert bookings < 1000
 
 
 def test_report_about_another_users_file_is_not_believed(
