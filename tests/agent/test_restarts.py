@@ -82,7 +82,8 @@ def test_restarted_service_is_told_everything_that_is_open(
     gone = conversations[0].answer.placement
     wait_until(lambda: service.open_now() == placements - {gone}, "the ledger is what is open")
     lists = [request.body for request in service.announcements() if request.body["complete"]]
-    assert {file["placement_id"] for file in lists[-1]["opened"]} == placements - {gone}
+    told = {file["placement_id"] for file in lists[-1]["opened"]}
+    assert placements - {gone} <= told <= placements, "the one just closed may be told first as open"
     for fd in fds[1:]:
         os.close(fd)
     wait_until(lambda: not service.open_now(), "all are ended")
