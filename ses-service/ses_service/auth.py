@@ -36,15 +36,19 @@ _log = structlog.get_logger("ses_service")
 
 
 class Role(StrEnum):
-    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything."""
+    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything.
+
+    ``peer``: another service, which may tell what it carries and nothing else.
+    """
 
     NODE = "node"
     PORTAL = "portal"
     USER = "user"
     ADMIN = "admin"
+    PEER = "peer"
 
 
-EVERYONE = frozenset(Role)
+EVERYONE = frozenset(Role) - {Role.PEER}
 
 
 class TokenFileError(Exception):

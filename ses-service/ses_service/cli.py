@@ -23,6 +23,8 @@ from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
 from ses_service.server import numeric_address
 from ses_service.server import serve as serve_http
+from ses_service.store import Database, DatabaseUrlError, RecordStore
+from ses_service.store.database import sqlite_url
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -56,7 +58,7 @@ def main() -> None:
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="Folder for the embedded knowledge base; made when missing.",
+    help="Folder for the ledger's database and the embedded knowledge base; made when missing.",
 )
 @click.option("--monitor-url", help="Where smed-monitor serves; without it static facts decide.")
 @click.option("--kb-url", help="Knowledge base to use instead of the embedded one.")
@@ -71,6 +73,13 @@ def main() -> None:
 @click.option(
     "--site", type=_FILE, multiple=True, help="Turtle file that describes the site; may be repeated."
 )
+@click.option(
+    "--database-url",
+    help="Database of the ledger, such as postgresql+psycopg://USER@HOST/NAME.  [SQLite in --state-dir]",
+)
+@click.option("--database-password-file", type=_FILE, help="File, mode 0600, with the database's password.")
+@click.option("--peer", multiple=True, help="URL of another active service; may be repeated.")
+@click.option("--peer-token-file", type=_FILE, help="File, mode 0600, with the token the peers know us by.")
 @click.option("--tokens", type=_FILE, help="Token file, mode 0600; see: ses-service token new.")
 @click.option(
     "--trust-loopback", is_flag=True, help="Requests without a token from this machine act as admin."
@@ -85,6 +94,10 @@ def serve(
     kb_flavour: str,
     kb_credentials_file: Path | None,
     site: tuple[Path, ...],
+    database_url: str | None,
+    database_password_file: Path | None,
+    peer: tuple[str, ...],
+    peer_token_file: Path | None,
     tokens: Path | None,
     trust_loopback: bool,
     scarce_tier: tuple[str, ...],
@@ -105,8 +118,15 @@ def serve(
     try:
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except (TokenFileError, OSError) as error:
+        database = Database(
+            database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
+        )
+        peer_token = _secret(peer_token_file)
+    except (TokenFileError, DatabaseUrlError, OSError) as error:
         raise click.ClickException(str(error)) from None
+    wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
+    if wrong:
+        raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
     with ExitStack() as cleanup:
         store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
         knowledge = KnowledgeBase(store)
@@ -125,6 +145,9 @@ def serve(
                 monitor_url=monitor_url,
                 tokens=token_file,
                 trust_loopback=trust_loopback,
+                store=RecordStore(database),
+                peers=peer,
+                peer_token=peer_token,
                 policies=Policies(scarce_tiers=frozenset(scarce_tier)),
             )
         )
@@ -138,7 +161,11 @@ def serve(
             raise click.ClickException(f"the site cannot be read: {error}") from None
         except KnowledgeBaseError as error:
             log.warning("knowledge base failed", detail=str(error))
-        running.start()
+        cleanup.callback(database.close)
+        try:
+            running.start()
+        except DatabaseUrlError as error:
+            raise click.ClickException(str(error)) from None
         cleanup.callback(running.stop)
         serve_http(app, address, port, ready=lambda: log.info("serving", address=address, port=port))
         log.info("stopped")
@@ -166,6 +193,15 @@ def _credentials(path: Path | None) -> tuple[str, str] | None:
     if not colon or not user:
         raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
     return user, password
+
+
+def _secret(path: Path | None) -> str | None:
+    """Return the one line of a file that only its owner may read."""
+    if path is None:
+        return None
+    if path.stat().st_mode & 0o077:
+        raise click.ClickException(f"{path} is readable by others than its owner; run: chmod 600 {path}")
+    return path.read_text("utf-8").strip()
 
 
 @main.command()

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ses_service.announcement import Announcement, Taken, take
+from ses_service.books import Books
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
 from ses_service.health import learned
@@ -23,9 +24,12 @@ from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.selection import deal, decide
+from ses_service.sizes import SizeHistory
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
+REQUEST, HISTORY = "request", "history"  # where an expected size is from
+_WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 # Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
 # with while a decision may wait.
 _ENDED_ASIDE = 20
@@ -75,7 +79,9 @@ class Desk:
         self._clock = clock
         self._new_id = new_id
         self._lock = threading.Lock()
-        self._ledger = Ledger(policies)
+        self._sizes = SizeHistory()
+        self._ledger = Ledger(policies, self._learn)
+        self.books = Books(self._lock, self._ledger, self._sizes, clock)
         self._kept = Kept()
         self._draw = np.random.default_rng()
         self._table: ElementTable | None = None
@@ -154,7 +160,12 @@ class Desk:
         question = self.question(asked)
         with self._lock:
             now = self._now()
-            return decide(question, self._view(), now, self.policies, kept=self._kept)
+            sized, source = self._with_size(question, asked.path)
+            decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
+            if source == HISTORY and not decision.candidates:
+                sized, source = question, None
+                decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
+        return replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
 
     def place(
         self, asked: Asked, count: int, lease: float, *, ahead: bool = False
@@ -169,6 +180,7 @@ class Desk:
             now = self._now()
             view = self._view()
             systems = view.table.environment.systems
+            sized, source = self._with_size(question, asked.path)
 
             def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
                 system = systems.get(chosen.element.storage_system)
@@ -191,13 +203,17 @@ class Desk:
                     stripes=chosen.stripes,
                     stripe_count=len(chosen.stripes),
                     ahead=ahead,
-                    expected_bytes=question.expected_bytes,
-                    expected_from=None if question.expected_bytes is None else "request",
+                    expected_bytes=sized.expected_bytes,
+                    expected_from=source,
                 )
                 self._ledger.book(placement)
                 booked.append(placement)
 
-            decision = deal(question, view, now, self.policies, count, book, kept=self._kept)
+            decision = deal(sized, view, now, self.policies, count, book, kept=self._kept)
+            if source == HISTORY and not booked:
+                sized, source = question, None
+                decision = deal(sized, view, now, self.policies, count, book, kept=self._kept)
+        decision = replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
         return decision, tuple(booked)
 
     def open(
@@ -315,6 +331,21 @@ class Desk:
         now = self._clock()
         self._ledger.expire(now, _ENDED_ASIDE)
         return now
+
+    def _with_size(self, question: Question, path: str | None) -> tuple[Question, str | None]:
+        """Return the question with a size to expect, and where that is from."""
+        if question.expected_bytes is not None:
+            return question, REQUEST
+        who = question.subject
+        expected = self._sizes.expected(who.user, who.application, path)
+        if expected is None:
+            return question, None
+        return replace(question, expected_bytes=expected), HISTORY
+
+    def _learn(self, ended: Placement) -> None:
+        who, size = ended.subject, ended.bytes_written
+        if size is not None and ended.end_reason in _WRITTEN:
+            self._sizes.learn(who.user, who.application, ended.path, size, ended.ended_at or self._clock())
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:

@@ -10,6 +10,7 @@ Neither way lets requests pile up: beyond what can be answered in time they get 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from ses_service import problems
 from ses_service.admission import Turns
 from ses_service.auth import AUTHENTICATOR, Authenticator, Principal
-from ses_service.operations import OPERATIONS, Operation
+from ses_service.operations import OPERATIONS, STORING, Operation
 from ses_service.problems import OverloadedProblem, UnauthenticatedProblem
 from ses_service.render import Reply
 from ses_service.runtime import runtime
@@ -123,7 +124,10 @@ class Edge:
             return None
         try:
             await self._turns.take(operation.waiting)
-            return operation.run(self._runtime, who, asked, *parts)
+            reply = operation.run(self._runtime, who, asked, *parts)
+            if reply.stored is not None:
+                await asyncio.wait([asyncio.wrap_future(reply.stored)], timeout=STORING)
+            return reply
         except Exception as error:
             return problems.reply(problems.problem_of(error))
 

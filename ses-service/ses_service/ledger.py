@@ -352,6 +352,10 @@ class Ledger:
         """Yield every placement that has not ended, in no order."""
         return iter(self._active.values())
 
+    def ids(self) -> list[str]:
+        """Return the ids of every placement that is kept, those that ended first, in that order."""
+        return [*self._ended, *self._active]
+
     def records(self) -> Iterator[Placement]:
         """Yield every placement that is kept, in no order."""
         yield from self._active.values()

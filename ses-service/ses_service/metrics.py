@@ -18,7 +18,9 @@ from prometheus_client.registry import Collector
 
 from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
+from ses_service.journal import Journal
 from ses_service.observer import Observer
+from ses_service.peers import Peer
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 
@@ -30,6 +32,8 @@ class _State(Collector):
     desk: Desk
     observer: Observer
     keeper: EnvironmentKeeper
+    journal: Journal | None
+    peers: tuple[Peer, ...]
 
     def collect(self) -> Iterator[Metric]:
         """Yield the state of ledger, sources and elements."""
@@ -40,6 +44,8 @@ class _State(Collector):
         for reason, count in sorted(self.desk.ended_total().items()):
             ended.add_metric([reason.value], count)
         yield ended
+        yield from self._ledger()
+        yield from self._database()
         up = GaugeMetricFamily("ses_source_up", "Whether a source answered last time.", labels=["source"])
         age = GaugeMetricFamily(
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
@@ -65,11 +71,57 @@ class _State(Collector):
                 elements.add_metric([state, "fresh" if fresh else "unseen"], count)
         yield elements
 
+    def _ledger(self) -> Iterator[Metric]:
+        totals = self.desk.books.totals()
+        states = GaugeMetricFamily(
+            "ses_ledger_placements",
+            "Placements not ended, by state; foreign: of other services.",
+            labels=["state"],
+        )
+        for state in ("booked", "open", "foreign"):
+            states.add_metric([state], getattr(totals, state))
+        yield states
+        yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
+        yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
+        yield GaugeMetricFamily(
+            "ses_size_patterns", "Entries of the history of sizes.", value=self.desk.books.count_sizes()
+        )
+        yield GaugeMetricFamily(
+            "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard
+        )
+        if self.peers:
+            told = GaugeMetricFamily(
+                "ses_peer_up", "Whether a peer took what it was last told.", labels=["peer"]
+            )
+            for peer in self.peers:
+                told.add_metric([peer.status.url], float(peer.status.up))
+            yield told
+
+    def _database(self) -> Iterator[Metric]:
+        if self.journal is None:
+            return
+        status = self.journal.status
+        yield GaugeMetricFamily("ses_database_up", "Whether the ledger is stored.", value=float(status.ok))
+        yield GaugeMetricFamily(
+            "ses_database_waiting_records", "Records that are not stored yet.", value=status.waiting
+        )
+        yield GaugeMetricFamily(
+            "ses_database_lag_seconds", "How long the oldest of them has waited.", value=status.lag
+        )
+        yield CounterMetricFamily("ses_database_failures", "Transactions that failed.", value=status.failures)
+
 
 class Metrics:
     """The application's registry and what is counted per request."""
 
-    def __init__(self, desk: Desk, observer: Observer, keeper: EnvironmentKeeper) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        observer: Observer,
+        keeper: EnvironmentKeeper,
+        journal: Journal | None = None,
+        peers: tuple[Peer, ...] = (),
+    ) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "ses_requests_total", "Requests.", ["method", "route", "status"], registry=self._registry
@@ -88,7 +140,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(_State(desk, observer, keeper))
+        self._registry.register(_State(desk, observer, keeper, journal, peers))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""

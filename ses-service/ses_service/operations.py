@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -27,6 +27,10 @@ from ses_service.schemas.requests import PlacementRequest, SelectionRequest
 DECISIONS_WAITING = 32
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
+
+# How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
+# as good as away.
+STORING = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,10 @@ def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
 
 
 def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> Reply:
-    """Bring the ledger to what a node says, and tell its agent what it should know."""
+    """Bring the ledger to what a node says, and tell its agent what it should know.
+
+    The answer is to wait until what was said is stored: the agent forgets what it was told is taken.
+    """
     taken = now.desk.announced(body.to_model(node))
     snapshot = None
     if body.snapshot:
@@ -83,7 +90,8 @@ def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> 
         "applications": now.desk.applications_of(body.users),
         "snapshot": snapshot,
     }
-    return render.reply(answer)
+    made = render.reply(answer)
+    return replace(made, stored=now.stored()) if body.opened or body.ended else made
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)

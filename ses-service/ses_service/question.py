@@ -49,6 +49,8 @@ class Decision:
     """The answer.  ``refused_total`` counts refused elements that are not listed, too.
 
     ``stripes`` is over how many elements each file is spread, if the best place can do that.
+    ``expected_bytes`` is the size the decision counts on, ``expected_from`` where that is from:
+    ``request``, ``history``, or ``None`` when no size is known.
     """
 
     decided_at: float
@@ -58,3 +60,5 @@ class Decision:
     refused_total: int
     notes: tuple[str, ...]
     stripes: Stripes = ONE_STRIPE
+    expected_bytes: float | None = None
+    expected_from: str | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -26,6 +27,7 @@ from ses_service.model import (
 )
 from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
+from ses_service.sizes import SizeKey, Sizes
 from ses_service.snapshot import Sampled
 from ses_service.units import canonical_unit, units_for
 
@@ -41,11 +43,15 @@ _GB = _SIZES[Kind.FREE_CAPACITY]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it goes over the wire, whoever sends it."""
+    """An answer as it goes over the wire, whoever sends it.
+
+    ``stored`` is done when the answer may be sent, if it must wait for that.
+    """
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...]
+    stored: Future[bool] | None = None
 
     def response(self) -> Response:
         """Return it as Flask takes it."""
@@ -154,6 +160,8 @@ def selection(decision: Decision, notes: Iterable[str], backends: dict[str, str]
         "decided_at": decision.decided_at,
         "requirements": resolved(decision.requirements),
         "stripe_count": decision.stripes.count,
+        "expected_bytes": decision.expected_bytes,
+        "expected_from": decision.expected_from,
         "candidates": candidates(decision.candidates, backends),
         "refused": refusals(decision.refused),
         "notes": [*notes, *decision.notes],
@@ -182,6 +190,8 @@ def grant(placement: Placement) -> Json:
         **stripes(placement),
         "distance": round(placement.distance, _PLACES),
         "predicted": predictions(placement.predicted),
+        "expected_bytes": placement.expected_bytes,
+        "expected_from": placement.expected_from,
         "lease_until": placement.lease_until,
     }
 
@@ -223,6 +233,19 @@ def held(placement: Placement) -> Json:
         "inode": placement.inode,
         "path": placement.path,
         "pid": placement.pid,
+    }
+
+
+def sizes(key: SizeKey, one: Sizes) -> Json:
+    """Return an entry of the history of sizes."""
+    return {
+        "user": key.user,
+        "application": key.application or None,
+        "pattern": key.pattern or None,
+        "count": one.count,
+        "median_bytes": one.median,
+        "last_bytes": one.last,
+        "last_at": one.last_at,
     }
 
 

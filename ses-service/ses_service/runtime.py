@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from flask import Flask, current_app
@@ -12,11 +13,15 @@ from flask import Flask, current_app
 from ses_service.auth import TokenFile
 from ses_service.desk import Desk
 from ses_service.environment import EnvironmentKeeper
+from ses_service.journal import Journal
 from ses_service.metrics import Metrics
 from ses_service.observer import Observer
+from ses_service.peers import Peer
+from ses_service.placement import Placement
 from ses_service.policies import Policies
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop
+from ses_service.store import RecordStore
 
 RUNTIME = "qstorman.runtime"
 
@@ -32,7 +37,8 @@ class ServiceConfig:
 
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
-    bytes.
+    bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
+    services, to which ``peer_token`` is shown.
     """
 
     knowledge: Knowledge | None = None
@@ -42,6 +48,9 @@ class ServiceConfig:
     tokens: TokenFile | None = None
     trust_loopback: bool = False
     policies: Policies = field(default_factory=Policies)
+    store: RecordStore | None = None
+    peers: tuple[str, ...] = ()
+    peer_token: str | None = None
     max_body: int = 2**20
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = random_id
@@ -61,25 +70,48 @@ class Runtime:
             prepare=config.prepare,
         )
         self.observer = Observer(config.monitor_url, self.desk.take_observations, config.clock)
-        self.metrics = Metrics(self.desk, self.observer, self.keeper)
+        books = self.desk.books
+        self.journal = None if config.store is None else Journal(books, config.store)
+        self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
+        self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers)
         self._housekeeping = Loop("housekeeping", self._expire)
 
     def start(self) -> None:
-        """Start reading the knowledge base and the monitor, and ending leases that ran out."""
+        """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
+
+        Raises DatabaseUrlError when the database can never be used.
+        """
+        if self.journal is not None:
+            self.journal.start()
         self.keeper.start()
         self.observer.start()
         self._housekeeping.start()
+        for peer in self.peers:
+            peer.start()
 
     def stop(self) -> None:
         """Stop all of it."""
+        for peer in self.peers:
+            peer.stop()
         self._housekeeping.stop()
         self.observer.stop()
         self.keeper.stop()
+        if self.journal is not None:
+            self.journal.stop()
 
     def notes(self) -> list[str]:
         """Return what a person reading a decision should know about its sources."""
         now = self.desk.now()
-        return [*self.keeper.notes(now), *self.observer.notes(now)]
+        journal = [] if self.journal is None else self.journal.notes()
+        return [*self.keeper.notes(now), *self.observer.notes(now), *journal]
+
+    def stored(self) -> Future[bool] | None:
+        """Return what comes true when all that changed until now is stored; ``None``: do not wait."""
+        return None if self.journal is None else self.journal.stored()
+
+    def explained(self, placement: Placement) -> Placement:
+        """Return a placement with its explanation, if that is kept anywhere."""
+        return placement if self.journal is None else self.journal.explained(placement)
 
     def _expire(self) -> float:
         self.desk.expire()

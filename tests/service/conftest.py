@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -303,6 +303,37 @@ class Service:
 def service(site: type[Site], clock: Clock) -> Service:
     """Three equal elements b0, b1, b2 of union, read and trusted."""
     return Service(site.equal(3).environment, clock).refresh()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Any]:
+    """A running PostgreSQL server, see :mod:`postgresql_server`."""
+    from postgresql_server import PostgresServer
+
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """An empty database of each kind the service can use."""
+    from ses_service.store import Database
+
+    if request.param == "sqlite":
+        made = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+        yield made
+        made.close()
+        return
+    made = Database(request.getfixturevalue("postgresql").url)
+    yield made
+    with made.transaction() as connection:
+        connection.exec_driver_sql("drop schema public cascade")
+        connection.exec_driver_sql("create schema public")
+    made.close()
 
 
 @pytest.fixture(scope="session")

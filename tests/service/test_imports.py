@@ -29,6 +29,7 @@ CORE = (
     "ranking",
     "resolve",
     "selection",
+    "sizes",
     "snapshot",
     "standing",
     "striping",
@@ -47,6 +48,7 @@ ALLOWED = {
     "math",
     "numpy",
     "numpy.typing",
+    "re",
     "typing",
 }
 FORBIDDEN_NAMES = {"open", "input", "print", "exec", "eval", "__import__", "hash", "id", "random"}

@@ -32,7 +32,8 @@ def readyz() -> Response:
     """Say whether decisions can be made, and what is missing
 
     Needs the site to have been read once and the knowledge base to answer.  A monitor that is away is
-    shown and does not make the service unready: decisions are then made from static facts and ledger.
+    shown and does not make the service unready: decisions are then made from static facts and ledger.  Nor
+    does a database that is away: the record of placements is then in memory only.
     """
     now = runtime()
     base, monitor = now.keeper.status, now.observer.status
@@ -46,6 +47,9 @@ def readyz() -> Response:
         site,
         {"name": "monitor", "ok": monitor.reachable, "detail": monitor.detail},
     ]
+    if now.journal is not None:
+        stored = now.journal.status
+        checks.append({"name": "database", "ok": stored.ok, "detail": f"{stored.name}: {stored.detail}"})
     ready = bool(checks[0]["ok"] and checks[1]["ok"])
     return render.answer({"ready": ready, "checks": checks}, 200 if ready else 503)
 

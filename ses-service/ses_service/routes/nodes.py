@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
+
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -25,7 +27,10 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
     What is open on a node stays open as long as its agent is heard of.  The same announcement again changes
     nothing.
     """
-    return operations.announce(runtime(), caller(), json_data, node).response()
+    reply = operations.announce(runtime(), caller(), json_data, node)
+    if reply.stored is not None:
+        wait([reply.stored], operations.STORING)
+    return reply.response()
 
 
 @blueprint.get("/v1/nodes")

@@ -72,7 +72,8 @@ def placement(placement_id: str) -> Response:
     who = caller()
     if who.role is Role.USER and found.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
-    return render.answer(render.placement_record(found, operations.backends(runtime())))
+    explained = runtime().explained(found)
+    return render.answer(render.placement_record(explained, operations.backends(runtime())))
 
 
 @blueprint.patch("/v1/placements/<placement_id>")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from ses_service.schemas.requests import KindName, StrictnessName
 
 LevelName = Literal["explicit", "application", "user", "vo", "site"]
+ExpectedFrom = Literal["request", "history"]
 StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
 ReasonName = Literal[
     "wrong-system",
@@ -105,12 +106,15 @@ class Selection(Answer):
     """Ranked candidates, refused elements, and what a person should know about the data.
 
     `stripe_count` is over how many elements a file placed on the first candidate would be spread;
-    `notes` say what decided it.
+    `notes` say what decided it.  `expected_bytes` is the size the decision counts on, `expected_from` where
+    that is from.
     """
 
     decided_at: float
     requirements: list[ResolvedRequirement]
     stripe_count: int
+    expected_bytes: float | None
+    expected_from: ExpectedFrom | None
     candidates: list[Candidate]
     refused: list[Refusal]
     notes: list[str]
@@ -139,6 +143,8 @@ class Grant(Answer):
     elements: list[Stripe]
     distance: float
     predicted: list[Prediction]
+    expected_bytes: float | None
+    expected_from: ExpectedFrom | None
     lease_until: float
 
 
@@ -177,7 +183,7 @@ class PlacementSummary(Answer):
     end_reason: Literal["closed", "exited", "unused", "expired", "failed", "lost", "silent"] | None
     bytes_written: float | None
     expected_bytes: float | None
-    expected_from: Literal["request", "history"] | None
+    expected_from: ExpectedFrom | None
     decided_by: Literal["service", "agent"]
     lease_until: float | None
 

@@ -1,0 +1,163 @@
+"""How large files become: the history of sizes by user, application and pattern of the path.
+
+A path pattern is a path with what changes from run to run replaced by ``#``: runs of digits, numbers in
+hex, UUIDs and random names as ``mkstemp`` makes them (``/data/run-17/out.0003.h5`` becomes
+``/data/run-#/out.#.h5``); a short ending is left as it is.  What is not recognised costs a pattern of its
+own; their number is bounded.
+
+The size to expect is the median of the last ``KEPT`` sizes: half of the files are larger and half
+smaller, one huge file does not move it, and it follows when a program changes its habit.  A decision is
+never wrong without a history, only less well informed.
+
+Not safe for use from several threads; its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+KEPT = 31
+PATTERNS_OF_A_USER = 256
+PATTERNS = 100_000
+_LONGEST_PATTERN = 200
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_PART = re.compile(r"[0-9A-Za-z]+")
+_HEX = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F]{8,}")
+_DIGITS = re.compile(r"[0-9]+")
+_CHANGE = re.compile(r"(?=[0-9][A-Za-z]|[A-Za-z][0-9]|[a-z][A-Z])")
+_ENDING = re.compile(r"\.[A-Za-z][0-9A-Za-z]{0,3}$")
+_RANDOM_LENGTH = 6
+_RANDOM_CHANGES = 3
+
+
+def pattern_of(path: str) -> str:
+    """Return the pattern of a path; the end of a very long one."""
+    ending = _ENDING.search(path)
+    stem, rest = (path, "") if ending is None else (path[: ending.start()], ending.group())
+    return (_PART.sub(_blurred, _UUID.sub("#", stem)) + rest)[-_LONGEST_PATTERN:]
+
+
+def _blurred(part: re.Match[str]) -> str:
+    text = part.group()
+    if _HEX.fullmatch(text) or (
+        len(text) >= _RANDOM_LENGTH and len(_CHANGE.findall(text)) >= _RANDOM_CHANGES
+    ):
+        return "#"
+    return _DIGITS.sub("#", text)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeKey:
+    """Whose files.  ``pattern`` is empty for all of an application, ``application`` for none named."""
+
+    user: str
+    application: str
+    pattern: str = ""
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits that tell one key from another."""
+        joined = "\x00".join((self.user, self.application, self.pattern))
+        return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(slots=True)
+class Sizes:
+    """Sizes in bytes, the last ``KEPT`` of ``count``; ``last_at`` is seconds since the epoch."""
+
+    count: int = 0
+    last_at: float = 0.0
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
+
+    def copy(self) -> Sizes:
+        """Return the same, which stays as it is."""
+        return Sizes(self.count, self.last_at, deque(self.recent, KEPT))
+
+    @property
+    def median(self) -> float:
+        """The median of the sizes that are kept, the lower one of an even number."""
+        return sorted(self.recent)[(len(self.recent) - 1) // 2]
+
+    @property
+    def last(self) -> float:
+        """The last size."""
+        return self.recent[-1]
+
+
+class SizeHistory:
+    """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all."""
+
+    def __init__(self) -> None:
+        self._of_user: OrderedDict[str, OrderedDict[SizeKey, Sizes]] = OrderedDict()
+        self._total = 0
+        self._followers: list[set[SizeKey]] = []
+
+    def __len__(self) -> int:
+        return self._total
+
+    def follow(self) -> set[SizeKey]:
+        """Return a set to which every key is added that changes from now on; the caller empties it."""
+        made: set[SizeKey] = set()
+        self._followers.append(made)
+        return made
+
+    def learn(self, user: str, application: str | None, path: str | None, size: float, now: float) -> None:
+        """Note the size a file had in the end."""
+        keys = [SizeKey(user, application or "")]
+        if path is not None:
+            keys.append(SizeKey(user, application or "", pattern_of(path)))
+        for key in keys:
+            known = self.get(key) or Sizes()
+            known.count += 1
+            known.last_at = now
+            known.recent.append(size)
+            self.put(key, known)
+
+    def expected(self, user: str, application: str | None, path: str | None) -> float | None:
+        """Return the size to expect, by the pattern of the path if that is known, else by application."""
+        known = None
+        if path is not None:
+            known = self.get(SizeKey(user, application or "", pattern_of(path)))
+        known = known or self.get(SizeKey(user, application or ""))
+        return None if known is None else known.median
+
+    def put(self, key: SizeKey, sizes: Sizes) -> None:
+        """Set what is known of a key, and forget what was learned longest ago if that is too much."""
+        mine = self._of_user.setdefault(key.user, OrderedDict())
+        if key not in mine:
+            self._total += 1
+        mine[key] = sizes
+        mine.move_to_end(key)
+        self._of_user.move_to_end(key.user)
+        self._note(key)
+        if len(mine) > PATTERNS_OF_A_USER:
+            self._drop(key.user)
+        while self._total > PATTERNS:
+            self._drop(next(iter(self._of_user)))
+
+    def get(self, key: SizeKey) -> Sizes | None:
+        """Return what is known of a key."""
+        mine = self._of_user.get(key.user)
+        return None if mine is None else mine.get(key)
+
+    def entries(self, user: str | None = None) -> list[tuple[SizeKey, Sizes]]:
+        """Return what is known, of one user or of all, what was learned last first."""
+        users = self._of_user.values() if user is None else [self._of_user.get(user, OrderedDict())]
+        found = [entry for mine in users for entry in mine.items()]
+        return sorted(found, key=lambda entry: (-entry[1].last_at, entry[0].pattern, entry[0].application))
+
+    def _drop(self, user: str) -> None:
+        mine = self._of_user[user]
+        key, _ = mine.popitem(last=False)
+        self._total -= 1
+        self._note(key)
+        if not mine:
+            del self._of_user[user]
+
+    def _note(self, key: SizeKey) -> None:
+        for follower in self._followers:
+            follower.add(key)

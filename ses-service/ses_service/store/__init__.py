@@ -1,0 +1,10 @@
+"""The database behind the ledger: what a restart must find again.
+
+SQLite by default, PostgreSQL by URL.  Nothing here is asked while a decision is made:
+:mod:`ses_service.journal` writes behind, and what cannot be written stays in memory.
+"""
+
+from ses_service.store.database import Database, DatabaseError, DatabaseUrlError
+from ses_service.store.records import Loaded, RecordStore
+
+__all__ = ["Database", "DatabaseError", "DatabaseUrlError", "Loaded", "RecordStore"]

@@ -1,0 +1,11 @@
+"""Runs the steps on the connection the service hands over (see ses_service.store.database)."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from ses_service.store.tables import METADATA
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=METADATA, render_as_batch=True)
+context.run_migrations()

@@ -1,0 +1,1 @@
+"""One file per step, named number_subject."""

@@ -1,0 +1,72 @@
+"""The tables.  Times are seconds since the epoch, sizes bytes; NULL is unknown.
+
+``placement``: one row for each record the ledger keeps.  ``elements`` is a JSON list of [id, storage system,
+target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well.  ``lease_until`` NULL: as long
+as its node is heard of.  ``device`` is text, since it may need all 64 bits.
+
+``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
+zlib; the placements booked together share it.
+
+``size_history``: what :mod:`ses_service.sizes` knows of one key; ``recent`` is a JSON list.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData()
+
+PLACEMENT = sa.Table(
+    "placement",
+    METADATA,
+    sa.Column("placement_id", sa.String(16), primary_key=True),
+    sa.Column("state", sa.String(8), nullable=False),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("application", sa.Text),
+    sa.Column("vo", sa.Text),
+    sa.Column("node", sa.Text),
+    sa.Column("job", sa.Text),
+    sa.Column("backend", sa.Text, nullable=False),
+    sa.Column("elements", sa.Text, nullable=False),
+    sa.Column("stripe_size", sa.BigInteger),
+    sa.Column("ahead", sa.Boolean, nullable=False),
+    sa.Column("distance", sa.Double, nullable=False),
+    sa.Column("rank", sa.Integer, nullable=False),
+    sa.Column("turn", sa.Integer, nullable=False),
+    sa.Column("turns", sa.Integer, nullable=False),
+    sa.Column("decided_by", sa.String(16), nullable=False),
+    sa.Column("expected_bytes", sa.Double),
+    sa.Column("expected_from", sa.String(16)),
+    sa.Column("predicted", sa.Text, nullable=False),
+    sa.Column("notes", sa.Text, nullable=False),
+    sa.Column("path", sa.Text),
+    sa.Column("device", sa.String(20)),
+    sa.Column("inode", sa.String(20)),
+    sa.Column("pid", sa.BigInteger),
+    sa.Column("booked_at", sa.Double, nullable=False),
+    sa.Column("lease_until", sa.Double),
+    sa.Column("opened_at", sa.Double),
+    sa.Column("ended_at", sa.Double),
+    sa.Column("end_reason", sa.String(16)),
+    sa.Column("bytes_written", sa.Double),
+    sa.Column("explanation_id", sa.String(16)),
+)
+
+EXPLANATION = sa.Table(
+    "explanation",
+    METADATA,
+    sa.Column("explanation_id", sa.String(16), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
+SIZE_HISTORY = sa.Table(
+    "size_history",
+    METADATA,
+    sa.Column("digest", sa.String(32), primary_key=True),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("application", sa.Text, nullable=False),
+    sa.Column("pattern", sa.Text, nullable=False),
+    sa.Column("count", sa.BigInteger, nullable=False),
+    sa.Column("recent", sa.Text, nullable=False),
+    sa.Column("last_at", sa.Double, nullable=False),
+)

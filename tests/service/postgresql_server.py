@@ -1,0 +1,52 @@
+"""A PostgreSQL server of a test's own, on a socket, that can be stopped and started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+class PostgresServer:
+    """Debian's PostgreSQL in a folder of its own; ``url`` names its empty database."""
+
+    def __init__(self) -> None:
+        found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not found:
+            pytest.skip("Debian's postgresql is not installed")
+        self._programs = found[-1].parent
+        # Not under pytest's own directory: that one is closed to the user the server must run as.
+        made = subprocess.check_output(["mktemp", "-d", "/tmp/service-pg-XXXXXX"], text=True)
+        self._base = Path(made.strip())
+        self._as: list[str] = []
+        if os.geteuid() == 0:
+            if shutil.which("setpriv") is None:
+                pytest.skip("PostgreSQL does not run as root and setpriv is missing")
+            shutil.chown(self._base, "nobody")
+            self._as = ["setpriv", "--reuid=nobody", "--clear-groups", "--"]
+        self.url = f"postgresql+psycopg://service@/postgres?host={self._base}"
+        self._run("initdb", "-D", self._data, "-A", "trust", "-U", "service", "--no-sync")
+
+    @property
+    def _data(self) -> str:
+        return str(self._base / "data")
+
+    def start(self) -> None:
+        options = f"-k {self._base} -c listen_addresses='' -c fsync=off"
+        log = str(self._base / "log")
+        self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-o", options, "-l", log, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "immediate", "stop")
+
+    def remove(self) -> None:
+        if (self._base / "data" / "postmaster.pid").exists():
+            self.stop()
+        shutil.rmtree(self._base)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*self._as, str(self._programs / program), *arguments]
+        subprocess.run(command, check=True, capture_output=True, cwd=self._base)

@@ -1,0 +1,228 @@
+"""Writing behind: what is stored when, and what happens while the database is away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service import journal as journal_module
+from ses_service.desk import Desk
+from ses_service.journal import Journal
+from ses_service.store import Database, DatabaseError, RecordStore
+
+PATIENCE = 30.0
+AGENT = "a" * 16
+
+
+class Flaky(RecordStore):
+    """A store on a database that can be taken away."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.away: str | None = None
+        self.transactions = 0
+        self.whole = 0
+
+    def open(self) -> bool:
+        self._try()
+        return super().open()
+
+    def write(self, *arguments: Any, **options: Any) -> None:
+        self._try()
+        super().write(*arguments, **options)
+        self.transactions += 1
+        self.whole += bool(options.get("whole"))
+
+    def _try(self) -> None:
+        if self.away is not None:
+            raise DatabaseError(self.away)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.01)
+
+
+class Stored:
+    """A service whose ledger is stored by a journal that can fail."""
+
+    def __init__(self, make_service: Any, site: Any, clock: Any, database: Database) -> None:
+        self.store = Flaky(database)
+        self.service = make_service(site.equal(3).environment, clock, store=self.store).refresh()
+        self.journal: Journal = self.service.runtime.journal
+
+    @property
+    def desk(self) -> Desk:
+        found: Desk = self.service.runtime.desk
+        return found
+
+    def book(self, count: int = 1, **change: Any) -> list[str]:
+        ask = {"subject": {"user": "alice", "application": "dd", "node": "n1"}, "count": count, **change}
+        answer = self.service.post("/v1/placements", ask)
+        assert answer.status_code == 201, answer.get_json()
+        return [one["placement_id"] for one in answer.get_json()["placements"]]
+
+    def announce(self, **said: Any) -> Any:
+        answer = self.service.post("/v1/nodes/n1/announcements", {"incarnation": AGENT, **said})
+        assert answer.status_code == 200, answer.get_json()
+        return answer.get_json()
+
+    def in_database(self) -> dict[str, str]:
+        loaded = RecordStore(self.store.database).load()
+        return {one.placement_id: one.state.value for one in loaded.placements}
+
+
+@pytest.fixture
+def stored(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> Iterator[Stored]:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    made = Stored(make_service, site, clock, database)
+    made.journal.start()
+    yield made
+    made.store.away = None
+    made.journal.stop()
+    database.close()
+
+
+def opened(placement_id: str, number: int = 1) -> dict[str, Any]:
+    return {"placement_id": placement_id, "user": "alice", "device": 5, "inode": str(number)}
+
+
+def closed(placement_id: str, size: float) -> dict[str, Any]:
+    return {"placement_id": placement_id, "reason": "closed", "bytes_written": size}
+
+
+def test_an_announcement_is_answered_when_it_is_stored(stored: Stored) -> None:
+    first, second = stored.book(2)
+    stored.announce(opened=[opened(first), opened(second)], ended=[closed(second, 7)])
+    assert stored.in_database() == {first: "open", second: "ended"}
+
+
+def test_a_booking_is_stored_a_moment_later(stored: Stored) -> None:
+    (one,) = stored.book()
+    until(lambda: stored.in_database() == {one: "booked"})
+
+
+def test_a_sign_of_life_waits_for_nothing(stored: Stored) -> None:
+    stored.announce()
+    before = stored.store.transactions
+    stored.store.away = "gone"
+    stored.announce()
+    assert stored.store.transactions == before
+
+
+def test_many_changes_make_few_transactions(stored: Stored) -> None:
+    ids = stored.book(500)
+    stored.announce(opened=[opened(one, number) for number, one in enumerate(ids)])
+    assert len(stored.in_database()) == 500
+    assert stored.store.transactions <= 5
+
+
+def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) -> None:
+    stored.store.away = "disk is full"
+    (one,) = stored.book()
+    until(lambda: not stored.journal.status.ok)
+    stored.announce(opened=[opened(one)])
+    ready = stored.service.get("/readyz")
+    checks = {check["name"]: check for check in ready.get_json()["checks"]}
+    assert checks["database"]["ok"] is False
+    assert "disk is full" in checks["database"]["detail"]
+    assert ready.status_code == 200
+    notes = stored.service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()["notes"]
+    assert any("memory only: disk is full" in note for note in notes)
+    metrics = stored.service.get("/metrics").get_data(as_text=True)
+    assert "ses_database_up 0.0" in metrics
+    assert "ses_database_waiting_records 1.0" in metrics
+
+
+def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> None:
+    kept, gone = stored.book(2)
+    until(lambda: len(stored.in_database()) == 2)
+    stored.store.away = "disk is full"
+    (late,) = stored.book()
+    stored.announce(opened=[opened(kept)], ended=[closed(gone, 7)])
+    until(lambda: not stored.journal.status.ok)
+    stored.store.away = None
+    until(lambda: stored.journal.status.ok)
+    assert stored.in_database() == {kept: "open", gone: "ended", late: "booked"}
+    assert stored.store.whole == 0
+    assert "ses_database_up 1.0" in stored.service.get("/metrics").get_data(as_text=True)
+    assert stored.service.post("/v1/selections", {"subject": {"user": "alice"}}).status_code == 200
+    assert not stored.journal.notes()
+
+
+def test_when_too_much_waits_everything_is_written_anew(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
+    first = stored.book(5)
+    until(lambda: len(stored.in_database()) == 5)
+    stored.store.away = "disk is full"
+    second = stored.book(100)
+    until(lambda: stored.journal.status.failures >= 2)
+    assert stored.journal.status.waiting <= 10
+    stored.store.away = None
+    until(lambda: stored.journal.status.ok)
+    assert stored.store.whole == 1
+    assert set(stored.in_database()) == {*first, *second}
+
+
+def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
+    ids = stored.book(5)
+    until(lambda: len(stored.in_database()) == 5)
+    stored.store.away = "gone"
+    stored.book(1)
+    until(lambda: not stored.journal.status.ok)
+    with stored.store.database.transaction() as connection:
+        for table in ("placement", "explanation", "size_history", "alembic_version"):
+            connection.exec_driver_sql(f"drop table {table}")
+    stored.store.away = None
+    until(lambda: stored.journal.status.ok)
+    assert set(ids) < set(stored.in_database())
+
+
+def test_a_failure_is_logged_once(stored: Stored, capsys: pytest.CaptureFixture[str]) -> None:
+    stored.store.away = "disk is full"
+    stored.book()
+    until(lambda: stored.journal.status.failures >= 3)
+    stored.store.away = None
+    until(lambda: stored.journal.status.ok)
+    told = capsys.readouterr().out
+    assert told.count("database failed") == 1
+    assert told.count("database answers again") == 1
+
+
+def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
+    make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
+) -> None:
+    (before,) = stored.book()
+    stored.announce(opened=[opened(before)])
+    stored.journal.stop()
+    again = Stored(make_service, site, clock, stored.store.database)
+    again.store.away = "starting"
+    again.journal.start()
+    (later,) = again.book()
+    assert not again.journal.status.ok
+    again.store.away = None
+    until(lambda: again.journal.status.ok)
+    assert again.in_database() == {before: "open", later: "booked"}
+    assert again.desk.placement(before).state == "open"
+    again.journal.stop()
+
+
+def test_an_explanation_is_there_after_a_restart(
+    make_service: Any, site: Any, clock: Any, stored: Stored
+) -> None:
+    (one,) = stored.book()
+    before = stored.service.get(f"/v1/placements/{one}").get_json()
+    assert before["candidates"]
+    stored.journal.stop()
+    again = Stored(make_service, site, clock, stored.store.database)
+    again.journal.start()
+    after = again.service.get(f"/v1/placements/{one}").get_json()
+    assert after == before
+    again.journal.stop()
