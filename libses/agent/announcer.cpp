@@ -10,7 +10,8 @@
 namespace ses::agent {
 namespace {
 
-constexpr size_t kLargestBatch = 2000; // the contract's
+constexpr size_t kLargestBatch = 2000; // the contract's, as the next
+constexpr size_t kMostUsers = 1000;
 constexpr std::chrono::milliseconds kCollect{200};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
@@ -179,6 +180,7 @@ void Announcer::send(Lock &lock, Batch batch) {
       users.push_back((user++)->first);
     }
   }
+  users.resize(std::min(users.size(), kMostUsers));
   const std::chrono::milliseconds renew = users.empty() ? kIdleSnapshot : pace_;
   const bool with_snapshot = !snapshot_at_ || now - *snapshot_at_ >= renew;
   sent_at_ = now;

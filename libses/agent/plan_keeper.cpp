@@ -20,6 +20,7 @@ constexpr std::chrono::seconds kStays{10};        // after the last process of a
 constexpr std::chrono::minutes kServiceStays{10}; // of a uid below kFirstPerson
 constexpr std::chrono::seconds kWithoutSegment{60};
 constexpr milliseconds kShortestIdleLife{5000}, kLongestIdleLife{60000};
+constexpr milliseconds kLifePerEntry{50};     // at most twenty a second are renewed unused
 constexpr std::chrono::seconds kToReport{25}; // lease beyond the life of a ticket
 constexpr milliseconds kStopTick{5};
 constexpr uid_t kFirstPerson = 1000;
@@ -74,9 +75,11 @@ bool PlanKeeper::book(const TicketKey &key, unsigned count, bool ahead) {
 }
 
 // The more nodes ask the service, the longer it lets them wait, and the longer is kept what nobody
-// uses.
+// uses; also where there are so many entries that renewing them would keep the service busy.
 milliseconds PlanKeeper::idle_life() const {
-  return std::clamp(parts_.announcer.pace(), kShortestIdleLife, kLongestIdleLife);
+  const milliseconds life =
+      std::max(parts_.announcer.pace(), kLifePerEntry * static_cast<int>(entries_));
+  return std::clamp(life, kShortestIdleLife, kLongestIdleLife);
 }
 
 PlanUser *PlanKeeper::plan_of(uid_t uid) {
@@ -109,7 +112,7 @@ void PlanKeeper::asked(const TicketKey &key, Time now) {
   }
   Known &known = users_[key.uid];
   known.seen_at = now;
-  const std::pair about{key.application, key.system};
+  const Asked about{key.application, key.system};
   const bool first = !known.asked.contains(about);
   if (first && known.asked.size() >= kMostAsked) {
     known.asked.erase(
@@ -121,7 +124,7 @@ void PlanKeeper::asked(const TicketKey &key, Time now) {
     open_plan(key.uid, known, now);
   }
   if (first && known.plan) {
-    known.plan->publish(wanted(known, now), now);
+    known.plan->publish(wanted(known), now);
   }
   due_ = std::min(due_, now + kBusyTick);
 }
@@ -236,51 +239,22 @@ void PlanKeeper::take_news(Time now) {
   has_news_ = true;
 }
 
-// The needed ones of each storage system first; the default entry only behind all of them.
-std::vector<PlanUser::Wanted> PlanKeeper::wanted(Known &known, Time now) const {
-  std::vector<PlanUser::Wanted> entries;
-  auto systems = parts_.systems.all_mounted();
-  std::erase_if(systems, [](const auto &one) {
-    return one.second.backend != SES_BACKEND_MERGERFS && one.second.backend != SES_BACKEND_LUSTRE;
-  });
+std::vector<PlanEntry> PlanKeeper::wanted(const Known &known) const {
   std::set<std::string> needed = known.of_jobs;
   if (known.applications) {
     needed.insert(known.applications->begin(), known.applications->end());
   }
-  std::erase_if(needed, [](const std::string &name) {
-    return name.empty() || name.size() >= SES_APPLICATION_MAX; // no program can have such a name
-  });
-  for (const auto &[device, system] : systems) {
-    const PlanUser::Wanted about{"", system.name, system.mount_point, device};
-    const bool all_fit = entries.size() + needed.size() < SES_PLAN_ENTRIES;
-    for (const std::string &application : needed) {
-      entries.push_back(about);
-      entries.back().application = application;
-    }
-    if (all_fit && known.applications) {
-      entries.push_back(about);
-    }
+  std::vector<Asked> asked;
+  for (const auto &[about, when] : known.asked) {
+    asked.push_back(about);
   }
-  for (auto it = known.asked.begin(); it != known.asked.end();) {
-    if (now - it->second > kAskedLately) {
-      it = known.asked.erase(it);
-      continue;
-    }
-    const auto &[application, name] = it->first;
-    const auto system = std::find_if(systems.begin(), systems.end(),
-                                     [&](const auto &one) { return one.second.name == name; });
-    if (system != systems.end() && !needed.contains(application)) {
-      entries.push_back({application, name, system->second.mount_point, system->first});
-    }
-    ++it;
-  }
-  entries.resize(std::min<size_t>(entries.size(), SES_PLAN_ENTRIES));
-  return entries;
+  return entries_for(parts_.systems.all_mounted(), needed, known.applications.has_value(), asked);
 }
 
 // Who has a plan, and what is in it.
 void PlanKeeper::review(Time now) {
   reviewed_at_ = now;
+  size_t entries = 0;
   for (auto it = users_.begin(); it != users_.end();) {
     auto &[uid, known] = *it;
     if (known.plan && known.plan->segment().is_removed()) {
@@ -298,15 +272,18 @@ void PlanKeeper::review(Time now) {
       it = users_.erase(it);
       continue;
     }
-    parts_.announcer.user_seen(uid);
+    std::erase_if(known.asked, [&](const auto &one) { return now - one.second > kAskedLately; });
     if (!known.plan) {
       open_plan(uid, known, now);
     }
     if (known.plan) {
-      known.plan->publish(wanted(known, now), now);
+      parts_.announcer.user_seen(uid);
+      known.plan->publish(wanted(known), now);
+      entries += known.plan->entries();
     }
     ++it;
   }
+  entries_ = entries;
 }
 
 void PlanKeeper::look_at_plans(Time now) {

@@ -5,8 +5,7 @@
 // there is nothing to do, and nothing is done.
 //
 // An entry is published for each application that was asked for lately, that has requirements of
-// its own, or that the job scheduler names; and the default entry, for all other applications, once
-// it is known which those are and all of them have got their entry.
+// its own, or that the job scheduler names, and the default entry (plan_entries.h).
 #ifndef SES_AGENT_PLAN_KEEPER_H
 #define SES_AGENT_PLAN_KEEPER_H
 
@@ -20,6 +19,7 @@
 #include "announcer.h"
 #include "booker.h"
 #include "detached.h"
+#include "plan_entries.h"
 #include "plan_finder.h"
 #include "plan_survey.h"
 #include "plan_user.h"
@@ -74,9 +74,9 @@ private:
   struct Known {                                          // of a user
     std::optional<std::vector<std::string>> applications; // with requirements of their own
     std::set<std::string> of_jobs;
-    std::map<std::pair<std::string, std::string>, Time> asked; // by application and system
-    Time seen_at{};                                            // on the node, or asking
-    Time refused_until{};                                      // no segment can be had
+    std::map<Asked, Time> asked;
+    Time seen_at{};       // on the node, or asking
+    Time refused_until{}; // no segment can be had
     std::unique_ptr<PlanUser> plan;
   };
 
@@ -86,7 +86,7 @@ private:
   void review(Time now);
   void open_plan(uid_t uid, Known &known, Time now);
   void leave(Known &known, Time now, bool removed);
-  [[nodiscard]] std::vector<PlanUser::Wanted> wanted(Known &known, Time now) const;
+  [[nodiscard]] std::vector<PlanEntry> wanted(const Known &known) const;
   void look_at_plans(Time now);
   [[nodiscard]] PlanUser *plan_of(uid_t uid);
   [[nodiscard]] std::chrono::milliseconds idle_life() const;
@@ -97,7 +97,7 @@ private:
   const PlanUser::Outlet outlet_;
   std::map<uid_t, Known> users_;
   std::vector<std::unique_ptr<PlanUser>> leaving_;
-  size_t plans_ = 0;
+  size_t plans_ = 0, entries_ = 0;
   uid_t last_turn_ = 0;
   bool has_news_ = false;
   Time due_{}, reviewed_at_{}, beaten_at_{}, looked_at_all_at_{};

@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kStrangersFor{120};
 constexpr std::chrono::seconds kBusyFor{2};
 constexpr milliseconds kShortestPause{1000}, kLongestPause{30000}; // after a refusal
 constexpr milliseconds kShortestDistrust{5000}, kLongestDistrust{600000};
+constexpr int64_t kSpread = 1024;
 constexpr size_t kMostDealt = 4096;
 constexpr size_t kMostStrangers = 65536;
 constexpr unsigned kLargestBooking = 1024;
@@ -25,6 +26,8 @@ uint64_t in_ms(PlanUser::Time time) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
 }
+
+uint64_t mixed(uint64_t id) { return (id * 0x9e3779b97f4a7c15u) >> 32; }
 
 } // namespace
 
@@ -49,9 +52,9 @@ TicketKey PlanUser::key_of(const Entry &entry) const {
   return key;
 }
 
-void PlanUser::publish(const std::vector<Wanted> &wanted, Time now) {
-  std::map<Key, const Wanted *> still;
-  for (const Wanted &one : wanted) {
+void PlanUser::publish(const std::vector<PlanEntry> &wanted, Time now) {
+  std::map<Key, const PlanEntry *> still;
+  for (const PlanEntry &one : wanted) {
     still.emplace(Key{one.application, one.system}, &one);
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
@@ -66,7 +69,7 @@ void PlanUser::publish(const std::vector<Wanted> &wanted, Time now) {
     number_of_.erase(key);
     it = entries_.erase(it);
   }
-  for (const Wanted &one : wanted) {
+  for (const PlanEntry &one : wanted) {
     const Key key{one.application, one.system};
     if (number_of_.contains(key)) {
       continue;
@@ -237,7 +240,9 @@ void PlanUser::booked(const TicketKey &key, Booking outcome, std::vector<Placeme
 
 bool PlanUser::fill(unsigned number, const Placement &placement, Time now) {
   const Entry &entry = entries_.at(number);
-  const milliseconds life = entry.demand.in_use(now) ? kLife : life_;
+  // Not all at once: what was booked together is renewed one after the other.
+  const auto spread = 3 * kSpread + static_cast<int64_t>(mixed(placement.id) % kSpread);
+  const milliseconds life = entry.demand.in_use(now) ? kLife : life_ * spread / (4 * kSpread);
   if (dealt_.contains(placement.id) || !board_.fill(number, placement, in_ms(now + life))) {
     return false;
   }

@@ -22,6 +22,7 @@
 #include "booker.h"
 #include "plan_board.h"
 #include "plan_demand.h"
+#include "plan_entries.h"
 #include "plan_finder.h"
 #include "plan_ring.h"
 #include "plan_segment.h"
@@ -33,12 +34,6 @@ class PlanUser {
 public:
   using Time = std::chrono::steady_clock::time_point;
 
-  struct Wanted {
-    std::string application; // empty: the default entry
-    std::string system;
-    std::string mount_point;
-    dev_t device = 0;
-  };
   struct Outlet {
     // Book COUNT tickets; answered by booked().  False: not now.
     std::function<bool(const TicketKey &, unsigned count, bool ahead)> book;
@@ -54,7 +49,7 @@ public:
   [[nodiscard]] PlanSegment &segment() { return *segment_; }
 
   // Publishes what is in ENTRIES, the first ones first, and ends everything else.
-  void publish(const std::vector<Wanted> &entries, Time now);
+  void publish(const std::vector<PlanEntry> &entries, Time now);
   // At most MOST reports; returns how many there were.
   size_t read_reports(size_t most, Time now);
   // Looks at what was taken, withdraws what expires, books what is wanted.  IDLE_LIFE: how long
@@ -73,6 +68,7 @@ public:
   void withdraw_element(const std::string &element, Time now);
   void withdraw_all(Time now);
 
+  [[nodiscard]] size_t entries() const { return entries_.size(); }
   [[nodiscard]] bool in_use(Time now) const;
   // Programs take tickets, or are about to report.
   [[nodiscard]] bool is_busy(Time now) const;
@@ -83,7 +79,7 @@ public:
 
 private:
   struct Entry {
-    Wanted about;
+    PlanEntry about;
     PlanDemand demand;
     unsigned ordered = 0; // tickets
     std::optional<std::vector<Requirement>> requirements;
