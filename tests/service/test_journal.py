@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from service_process import until
 from ses_service import journal as journal_module
 from ses_service.desk import Desk
 from ses_service.journal import Journal
 from ses_service.store import Database, DatabaseError, RecordStore
 
-PATIENCE = 30.0
 AGENT = "a" * 16
 
 
@@ -39,13 +38,6 @@ class Flaky(RecordStore):
     def _try(self) -> None:
         if self.away is not None:
             raise DatabaseError(self.away)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.01)
 
 
 class Stored:

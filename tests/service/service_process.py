@@ -1,0 +1,99 @@
+"""``ses-service serve`` as a process of its own, over the example site."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
+PATIENCE = 60.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Running:
+    """A service process on a free port; its log is kept."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = free_port()
+        self.log = folder / "service.log"
+        command = [
+            sys.executable,
+            "-m",
+            "ses_service.cli",
+            "serve",
+            f"--listen=127.0.0.1:{self.port}",
+            f"--state-dir={folder / 'state'}",
+            *options,
+        ]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        self.http = urllib3.PoolManager(timeout=10, retries=False)
+
+    def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.port}{path}"
+        answer = self.http.request(method, url, body=data, headers=headers)
+        return answer.status, json.loads(answer.data)
+
+    def wait_ready(self) -> Running:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log.read_text("utf-8")
+            try:
+                if self.call("GET", "/readyz")[0] == 200:
+                    return self
+            except urllib3.exceptions.HTTPError:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text("utf-8"))
+
+    def children(self) -> list[int]:
+        path = Path(f"/proc/{self.process.pid}/task")
+        return [
+            int(child) for task in path.iterdir() for child in (task / "children").read_text("utf-8").split()
+        ]
+
+    def end(self, how: int = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(PATIENCE)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pids: list[int]) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(alive, pids))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
