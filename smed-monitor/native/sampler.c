@@ -13,11 +13,11 @@
  * start. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2 wrong usage.
  */
 #define _GNU_SOURCE
+#include "options.h"
 #include "table.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -146,44 +146,20 @@ static void run(struct smed_table *table, const int *files, uint64_t period_ns, 
 }
 
 int main(int argc, char **argv) {
-  static const struct option options[] = {
-      {"table", required_argument, NULL, 't'}, {"period-ms", required_argument, NULL, 'p'},
-      {"fifo", required_argument, NULL, 'f'},  {"core", required_argument, NULL, 'c'},
-      {"always", no_argument, NULL, 'a'},      {NULL, 0, NULL, 0},
-  };
   static int files[SMED_TABLE_MOST];
-  const char *path = NULL;
-  int period_ms = 4, priority = 0, core = -1, option;
-  bool always = false;
+  struct smed_options options;
 
-  while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-    if (option == 't')
-      path = optarg;
-    else if (option == 'p')
-      period_ms = atoi(optarg);
-    else if (option == 'f')
-      priority = atoi(optarg);
-    else if (option == 'c')
-      core = atoi(optarg);
-    else if (option == 'a')
-      always = true;
-    else
-      return 2;
-  }
-  uint32_t count = (uint32_t)(argc - optind);
-  if (path == NULL || count == 0 || count > SMED_TABLE_MOST || period_ms < 1 || period_ms > 1000) {
-    fprintf(stderr,
-            "usage: smed-sampler --table FILE [--period-ms 1..1000] [--fifo PRIORITY] [--core N] "
-            "[--always] DEVICE...\n");
-    return 2;
-  }
-  uint64_t period_ns = (uint64_t)period_ms * 1000000ull;
-  struct smed_table *table = make_table(path, count, period_ns);
+  int ended = smed_options_read(argc, argv, &options);
+  if (ended >= 0)
+    return ended;
+  uint32_t count = (uint32_t)(argc - options.first_device);
+  uint64_t period_ns = (uint64_t)options.period_ms * 1000000ull;
+  struct smed_table *table = make_table(options.table, count, period_ns);
   if (table == NULL)
-    return fail(path);
+    return fail(options.table);
   for (uint32_t i = 0; i < count; i++) {
     char name[128];
-    const char *device = argv[optind + (int)i];
+    const char *device = argv[options.first_device + (int)i];
 
     snprintf(name, sizeof(name), device[0] == '/' ? "%s" : "/sys/class/block/%s/stat", device);
     files[i] = open(name, O_RDONLY | O_CLOEXEC);
@@ -193,8 +169,8 @@ int main(int argc, char **argv) {
   }
   signal(SIGTERM, end);
   signal(SIGINT, end);
-  if (!settle(priority, core))
+  if (!settle(options.fifo, options.core))
     return 1;
-  run(table, files, period_ns, always);
+  run(table, files, period_ns, options.always);
   return 0;
 }

@@ -1,0 +1,96 @@
+#include "options.h"
+#include "table.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MOST_CORES 65535
+
+static const char help[] =
+    "Usage: smed-sampler --table FILE [OPTION]... DEVICE...\n"
+    "Publish the counters of this node's block devices in a table in shared memory.\n"
+    "\n"
+    "A DEVICE is a name below /sys/class/block, such as sda, or the path of a stat file.\n"
+    "Asleep unless a reader asked within the last two seconds.\n"
+    "\n"
+    "      --table FILE        file of the table, best below /dev/shm; required\n"
+    "      --period-ms N       time between samples, 1 to 1000 (default 4)\n"
+    "      --fifo PRIORITY     run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
+    "      --core N            stay on this core, which the site keeps free of other work\n"
+    "      --always            never sleep\n"
+    "      --help              print this and end\n"
+    "      --version           print the version and end\n"
+    "\n"
+    "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
+
+/* The number in TEXT if it lies within bounds, else -1 and a message that names OPTION. */
+static int number(const char *option, const char *text, int least, int most) {
+  char *end = NULL;
+
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (errno == 0 && end != text && *end == '\0' && value >= least && value <= most)
+    return (int)value;
+  fprintf(stderr, "smed-sampler: --%s takes a whole number from %d to %d, not \"%s\"\n", option,
+          least, most, text);
+  return -1;
+}
+
+int smed_options_read(int argc, char **argv, struct smed_options *options) {
+  static const struct option known[] = {
+      {"table", required_argument, NULL, 't'}, {"period-ms", required_argument, NULL, 'p'},
+      {"fifo", required_argument, NULL, 'f'},  {"core", required_argument, NULL, 'c'},
+      {"always", no_argument, NULL, 'a'},      {"help", no_argument, NULL, 'h'},
+      {"version", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0},
+  };
+  int option, index = 0;
+
+  *options = (struct smed_options){.period_ms = 4, .core = -1};
+  while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
+    int *target = NULL, least = 0, most = 0;
+
+    switch (option) {
+    case 't':
+      options->table = optarg;
+      continue;
+    case 'a':
+      options->always = true;
+      continue;
+    case 'h':
+      fputs(help, stdout);
+      return 0;
+    case 'v':
+      puts("smed-sampler " SMED_VERSION);
+      return 0;
+    case 'p':
+      target = &options->period_ms, least = 1, most = 1000;
+      break;
+    case 'f':
+      target = &options->fifo, least = 1, most = 99;
+      break;
+    case 'c':
+      target = &options->core, least = 0, most = MOST_CORES;
+      break;
+    default:
+      fputs("Try smed-sampler --help.\n", stderr);
+      return 2;
+    }
+    *target = number(known[index].name, optarg, least, most);
+    if (*target < 0)
+      return 2;
+  }
+  options->first_device = optind;
+  if (options->table == NULL || optind == argc) {
+    fprintf(stderr, "smed-sampler: %s is missing; try smed-sampler --help.\n",
+            options->table == NULL ? "--table FILE" : "a DEVICE");
+    return 2;
+  }
+  if (argc - optind > (int)SMED_TABLE_MOST) {
+    fprintf(stderr, "smed-sampler: %d devices; a table has room for %u.\n", argc - optind,
+            SMED_TABLE_MOST);
+    return 2;
+  }
+  return -1;
+}
