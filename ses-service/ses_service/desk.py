@@ -24,12 +24,10 @@ from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.selection import deal, decide
-from ses_service.sizes import SizeHistory
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
 REQUEST, HISTORY = "request", "history"  # where an expected size is from
-_WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 # Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
 # with while a decision may wait.
 _ENDED_ASIDE = 20
@@ -79,9 +77,8 @@ class Desk:
         self._clock = clock
         self._new_id = new_id
         self._lock = threading.Lock()
-        self._sizes = SizeHistory()
-        self._ledger = Ledger(policies, self._learn)
-        self.books = Books(self._lock, self._ledger, self._sizes, clock)
+        self._ledger = Ledger(policies)
+        self.books = Books(self._lock, self._ledger, clock)
         self._kept = Kept()
         self._draw = np.random.default_rng()
         self._table: ElementTable | None = None
@@ -158,9 +155,9 @@ class Desk:
     def select(self, asked: Asked) -> Decision:
         """Decide and book nothing.  Raises NoEnvironmentError."""
         question = self.question(asked)
+        sized, source = self._with_size(question, asked.path)
         with self._lock:
             now = self._now()
-            sized, source = self._with_size(question, asked.path)
             decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
             if source == HISTORY and not decision.candidates:
                 sized, source = question, None
@@ -175,12 +172,12 @@ class Desk:
         Returns none when every element was refused.  Raises NoEnvironmentError.
         """
         question = self.question(asked)
+        sized, source = self._with_size(question, asked.path)
         booked: list[Placement] = []
         with self._lock:
             now = self._now()
             view = self._view()
             systems = view.table.environment.systems
-            sized, source = self._with_size(question, asked.path)
 
             def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
                 system = systems.get(chosen.element.storage_system)
@@ -337,15 +334,10 @@ class Desk:
         if question.expected_bytes is not None:
             return question, REQUEST
         who = question.subject
-        expected = self._sizes.expected(who.user, who.application, path)
+        expected = self.books.expected_size(who.user, who.application, path)
         if expected is None:
             return question, None
         return replace(question, expected_bytes=expected), HISTORY
-
-    def _learn(self, ended: Placement) -> None:
-        who, size = ended.subject, ended.bytes_written
-        if size is not None and ended.end_reason in _WRITTEN:
-            self._sizes.learn(who.user, who.application, ended.path, size, ended.ended_at or self._clock())
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:

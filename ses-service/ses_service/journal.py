@@ -3,9 +3,10 @@
 A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must not be told
 "done" before that (an agent that would forget what it said) waits for :meth:`Journal.stored`.
 
-A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
-changed are kept, up to ``MOST_WAITING`` of them, and written when the database answers again; if there
-are more, everything is written anew.  It is said once in the log, in every answer, and by ``/readyz``.
+A database that fails, or that another service writes, takes nothing away but memory over a restart: the
+ledger goes on, the ids of what changed are kept, up to ``MOST_WAITING`` of them, and written when the
+database answers again; if there are more, or another service wrote it meanwhile, everything is written
+anew.  It is said once in the log, in every answer, and by ``/readyz``.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Journal:
         self._changed_sizes = books.follow_sizes()
         self._lock = threading.Lock()
         self._awaited: Future[bool] | None = None
+        self._stopped = False
         self._loop = Loop("journal", self._step)
         self._loaded = False
         self._whole = False
@@ -90,21 +92,30 @@ class Journal:
         self._loop.start()
 
     def stop(self) -> None:
-        """Store what is left, if the database answers, and end."""
-        self._loop.stop(_LAST_WORDS)
-        if self._failed is None:
+        """Store what is left, if the database answers, and end.
+
+        Nobody waits for it after that.
+        """
+        if self._stopped:
+            return
+        ended = self._loop.stop(_LAST_WORDS)
+        with self._lock:
+            self._stopped = True
+        if ended and self._failed is None:
             self._step()
+        self._finish(self._take_awaited(), False)
 
     def stored(self) -> Future[bool] | None:
         """Return what comes true when all that changed until now is stored; ``None``: do not wait.
 
-        False when it could not be stored.
+        False when it could not be stored.  Everybody who waits shares it, so that it cannot be cancelled.
         """
-        if self._failed is not None:
-            return None
         with self._lock:
+            if self._failed is not None or self._stopped:
+                return None
             if self._awaited is None:
                 self._awaited = Future()
+                self._awaited.set_running_or_notify_cancel()
             return self._awaited
 
     @property
@@ -146,22 +157,24 @@ class Journal:
         )
 
     def _step(self) -> float:
-        with self._lock:
-            awaited, self._awaited = self._awaited, None
+        awaited = self._take_awaited()
+        stored = False
         try:
+            self._books.learn()
             self._write()
+            stored = True
         except (DatabaseError, DatabaseUrlError) as error:
             self._fail(error)
-            self._finish(awaited, False)
-            with self._lock:
-                late, self._awaited = self._awaited, None
-            self._finish(late, False)
+            self._finish(self._take_awaited(), False)
             return _RETRY[min(self._tries, len(_RETRY)) - 1]
-        except BaseException:
-            self._finish(awaited, False)
-            raise
-        self._finish(awaited, True)
+        finally:
+            self._finish(awaited, stored)
         return PACE
+
+    def _take_awaited(self) -> Future[bool] | None:
+        with self._lock:
+            awaited, self._awaited = self._awaited, None
+        return awaited
 
     def _write(self) -> None:
         if self._failed is not None:
@@ -176,14 +189,13 @@ class Journal:
             self._failed, self._tries = None, 0
 
     def _open(self) -> None:
-        as_before = self._store.open()
-        if self._loaded:
-            self._whole = self._whole or not as_before
+        if self._store.open() and self._loaded:
             return
         loaded = self._store.load()
         for part in _parts(loaded.placements, _AT_ONCE):
             self._books.restore(part)
         self._books.restore_sizes(loaded.sizes)
+        self._whole = self._whole or self._loaded
         self._loaded = True
         _log.info(
             "ledger read",
@@ -241,7 +253,7 @@ class Journal:
 
     @staticmethod
     def _finish(awaited: Future[bool] | None, stored: bool) -> None:
-        if awaited is not None and not awaited.done():
+        if awaited is not None:
             awaited.set_result(stored)
 
 

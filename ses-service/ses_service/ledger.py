@@ -94,12 +94,12 @@ class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent, ``states``
-    what has not ended by state.  ``learn`` is called with a placement when its size becomes known.
+    what has not ended by state.  ``learn``, if set, is called with a placement when its size becomes known.
     """
 
-    def __init__(self, policies: Policies, learn: Callable[[Placement], None] | None = None) -> None:
+    def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self._learn = learn
+        self.learn: Callable[[Placement], None] | None = None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
@@ -237,8 +237,8 @@ class Ledger:
         self._keep(ended)
         self._note(placement_id)
         self._foreign.settle(placement_id)
-        if bytes_written is not None and self._learn is not None:
-            self._learn(ended)
+        if bytes_written is not None and self.learn is not None:
+            self.learn(ended)
         return ended
 
     def hear(self, name: str, incarnation: str, now: float, until: float) -> bool:
@@ -262,6 +262,11 @@ class Ledger:
         if name not in self._nodes:
             self._nodes[name] = Node(name, "", now, now, until)
             heapq.heappush(self._silences, (until, name))
+
+    def hears(self, name: str) -> bool:
+        """Whether the agent of a node is heard of, not only expected."""
+        node = self._nodes.get(name)
+        return node is not None and bool(node.incarnation)
 
     def open_nodes(self) -> list[str]:
         """Return the names of the nodes where something is open."""
@@ -445,8 +450,8 @@ class Ledger:
         if completed is not placement:
             self._ended[placement.placement_id] = completed
             self._note(placement.placement_id)
-            if self._learn is not None and completed.bytes_written != placement.bytes_written:
-                self._learn(completed)
+            if self.learn is not None and completed.bytes_written != placement.bytes_written:
+                self.learn(completed)
         return completed
 
     def _keep(self, placement: Placement) -> None:

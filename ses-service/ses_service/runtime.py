@@ -115,6 +115,7 @@ class Runtime:
 
     def _expire(self) -> float:
         self.desk.expire()
+        self.desk.books.learn()
         return 1.0
 
 

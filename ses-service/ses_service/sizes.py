@@ -16,13 +16,17 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 
 KEPT = 31
 PATTERNS_OF_A_USER = 256
 PATTERNS = 100_000
 _LONGEST_PATTERN = 200
+_PARTS, _LONGEST_PART = 16, 100
+_FOLDERS = 4096  # names of folders come again and again
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _PART = re.compile(r"[0-9A-Za-z]+")
@@ -35,13 +39,25 @@ _RANDOM_CHANGES = 3
 
 
 def pattern_of(path: str) -> str:
-    """Return the pattern of a path; the end of a very long one."""
-    ending = _ENDING.search(path)
-    stem, rest = (path, "") if ending is None else (path[: ending.start()], ending.group())
-    return (_PART.sub(_blurred, _UUID.sub("#", stem)) + rest)[-_LONGEST_PATTERN:]
+    """Return the pattern of a path; of a long one, that of the last parts and of the ends of these."""
+    parts = path.rsplit("/", _PARTS)
+    if len(parts) > _PARTS:
+        del parts[0]
+    name = parts.pop()[-_LONGEST_PART:]
+    ending = _ENDING.search(name)
+    stem, rest = (name, "") if ending is None else (name[: ending.start()], ending.group())
+    folders = [_blurred_folder(part[-_LONGEST_PART:]) for part in parts]
+    return ("/".join([*folders, _blurred(stem)]) + rest)[-_LONGEST_PATTERN:]
 
 
-def _blurred(part: re.Match[str]) -> str:
+def _blurred(text: str) -> str:
+    return _PART.sub(_blurred_part, _UUID.sub("#", text) if "-" in text else text)
+
+
+_blurred_folder = lru_cache(_FOLDERS)(_blurred)
+
+
+def _blurred_part(part: re.Match[str]) -> str:
     text = part.group()
     if _HEX.fullmatch(text) or (
         len(text) >= _RANDOM_LENGTH and len(_CHANGE.findall(text)) >= _RANDOM_CHANGES
@@ -63,6 +79,12 @@ class SizeKey:
         """32 hex digits that tell one key from another."""
         joined = "\x00".join((self.user, self.application, self.pattern))
         return blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def keys_of(user: str, application: str | None, path: str | None) -> tuple[SizeKey, ...]:
+    """Return the keys of a file, the most particular last."""
+    general = SizeKey(user, application or "")
+    return (general,) if path is None else (general, SizeKey(user, application or "", pattern_of(path)))
 
 
 @dataclass(slots=True)
@@ -105,11 +127,8 @@ class SizeHistory:
         self._followers.append(made)
         return made
 
-    def learn(self, user: str, application: str | None, path: str | None, size: float, now: float) -> None:
-        """Note the size a file had in the end."""
-        keys = [SizeKey(user, application or "")]
-        if path is not None:
-            keys.append(SizeKey(user, application or "", pattern_of(path)))
+    def learn(self, keys: Iterable[SizeKey], size: float, now: float) -> None:
+        """Note the size a file with these keys had in the end."""
         for key in keys:
             known = self.get(key) or Sizes()
             known.count += 1
@@ -117,13 +136,13 @@ class SizeHistory:
             known.recent.append(size)
             self.put(key, known)
 
-    def expected(self, user: str, application: str | None, path: str | None) -> float | None:
-        """Return the size to expect, by the pattern of the path if that is known, else by application."""
-        known = None
-        if path is not None:
-            known = self.get(SizeKey(user, application or "", pattern_of(path)))
-        known = known or self.get(SizeKey(user, application or ""))
-        return None if known is None else known.median
+    def expected(self, keys: Sequence[SizeKey]) -> float | None:
+        """Return the size to expect: the median of the last of these keys that is known, or ``None``."""
+        for key in reversed(keys):
+            known = self.get(key)
+            if known is not None:
+                return known.median
+        return None
 
     def put(self, key: SizeKey, sizes: Sizes) -> None:
         """Set what is known of a key, and forget what was learned longest ago if that is too much."""

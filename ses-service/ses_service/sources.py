@@ -48,11 +48,15 @@ class Loop:
         """Begin."""
         self._thread.start()
 
-    def stop(self, patience: float = 1.0) -> None:
-        """End after the current step, which is left to itself when it takes too long."""
+    def stop(self, patience: float = 1.0) -> bool:
+        """End after the current step, which is left to itself when it takes too long.
+
+        Returns whether it has ended.
+        """
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(patience)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -42,6 +42,14 @@ class PostgresServer:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "immediate", "stop")
 
+    def ask_for_password(self, user: str, password: str) -> None:
+        """Make a user who must give a password; the server must be running."""
+        made = f"create role {user} login password '{password}'"
+        self._run("psql", "-h", str(self._base), "-U", "service", "-c", made, "postgres")
+        rules = self._base / "data" / "pg_hba.conf"
+        rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text('utf-8')}", "utf-8")
+        self._run("pg_ctl", "-D", self._data, "reload")
+
     def remove(self) -> None:
         if (self._base / "data" / "postmaster.pid").exists():
             self.stop()

@@ -42,6 +42,7 @@ ALLOWED = {
     "collections.abc",
     "dataclasses",
     "enum",
+    "functools",
     "hashlib",
     "heapq",
     "itertools",

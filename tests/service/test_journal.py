@@ -171,7 +171,13 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
     stored.book(1)
     until(lambda: not stored.journal.status.ok)
     with stored.store.database.transaction() as connection:
-        for table in ("placement", "explanation", "size_history", "alembic_version"):
+        for table in (
+            "ses_placement",
+            "ses_explanation",
+            "ses_size_history",
+            "ses_owner",
+            "ses_alembic_version",
+        ):
             connection.exec_driver_sql(f"drop table {table}")
     stored.store.away = None
     until(lambda: stored.journal.status.ok)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ses_service import sizes
-from ses_service.sizes import KEPT, PATTERNS_OF_A_USER, SizeHistory, SizeKey, pattern_of
+from ses_service.sizes import KEPT, PATTERNS_OF_A_USER, SizeHistory, SizeKey, keys_of, pattern_of
 
 
 @pytest.mark.parametrize(
@@ -43,39 +43,46 @@ def test_numbers_alone_make_no_difference(one: int, other: int) -> None:
     assert pattern_of(f"/d/run{one}/f.{other}") == pattern_of("/d/run1/f.1")
 
 
+def test_of_a_long_path_the_last_parts_make_the_pattern() -> None:
+    deep = "/".join(f"folder{number}" for number in range(1000))
+    assert pattern_of(f"/a/{deep}/out.17.h5") == pattern_of(f"/other/place/{deep}/out.3.h5")
+    assert pattern_of("/d/" + 5000 * "x" + ".h5").endswith("xxx.h5")
+    assert len(pattern_of("/d" * 4000)) <= 200
+
+
 @given(st.lists(st.integers(0, 10**12).map(float), min_size=1, max_size=KEPT))
 def test_the_size_to_expect_is_the_median(learned: list[float]) -> None:
     history = SizeHistory()
     for size in learned:
-        history.learn("alice", "dd", "/d/f1", size, 0.0)
-    assert history.expected("alice", "dd", "/d/f2") == statistics.median_low(learned)
+        history.learn(keys_of("alice", "dd", "/d/f1"), size, 0.0)
+    assert history.expected(keys_of("alice", "dd", "/d/f2")) == statistics.median_low(learned)
 
 
 def test_a_changed_habit_is_followed() -> None:
     history = SizeHistory()
     for size in [10.0] * 1000 + [70.0] * (KEPT // 2 + 1):
-        history.learn("alice", "dd", None, size, 0.0)
-    assert history.expected("alice", "dd", None) == 70
+        history.learn(keys_of("alice", "dd", None), size, 0.0)
+    assert history.expected(keys_of("alice", "dd", None)) == 70
 
 
 def test_the_pattern_comes_first_then_the_application_then_nothing() -> None:
     history = SizeHistory()
     for size in (1.0, 1.0, 1.0):
-        history.learn("alice", "dd", "/d/small.1", size, 0.0)
-    history.learn("alice", "dd", "/d/large.1", 900.0, 0.0)
-    assert history.expected("alice", "dd", "/d/large.2") == 900
-    assert history.expected("alice", "dd", "/d/other") == 1
-    assert history.expected("alice", "dd", None) == 1
-    assert history.expected("alice", "cp", "/d/large.2") is None
-    assert history.expected("bob", "dd", "/d/large.2") is None
+        history.learn(keys_of("alice", "dd", "/d/small.1"), size, 0.0)
+    history.learn(keys_of("alice", "dd", "/d/large.1"), 900.0, 0.0)
+    assert history.expected(keys_of("alice", "dd", "/d/large.2")) == 900
+    assert history.expected(keys_of("alice", "dd", "/d/other")) == 1
+    assert history.expected(keys_of("alice", "dd", None)) == 1
+    assert history.expected(keys_of("alice", "cp", "/d/large.2")) is None
+    assert history.expected(keys_of("bob", "dd", "/d/large.2")) is None
 
 
 def test_a_user_has_so_many_patterns_and_no_more() -> None:
     history = SizeHistory()
     for number in range(2 * PATTERNS_OF_A_USER):
         name = "".join(chr(ord("g") + int(digit)) for digit in str(number))
-        history.learn("alice", "dd", f"/d/{name}", 5.0, float(number))
-    history.learn("bob", "dd", "/d/f", 5.0, 0.0)
+        history.learn(keys_of("alice", "dd", f"/d/{name}"), 5.0, float(number))
+    history.learn(keys_of("bob", "dd", "/d/f"), 5.0, 0.0)
     assert len(history.entries("alice")) == PATTERNS_OF_A_USER
     assert len(history) == PATTERNS_OF_A_USER + 2
     assert history.get(SizeKey("alice", "dd")) is not None, "what is used is not forgotten"
@@ -85,7 +92,7 @@ def test_there_are_so_many_patterns_in_all(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sizes, "PATTERNS", 10)
     history = SizeHistory()
     for number in range(20):
-        history.learn(f"user{number}", None, None, 5.0, 0.0)
+        history.learn(keys_of(f"user{number}", None, None), 5.0, 0.0)
     assert len(history) == 10
-    assert history.expected("user0", None, None) is None
-    assert history.expected("user19", None, None) == 5
+    assert history.expected(keys_of("user0", None, None)) is None
+    assert history.expected(keys_of("user19", None, None)) == 5

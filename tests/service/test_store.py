@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ from ses_service.placement import (
     Reason,
     Refusal,
 )
-from ses_service.sizes import SizeHistory, SizeKey
-from ses_service.store import Database, DatabaseError, DatabaseUrlError, RecordStore
+from ses_service.sizes import SizeHistory, SizeKey, keys_of
+from ses_service.store import Database, DatabaseError, DatabaseInUseError, DatabaseUrlError, RecordStore
 from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
-from ses_service.store.tables import METADATA
+from ses_service.store.tables import METADATA, VERSION_TABLE
 
 PREDICTED = (Prediction(Kind.CURRENT_WRITE_RATE, 5e6, 1e7, 0.5),)
 
@@ -103,14 +104,16 @@ def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> 
     assert database.upgrade() == (None, "0001")
     assert database.upgrade() == ("0001", "0001")
     with database.transaction() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
+        )
         assert compare_metadata(context, METADATA) == []
 
 
 def test_a_database_of_a_later_service_is_refused(database: Database) -> None:
     database.upgrade()
     with database.transaction() as connection:
-        connection.exec_driver_sql("update alembic_version set version_num = '9999'")
+        connection.exec_driver_sql("update ses_alembic_version set version_num = '9999'")
     with pytest.raises(DatabaseUrlError, match="9999"):
         database.upgrade()
 
@@ -130,7 +133,7 @@ def test_what_changes_is_written_over_and_what_is_gone_is_removed(store: RecordS
     changed = replace(first, state=PlacementState.OPEN, path="/u/f", opened_at=11.0)
     store.write([*written(changed), (second.placement_id, None)])
     assert reopened(store).load().placements == (changed,)
-    assert count(store, "explanation") == 0
+    assert count(store, "ses_explanation") == 0
 
 
 def test_what_ended_first_is_read_first_and_what_goes_on_last(store: RecordStore) -> None:
@@ -144,7 +147,7 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
     first = explained(1)
     batch = [replace(first, placement_id=f"{number:016x}") for number in range(1, 4)]
     store.write(written(*batch))
-    assert count(store, "explanation") == 1
+    assert count(store, "ses_explanation") == 1
     again = reopened(store)
     assert again.load().placements == tuple(
         replace(one, requirements=(), candidates=(), refused=()) for one in batch
@@ -157,9 +160,9 @@ def test_placements_of_a_batch_share_an_explanation_until_the_last_is_gone(store
             first.refused,
         )
     again.write([(batch[0].placement_id, None), (batch[1].placement_id, None)])
-    assert count(again, "explanation") == 1
+    assert count(again, "ses_explanation") == 1
     again.write([(batch[2].placement_id, None)])
-    assert count(again, "explanation") == 0
+    assert count(again, "ses_explanation") == 0
 
 
 def test_changing_a_placement_keeps_its_explanation(store: RecordStore) -> None:
@@ -184,7 +187,7 @@ def test_writing_the_same_again_changes_nothing(store: RecordStore) -> None:
 def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
     key = SizeKey("alice", "dd", "/d/f#")
     sizes = SizeHistory()
-    sizes.learn("alice", "dd", "/d/f1", 5.0, 1.0)
+    sizes.learn(keys_of("alice", "dd", "/d/f1"), 5.0, 1.0)
     store.write(written(placement(1), explained(2)), [(key, sizes.get(key))])
     store.write(written(explained(3)), [], whole=True)
     loaded = reopened(store).load()
@@ -196,7 +199,7 @@ def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
 def test_sizes_are_read_again_and_forgotten_ones_are_not(store: RecordStore) -> None:
     history = SizeHistory()
     for number, size in enumerate((5.0, 7.0, 1e24)):
-        history.learn("alice\x00", None, f"/d/{number}.größe", size, float(number))
+        history.learn(keys_of("alice\x00", None, f"/d/{number}.größe"), size, float(number))
     store.write([], history.entries())
     again = SizeHistory()
     for key, sizes in reopened(store).load().sizes:
@@ -213,12 +216,16 @@ def test_sizes_are_read_again_and_forgotten_ones_are_not(store: RecordStore) -> 
 def test_a_row_nobody_understands_is_left_alone_and_told(store: RecordStore) -> None:
     store.write(written(placement(1), placement(2), explained(3)))
     with store.database.transaction() as connection:
-        connection.exec_driver_sql(f"update placement set state = 'lost?' where placement_id = '{1:016x}'")
-        connection.exec_driver_sql(f"update placement set elements = '[]' where placement_id = '{2:016x}'")
+        connection.exec_driver_sql(
+            f"update ses_placement set state = 'lost?' where placement_id = '{1:016x}'"
+        )
+        connection.exec_driver_sql(
+            f"update ses_placement set elements = '[]' where placement_id = '{2:016x}'"
+        )
     loaded = reopened(store).load()
     assert [one.placement_id for one in loaded.placements] == [f"{3:016x}"]
     assert loaded.unreadable == 2
-    assert count(store, "placement") == 3
+    assert count(store, "ses_placement") == 3
 
 
 def test_an_explanation_of_another_version_is_left_out() -> None:
@@ -265,13 +272,82 @@ def test_any_placement_can_be_stored(
     assert placement_of(row_of(read, None), Explanation()) == read
 
 
+def test_writing_everything_keeps_the_explanations_of_what_stays(store: RecordStore) -> None:
+    store.write(written(explained(1), explained(2)))
+    again = reopened(store)
+    read = again.load().placements
+    again.write(written(read[0]), whole=True)
+    assert again.explanation(f"{1:016x}").candidates == explained(1).candidates
+    assert again.explanation(f"{2:016x}") == Explanation()
+    assert count(again, "ses_explanation") == 1
+
+
+def test_beside_a_portal_with_revisions_of_its_own_the_tables_are_made(database: Database) -> None:
+    with database.transaction() as connection:
+        connection.exec_driver_sql("create table alembic_version (version_num varchar(32) not null)")
+        connection.exec_driver_sql("insert into alembic_version values ('0001')")
+        connection.exec_driver_sql("create table placement (id integer)")
+    store = RecordStore(database)
+    store.open()
+    store.write(written(explained(1)))
+    assert len(reopened(store).load().placements) == 1
+    assert count(store, "alembic_version") == 1
+
+
+def another(database: Database) -> Database:
+    """The same database, as another service uses it."""
+    return Database(database._url.render_as_string())
+
+
+def test_one_service_at_a_time_writes_a_database(store: RecordStore) -> None:
+    store.write(written(placement(1)))
+    other = RecordStore(another(store.database))
+    with pytest.raises(DatabaseInUseError, match=f"process {os.getpid()}.*--peer"):
+        other.open()
+    with pytest.raises(DatabaseError):
+        other.write(written(placement(2)))
+    store.write(written(placement(3)))
+    store.database.close()
+    assert not other.open(), "somebody else wrote it last"
+    assert [one.placement_id for one in other.load().placements] == [f"{1:016x}", f"{3:016x}"]
+    other.write(written(placement(4)))
+    with pytest.raises(DatabaseError):
+        store.write(written(placement(5)))
+    other.database.close()
+    assert not store.open(), "somebody else wrote it meanwhile"
+    assert len(store.load().placements) == 3
+
+
+def test_who_lost_the_session_with_the_lock_writes_no_more(postgresql: Any) -> None:
+    first, second = RecordStore(Database(postgresql.url)), RecordStore(Database(postgresql.url))
+    try:
+        first.open()
+        with second.database.transaction() as connection:
+            connection.exec_driver_sql(
+                "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'"
+            )
+        second.open()
+        with pytest.raises(DatabaseError):
+            first.write(written(placement(1)))
+        with pytest.raises(DatabaseInUseError):
+            first.open()
+        second.write(written(placement(2)))
+    finally:
+        first.database.close()
+        second.database.close()
+
+
 @pytest.mark.parametrize(
     ("url", "says"),
     [
         ("mysql://x/y", "use sqlite or postgresql"),
         ("this is no URL", "cannot be read"),
         ("postgresql+psycopg://u:secret@h/d", "--database-password-file"),
+        ("postgresql+psycopg://u@h/d?password=secret", "--database-password-file"),
+        ("postgresql+psycopg://u@h/d?sslpassword=secret", "--database-password-file"),
         ("sqlite://", "name a file"),
+        ("sqlite:///:memory:", "name a file"),
+        ("sqlite:///file:x?mode=memory&uri=true", "name a file"),
     ],
 )
 def test_a_url_that_can_never_work_is_refused_and_no_password_is_told(url: str, says: str) -> None:
@@ -288,6 +364,20 @@ def test_a_password_goes_to_the_server_and_not_into_messages() -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_server_that_asks_for_a_password_gets_it(postgresql: Any) -> None:
+    postgresql.ask_for_password("guarded", "secret")
+    url = postgresql.url.replace("service@", "guarded@")
+    made = Database(url, "secret")
+    with made.transaction() as connection:
+        assert connection.exec_driver_sql("select current_user").scalar() == "guarded"
+    made.close()
+    for password in ("wrong", None):
+        refused = Database(url, password)
+        with pytest.raises(DatabaseError, match="password"), refused.transaction():
+            pass
+        refused.close()
+
+
 def test_an_unreachable_database_is_an_error_with_its_reason(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseError, match="unable to open"):
+    with pytest.raises(DatabaseError, match="No such file or directory"):
         RecordStore(Database(f"sqlite:///{tmp_path / 'nowhere' / 'ledger.db'}")).open()

@@ -4,7 +4,8 @@ SQLite by default, PostgreSQL by URL.  Nothing here is asked while a decision is
 :mod:`ses_service.journal` writes behind, and what cannot be written stays in memory.
 """
 
-from ses_service.store.database import Database, DatabaseError, DatabaseUrlError
+from ses_service.store.database import Database
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import Loaded, RecordStore
 
-__all__ = ["Database", "DatabaseError", "DatabaseUrlError", "Loaded", "RecordStore"]
+__all__ = ["Database", "DatabaseError", "DatabaseInUseError", "DatabaseUrlError", "Loaded", "RecordStore"]

@@ -7,8 +7,11 @@ No wait here is without a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +23,36 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
+from ses_service.store.errors import DatabaseError, DatabaseUrlError, reason_of
+from ses_service.store.ownership import FileOwnership, Ownership, SessionOwnership
+from ses_service.store.tables import VERSION_TABLE
+
 _MIGRATIONS = "ses_service.store:migrations"
 _UPGRADE_LOCK = 0x5345534C  # one number for all services on one PostgreSQL database
 _PATIENCE = 5  # seconds to connect, and for another writer of the same SQLite file to finish
 _STATEMENT_MS = 10_000
 _LOG_BYTES = 64 * 2**20
 _READING = "qstorman_reading"
-
-
-class DatabaseError(Exception):
-    """The database does not answer, or cannot do what is asked of it now."""
-
-
-class DatabaseUrlError(Exception):
-    """The database can never be used as it is named or as it is; the message says what to do."""
+_CONNECTIONS = 6  # one to write, one for each of the few threads that read explanations, one to spare
+_NOTICED = {  # seconds after which the server ends the session, and the lock, of a machine that is gone
+    "tcp_keepalives_idle": 10,
+    "tcp_keepalives_interval": 5,
+    "tcp_keepalives_count": 3,
+}
 
 
 class Database:
-    """One database; thread-safe, connects when it is first used.
+    """One database; thread-safe but for writing, connects when it is first used.
 
-    ``password`` goes into the URL.  Raises DatabaseUrlError when the URL is not one that works here.
+    ``password`` goes into the URL.  ``owner`` names this use of it among others.  Raises DatabaseUrlError
+    when the URL is not one that works here.
     """
 
     def __init__(self, url: str, password: str | None = None) -> None:
         self._url = _checked(url, password)
         self._engine = _engine(self._url)
+        self._ownership = _ownership(self._engine, self._url)
+        self.owner = secrets.token_hex(8)
 
     @property
     def name(self) -> str:
@@ -57,13 +65,21 @@ class Database:
 
         One that is for ``reading`` waits for no writer.
         """
-        try:
-            with self._engine.connect() as connection:
-                connection = connection.execution_options(**{_READING: reading})
-                with connection.begin():
-                    yield connection
-        except (SQLAlchemyError, OSError) as error:
-            raise DatabaseError(_reason(error)) from error
+        with self._begun(self._engine.connect, reading) as connection:
+            yield connection
+
+    def own(self) -> None:
+        """Take the right to write, which one process has at a time; nothing changes when we have it.
+
+        Raises DatabaseError, and DatabaseInUseError when somebody else has it.
+        """
+        self._ownership.take()
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Give a connection of who has the right to write; as ``transaction``, for one thread at a time."""
+        with self._begun(self._ownership.connection, False) as connection:
+            yield connection
 
     def upgrade(self) -> tuple[str | None, str | None]:
         """Run missing migrations; return the revision before and after.
@@ -73,14 +89,27 @@ class Database:
         with self.transaction() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
-            before = MigrationContext.configure(connection).get_current_revision()
+            before = _revision(connection)
             self._check_known(before)
             command.upgrade(_config(connection), "head")
-            return before, MigrationContext.configure(connection).get_current_revision()
+            return before, _revision(connection)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and give back the right to write."""
+        self._ownership.release()
         self._engine.dispose()
+
+    @contextmanager
+    def _begun(
+        self, connect: Callable[[], AbstractContextManager[Connection]], reading: bool
+    ) -> Iterator[Connection]:
+        try:
+            with connect() as connection:
+                connection = connection.execution_options(**{_READING: reading})
+                with connection.begin():
+                    yield connection
+        except (SQLAlchemyError, OSError) as error:
+            raise DatabaseError(reason_of(error)) from error
 
     def _check_known(self, revision: str | None) -> None:
         known = {script.revision for script in ScriptDirectory.from_config(_config(None)).walk_revisions()}
@@ -96,7 +125,7 @@ def _checked(url: str, password: str | None) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError) as error:
         raise DatabaseUrlError(f"the database URL cannot be read: {error}") from None
-    if parsed.password is not None:
+    if parsed.password is not None or any("password" in name.lower() for name in parsed.query):
         raise DatabaseUrlError(
             "a password on the command line can be seen by everybody on this machine: put it into "
             "--database-password-file, PGPASSFILE or a PostgreSQL service file"
@@ -107,7 +136,7 @@ def _checked(url: str, password: str | None) -> URL:
     if backend == "sqlite":
         if password is not None:
             raise DatabaseUrlError("SQLite has no password; leave --database-password-file out")
-        if not parsed.database or parsed.database == ":memory:":
+        if not parsed.database or parsed.database.startswith((":", "file:")):
             raise DatabaseUrlError("name a file: sqlite:////var/lib/qstorman/ledger.db")
         return parsed
     return parsed.set(drivername="postgresql+psycopg", password=password)
@@ -119,15 +148,35 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
+    settings = {"statement_timeout": _STATEMENT_MS, "lock_timeout": _STATEMENT_MS, **_NOTICED}
     limits = {
         "connect_timeout": _PATIENCE,
         "tcp_user_timeout": _PATIENCE * 1000,
-        "options": f"-c statement_timeout={_STATEMENT_MS} -c lock_timeout={_STATEMENT_MS}",
+        "application_name": f"ses-service, process {os.getpid()} on {socket.gethostname()}"[:63],
+        "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }
     try:
-        return create_engine(url, pool_size=2, max_overflow=0, pool_pre_ping=True, connect_args=limits)
+        return create_engine(
+            url,
+            pool_size=_CONNECTIONS,
+            max_overflow=0,
+            pool_timeout=_PATIENCE,
+            pool_pre_ping=True,
+            connect_args=limits,
+        )
     except ImportError as error:
         raise DatabaseUrlError(f"PostgreSQL cannot be used: {error}") from None
+
+
+def _ownership(engine: Engine, url: URL) -> Ownership:
+    if url.get_backend_name() == "sqlite":
+        return FileOwnership(engine, Path(f"{url.database}-lock"))
+    return SessionOwnership(engine)
+
+
+def _revision(connection: Connection) -> str | None:
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return context.get_current_revision()
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
@@ -151,10 +200,6 @@ def _config(connection: Connection | None) -> Config:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     return config
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
 
 
 def sqlite_url(path: Path) -> str:

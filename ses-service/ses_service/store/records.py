@@ -21,7 +21,7 @@ from ses_service.sizes import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.rows import Explanation, Row
-from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
 
 _AT_ONCE = 500
 
@@ -49,12 +49,20 @@ class RecordStore:
         self._uses: Counter[str] = Counter()
 
     def open(self) -> bool:
-        """Bring the tables up to date; return whether they were there in this form already.
+        """Take the right to write and bring the tables up to date; return whether they are as we left them.
 
-        Raises DatabaseError and DatabaseUrlError.
+        They are not when they were missing, or when another process wrote them last.  Raises DatabaseError,
+        DatabaseInUseError and DatabaseUrlError.
         """
+        self.database.own()
         before, after = self.database.upgrade()
-        return before == after
+        with self.database.writing() as connection:
+            ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self.database.owner
+            if not ours:
+                _put(connection, OWNER, [{"id": 1, "owner": self.database.owner}])
+                used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
+                connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
+        return ours and before == after
 
     def load(self) -> Loaded:
         """Read everything but explanations.  Raises DatabaseError."""
@@ -62,23 +70,21 @@ class RecordStore:
         sizes: list[tuple[SizeKey, Sizes]] = []
         unreadable = 0
         order = (PLACEMENT.c.ended_at.is_(None), PLACEMENT.c.ended_at, PLACEMENT.c.placement_id)
-        with self.database.transaction() as connection:
-            self._explanation_of.clear()
+        explanation_of: dict[str, str | None] = {}
+        with self.database.transaction(reading=True) as connection:
             for row in connection.execute(sa.select(PLACEMENT).order_by(*order)).mappings():
                 try:
                     placements.append(rows.placement_of(dict(row), Explanation()))
                 except (ValueError, KeyError, TypeError, IndexError):
                     unreadable += 1
                 else:
-                    self._explanation_of[row["placement_id"]] = row["explanation_id"]
-            self._uses = Counter(filter(None, self._explanation_of.values()))
+                    explanation_of[row["placement_id"]] = row["explanation_id"]
             for row in connection.execute(sa.select(SIZE_HISTORY).order_by("last_at", "digest")).mappings():
                 try:
                     sizes.append(rows.size_of(dict(row)))
                 except (ValueError, KeyError, TypeError):
                     unreadable += 1
-            used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
-            connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
+        self._know(explanation_of)
         return Loaded(tuple(placements), tuple(sizes), unreadable)
 
     def explanation(self, placement_id: str) -> Explanation:
@@ -98,9 +104,16 @@ class RecordStore:
     ) -> None:
         """Store how placements and sizes stand now (``None``: they are gone), in one transaction.
 
-        ``whole``: these are all there are.  Raises DatabaseError.
+        ``whole``: these are all there are, and what else is stored is removed; explanations stay with the
+        placements that stay.  Raises DatabaseError.
         """
-        known = {} if whole else self._explanation_of
+        gone = [placement_id for placement_id, placement in changes if placement is None]
+        forgotten = [key.digest for key, one in sizes if one is None]
+        if whole:
+            more_gone, more_forgotten = self._rest(changes, sizes)
+            gone += more_gone
+            forgotten += more_forgotten
+        known = self._explanation_of
         explained: dict[str, str | None] = {}
         bodies: list[Row] = []
         shared: dict[tuple[int, int, int], str | None] = {}
@@ -118,26 +131,37 @@ class RecordStore:
                         bodies.append({"explanation_id": placement_id, "body": body})
                 explained[placement_id] = shared[key]
             placed.append(rows.row_of(placement, explained.get(placement_id)))
-        gone = [placement_id for placement_id, placement in changes if placement is None]
         freed = Counter(filter(None, (known.get(placement_id) for placement_id in gone)))
         unused = [one for one, count in freed.items() if self._uses[one] <= count]
-        with self.database.transaction() as connection:
-            if whole:
-                for table in (PLACEMENT, EXPLANATION, SIZE_HISTORY):
-                    connection.execute(sa.delete(table))
+        with self.database.writing() as connection:
             _put(connection, EXPLANATION, bodies, keep=("body",))
             _put(connection, PLACEMENT, placed, keep=("explanation_id",))
             _put(connection, SIZE_HISTORY, [rows.size_row(key, one) for key, one in sizes if one is not None])
             _remove(connection, PLACEMENT, gone)
             _remove(connection, EXPLANATION, unused)
-            _remove(connection, SIZE_HISTORY, [key.digest for key, one in sizes if one is None])
-        if whole:
-            self._explanation_of, self._uses = {}, Counter()
+            _remove(connection, SIZE_HISTORY, forgotten)
         self._explanation_of.update(explained)
         self._uses.update(filter(None, explained.values()))
         for placement_id in gone:
             self._explanation_of.pop(placement_id, None)
         self._uses -= freed
+
+    def _rest(
+        self, changes: Sequence[tuple[str, Placement | None]], sizes: Iterable[tuple[SizeKey, Sizes | None]]
+    ) -> tuple[list[str], list[str]]:
+        """Return the ids and digests that are stored and not among these; learn anew what is explained."""
+        placed = sa.select(PLACEMENT.c.placement_id, PLACEMENT.c.explanation_id)
+        with self.database.transaction(reading=True) as connection:
+            self._know({row.placement_id: row.explanation_id for row in connection.execute(placed)})
+            digests = list(connection.execute(sa.select(SIZE_HISTORY.c.digest)).scalars())
+        given, said = {one for one, _ in changes}, {key.digest for key, _ in sizes}
+        return [one for one in self._explanation_of if one not in given], [
+            one for one in digests if one not in said
+        ]
+
+    def _know(self, explanation_of: dict[str, str | None]) -> None:
+        self._explanation_of = explanation_of
+        self._uses = Counter(filter(None, explanation_of.values()))
 
 
 def _put(connection: Connection, table: sa.Table, given: Iterable[Row], keep: tuple[str, ...] = ()) -> None:

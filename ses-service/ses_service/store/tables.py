@@ -1,5 +1,8 @@
 """The tables.  Times are seconds since the epoch, sizes bytes; NULL is unknown.
 
+Their names begin with ``ses_``, and so does that of the table with the revision: the portal may keep its own
+in the same database.
+
 ``placement``: one row for each record the ledger keeps.  ``elements`` is a JSON list of [id, storage system,
 target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well.  ``lease_until`` NULL: as long
 as its node is heard of.  ``device`` is text, since it may need all 64 bits.
@@ -8,6 +11,8 @@ as its node is heard of.  ``device`` is text, since it may need all 64 bits.
 zlib; the placements booked together share it.
 
 ``size_history``: what :mod:`ses_service.sizes` knows of one key; ``recent`` is a JSON list.
+
+``owner``: one row that names the process that wrote last.
 """
 
 from __future__ import annotations
@@ -16,8 +21,10 @@ import sqlalchemy as sa
 
 METADATA = sa.MetaData()
 
+VERSION_TABLE = "ses_alembic_version"
+
 PLACEMENT = sa.Table(
-    "placement",
+    "ses_placement",
     METADATA,
     sa.Column("placement_id", sa.String(16), primary_key=True),
     sa.Column("state", sa.String(8), nullable=False),
@@ -53,14 +60,14 @@ PLACEMENT = sa.Table(
 )
 
 EXPLANATION = sa.Table(
-    "explanation",
+    "ses_explanation",
     METADATA,
     sa.Column("explanation_id", sa.String(16), primary_key=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 SIZE_HISTORY = sa.Table(
-    "size_history",
+    "ses_size_history",
     METADATA,
     sa.Column("digest", sa.String(32), primary_key=True),
     sa.Column("user", sa.Text, nullable=False),
@@ -69,4 +76,11 @@ SIZE_HISTORY = sa.Table(
     sa.Column("count", sa.BigInteger, nullable=False),
     sa.Column("recent", sa.Text, nullable=False),
     sa.Column("last_at", sa.Double, nullable=False),
+)
+
+OWNER = sa.Table(
+    "ses_owner",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("owner", sa.String(16), nullable=False),
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from alembic import context
 
-from ses_service.store.tables import METADATA
+from ses_service.store.tables import METADATA, VERSION_TABLE
 
 connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=METADATA, render_as_batch=True)
+context.configure(
+    connection=connection, target_metadata=METADATA, version_table=VERSION_TABLE, render_as_batch=True
+)
 context.run_migrations()

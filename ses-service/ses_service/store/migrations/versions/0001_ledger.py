@@ -1,4 +1,4 @@
-"""Placements, their explanations, and the history of sizes."""
+"""Placements, their explanations, the history of sizes, and who wrote last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = None
 def upgrade() -> None:
     """Make the tables."""
     op.create_table(
-        "placement",
+        "ses_placement",
         sa.Column("placement_id", sa.String(16), primary_key=True),
         sa.Column("state", sa.String(8), nullable=False),
         sa.Column("user", sa.Text, nullable=False),
@@ -46,12 +46,12 @@ def upgrade() -> None:
         sa.Column("explanation_id", sa.String(16)),
     )
     op.create_table(
-        "explanation",
+        "ses_explanation",
         sa.Column("explanation_id", sa.String(16), primary_key=True),
         sa.Column("body", sa.LargeBinary, nullable=False),
     )
     op.create_table(
-        "size_history",
+        "ses_size_history",
         sa.Column("digest", sa.String(32), primary_key=True),
         sa.Column("user", sa.Text, nullable=False),
         sa.Column("application", sa.Text, nullable=False),
@@ -60,9 +60,14 @@ def upgrade() -> None:
         sa.Column("recent", sa.Text, nullable=False),
         sa.Column("last_at", sa.Double, nullable=False),
     )
+    op.create_table(
+        "ses_owner",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("owner", sa.String(16), nullable=False),
+    )
 
 
 def downgrade() -> None:
     """Remove the tables."""
-    for name in ("placement", "explanation", "size_history"):
+    for name in ("ses_placement", "ses_explanation", "ses_size_history", "ses_owner"):
         op.drop_table(name)

@@ -1,0 +1,139 @@
+"""The right to write a database, which one process at a time has.
+
+Two ledgers in one database would each take the placements of the other for what a restart left behind.
+With SQLite it is a lock on a file beside the database's, with PostgreSQL an advisory lock of one session,
+and everything is written through that session: when it is gone, nothing can be written with a right that
+somebody else may have by now.  Both end with the process, however it ends.
+
+Belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Protocol
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, reason_of
+
+_LOCK = 0x5345534F  # one number for the ledger of one PostgreSQL database
+_HOLDER = text(
+    "select a.application_name from pg_locks l join pg_stat_activity a using (pid)"
+    " where l.locktype = 'advisory' and l.classid = 0 and l.objid = :key and l.granted"
+    " and l.database = (select oid from pg_database where datname = current_database())"
+)
+
+
+class Ownership(Protocol):
+    """The right to write; all but ``release`` raise DatabaseError."""
+
+    def take(self) -> None:
+        """Take it if it is not ours yet.  Raises DatabaseInUseError when somebody else has it."""
+
+    def release(self) -> None:
+        """Give it back, if it is ours."""
+
+    def connection(self) -> AbstractContextManager[Connection]:
+        """Give a connection to write with."""
+
+
+class FileOwnership:
+    """A lock on ``path``, a file that holds the id of the process."""
+
+    def __init__(self, engine: Engine, path: Path) -> None:
+        self._engine = engine
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def take(self) -> None:
+        """Take the lock."""
+        if self._file is not None:
+            return
+        try:
+            file = self._path.open("ab+", buffering=0)
+        except OSError as error:
+            raise DatabaseError(f"{self._path}: {error.strerror}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            holder = file.read(20).decode("ascii", "replace").strip()
+            file.close()
+            raise _in_use(f"process {holder}" if holder else "another process") from None
+        self._file = file
+        with suppress(OSError):  # a full disk: the lock holds, it only does not say whose it is
+            file.truncate(0)
+            file.write(b"%d\n" % os.getpid())
+
+    def release(self) -> None:
+        """Give the lock back; the file stays, since somebody may wait for it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Give a connection to write with."""
+        if self._file is None:
+            raise DatabaseError("the right to write was not taken")
+        with self._engine.connect() as connection:
+            yield connection
+
+
+class SessionOwnership:
+    """An advisory lock, and the session that has it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._session: Connection | None = None
+
+    def take(self) -> None:
+        """Take the lock in a session of its own."""
+        if self._session is not None:
+            return
+        try:
+            session = self._engine.connect()
+        except SQLAlchemyError as error:
+            raise DatabaseError(reason_of(error)) from error
+        self._session = session
+        try:
+            with session.begin():
+                taken = session.execute(text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
+                holder = None if taken else session.execute(_HOLDER, {"key": _LOCK}).scalar()
+        except SQLAlchemyError as error:
+            self.release()
+            raise DatabaseError(reason_of(error)) from error
+        if not taken:
+            self.release()
+            raise _in_use(holder or "another service")
+
+    def release(self) -> None:
+        """End the session, and the lock with it."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.invalidate()
+            session.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """Give the session that has the lock; after an error it is ended."""
+        if self._session is None:
+            raise DatabaseError("the right to write was not taken")
+        try:
+            yield self._session
+        except BaseException:
+            self.release()
+            raise
+
+
+def _in_use(holder: str) -> DatabaseInUseError:
+    return DatabaseInUseError(
+        f"it is in use by {holder}, and one service at a time stores its ledger there; "
+        "give each a database of its own, and name them to each other with --peer"
+    )
