@@ -38,6 +38,14 @@ native: install ## Build libses, the preload library and the agent into build/
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
 
+.PHONY: deb
+deb: install ## Build Debian packages for compute nodes into build/deb/
+	packaging/deb.sh
+
+.PHONY: deb-test
+deb-test: install ## Install the packages of build/deb/ into a fresh Debian, test them there, purge them
+	packaging/deb_test.sh
+
 .PHONY: install
 install: ## Install what building and running need (Debian packages, Python environment)
 	@packaging/install.sh run

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Install the packages of build/deb/ into a fresh Debian, run their tests (debian/tests) there, purge them
+# again, and look for what is left.  Needs root; takes a few minutes and 400 MB below TMPDIR.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+packaging/install.sh deb
+
+compgen -G 'build/deb/*.changes' >/dev/null || { echo "There are no packages in build/deb; run: make deb" >&2; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+root=$work/root
+mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 ^http)
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+echo "Making a fresh $suite"
+debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 \
+  || { tail -n 20 "$work/log" >&2; exit 1; }
+cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
+chroot "$root" update-ca-certificates >/dev/null 2>&1
+
+echo "Running the packages' tests"
+autopkgtest --no-built-binaries build/deb/*.deb build/deb/*.dsc -- chroot "$root"
+
+echo "Installing and purging"
+listing() { (cd "$root" && find etc usr lib var run -xdev \( -path var/cache -o -path var/log -o -path var/lib/dpkg -o -path var/lib/apt -o -path etc/ld.so.cache \) -prune -o -print | sort); }
+mkdir "$root/packages" && cp build/deb/*.deb "$root/packages/"
+names=$(for one in build/deb/*.deb; do dpkg-deb -f "$one" Package; done)
+before=$(chroot "$root" dpkg-query -W -f '${Package}\n')
+listing >"$work/before"
+chroot "$root" sh -c 'apt-get install -q -y --no-install-recommends /packages/*.deb' >"$work/log" 2>&1 \
+  || { tail -n 20 "$work/log" >&2; exit 1; }
+# What they needed goes with them.
+chroot "$root" sh -c "apt-get purge -q -y --auto-remove $(echo $names)" >"$work/log" 2>&1 \
+  || { tail -n 20 "$work/log" >&2; exit 1; }
+listing >"$work/after"
+if [ "$before" = "$(chroot "$root" dpkg-query -W -f '${Package}\n')" ] && diff "$work/before" "$work/after"; then
+  echo "Nothing is left."
+else
+  echo "Purging left something." >&2
+  exit 1
+fi

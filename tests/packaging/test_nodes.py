@@ -1,0 +1,87 @@
+"""What is installed on compute nodes: module files, the 32-bit library, units, the packages' files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LMOD = Path("/usr/share/lmod/lmod/libexec/lmod")
+
+
+def run(*argv: str | Path, **environment: str) -> str:
+    done = subprocess.run(
+        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The build as distributions configure it; nothing is compiled."""
+    folder = tmp_path_factory.mktemp("build")
+    run("cmake", "-S", ROOT / "libses", "-B", folder, "-G", "Ninja", "-DCMAKE_INSTALL_PREFIX=/usr",
+        "-DCMAKE_BUILD_TYPE=RelWithDebInfo")  # fmt: skip
+    return folder
+
+
+def test_the_module_appends_to_what_is_preloaded(configured: Path) -> None:
+    files = configured / "modulefiles"
+    before = "libm.so.6"
+    there = {"MODULEPATH": str(files), "LD_PRELOAD": before}
+    loaded = run(LMOD, "sh", "load", "ses", **there)
+    preload = re.search(r"^LD_PRELOAD=(.*);$", loaded, re.MULTILINE)
+    assert preload
+    (value,) = shlex.split(preload[1])
+    assert value == f"{before}:/usr/$LIB/libses-wrapper.so"
+
+
+@pytest.mark.parametrize("name", ["ses", "ses.lua"])
+def test_both_kinds_of_module_file_name_the_same_library(configured: Path, name: str) -> None:
+    assert "/usr/$LIB/libses-wrapper.so" in (configured / "modulefiles" / name).read_text()
+
+
+def test_32_bit_programs_get_a_library_without_needs(configured: Path) -> None:
+    run("cmake", "--build", configured, "--target", "ses_quiet")
+    library = (configured / "quiet" / "libses-wrapper.so").read_bytes()
+    ei_class, machine = library[4], struct.unpack_from("<H", library, 18)[0]
+    assert library[:4] == b"\x7fELF"
+    assert (ei_class, machine) == (1, 3)  # 32 bit, i386
+    listed = run("readelf", "--dynamic", "--wide", configured / "quiet" / "libses-wrapper.so")
+    assert "NEEDED" not in listed
+    symbols = run("readelf", "--dyn-syms", "--wide", configured / "quiet" / "libses-wrapper.so")
+    assert "FUNC" not in symbols
+
+
+def test_packages_take_only_what_is_installed(configured: Path) -> None:
+    """A pattern that matches nothing would fail in a build of the packages, which no test runs."""
+    scripts = "".join(path.read_text() for path in configured.rglob("cmake_install.cmake"))
+    names = set(re.findall(r'/([^/"$;]+)"', scripts)) | {"ses", "libses.so.0"}
+    for listed in sorted((ROOT / "packaging" / "debian").glob("*.install")):
+        for line in listed.read_text().splitlines():
+            pattern = line.split()[0]
+            if pattern.startswith("packaging/"):
+                assert (ROOT / pattern).exists(), f"{listed.name}: {pattern}"
+            else:
+                last = re.compile(re.escape(pattern.rpartition("/")[2]).replace(r"\*", ".*"))
+                assert any(last.fullmatch(name) for name in names), f"{listed.name}: {pattern}"
+
+
+def test_units_start_programs_with_options_they_have() -> None:
+    documented = (ROOT / "docs" / "commands.md").read_text()
+    units = sorted((ROOT / "packaging" / "systemd").glob("*.service"))
+    assert {unit.stem for unit in units} == {"ses-agent", "ses-service", "ses-webface", "smed-monitor"}
+    for unit in units:
+        start = re.search(r"^ExecStart=(\S+)(.*)$", unit.read_text(), re.MULTILINE)
+        assert start, unit.name
+        assert Path(start[1]).name == unit.stem
+        sections = documented.partition(f"\n## {unit.stem}\n")[2].partition("\n## ")[0]
+        for option in re.findall(r"--[a-z-]+", start[2]):
+            assert f"`{option}`" in sections, f"{unit.name}: {option}"
