@@ -231,8 +231,11 @@ void Announcer::failed(Batch batch, const Reply &reply) {
     book_.drop(batch);
     return;
   }
-  const bool broken_by_it = reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
-                            reply.status != 429 && reply.status != 503;
+  // The service books and does not get through this: there is too much of it.
+  const bool too_long = reply.timed_out && size > 1 && service_.health.worked_since(reply.sent_at);
+  const bool broken_by_it =
+      too_long || (reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
+                   reply.status != 429 && reply.status != 503);
   if (!broken_by_it || size == 0) {
     book_.put_back(std::move(batch));
     const std::string cause = failure_of(reply);
@@ -242,8 +245,10 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   }
   not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
   if (size > 1 || ++attempts_ < kMostAttempts) {
-    spdlog::debug("an announcement of {} files was refused: HTTP {} {}", size, reply.status,
-                  problem_detail(reply.body));
+    spdlog::debug("an announcement of {} files failed: {}", size,
+                  too_long
+                      ? reply.error
+                      : "HTTP " + std::to_string(reply.status) + " " + problem_detail(reply.body));
     batch_limit_ = std::max<size_t>(size / 2, 1);
     book_.put_back(std::move(batch));
     return;

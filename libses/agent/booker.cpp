@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kThreads = 4;
 constexpr unsigned kMostRunningOfUid = kThreads - 1;
 constexpr size_t kMostWaitingOfUid = 64;
-constexpr size_t kMostAlone = 256;
+constexpr size_t kMostAloneOfUid = 256;
 constexpr std::chrono::seconds kExcludedFor{30};
 
 } // namespace
@@ -64,10 +64,11 @@ bool Booker::submit(BookingOrder order) {
 bool Booker::submit_alone(const TicketKey &key, uint64_t waiter) {
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_ || alone_.size() >= kMostAlone) {
+    std::deque<BookingOrder> &orders = alone_[key.uid];
+    if (stopping_ || orders.size() >= kMostAloneOfUid) {
       return false;
     }
-    alone_.push_back({key, 1, waiter});
+    orders.push_back({key, 1, waiter});
   }
   wake_alone_.notify_one();
   return true;
@@ -81,8 +82,14 @@ void Booker::work_alone() {
     if (stopping_) {
       return;
     }
-    const BookingOrder order = std::move(alone_.front());
-    alone_.pop_front();
+    auto turn = alone_.upper_bound(last_turn_alone_);
+    turn = turn == alone_.end() ? alone_.begin() : turn;
+    last_turn_alone_ = turn->first;
+    const BookingOrder order = std::move(turn->second.front());
+    turn->second.pop_front();
+    if (turn->second.empty()) {
+      alone_.erase(turn);
+    }
     lock.unlock();
     BookingResult result;
     result.key = order.key;
@@ -146,12 +153,28 @@ void Booker::work() {
   }
 }
 
+bool Booker::can_ask_for(uid_t uid) {
+  const std::lock_guard lock(mutex_);
+  return service_.health.available() && !slow_.pauses(uid, Clock::now());
+}
+
+void Booker::not_answered(uid_t uid, const std::string &failure, const Reply &reply) {
+  if (reply.timed_out) {
+    const std::lock_guard lock(mutex_);
+    if (slow_.is_only_one(uid, Clock::now())) {
+      spdlog::debug("the service answers others, but not uid {} ({}): it pauses", uid, failure);
+      return;
+    }
+  }
+  service_.health.failed(failure, reply);
+}
+
 BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   BookingResult result;
   result.key = order.key;
   result.for_plan = order.for_plan;
   result.ordered = order.count;
-  if (!service_.health.available()) {
+  if (!can_ask_for(order.key.uid)) {
     decide_alone(order, result);
     return result;
   }
@@ -168,7 +191,7 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
   request.lease_seconds = static_cast<unsigned>(order.lease.count());
   const Reply reply = client.request("POST", "/v1/placements", booking_body(request));
   if (const std::string failure = failure_of(reply); !failure.empty()) {
-    service_.health.failed(failure, reply);
+    not_answered(order.key.uid, failure, reply);
     decide_alone(order, result);
     return result;
   }
@@ -185,6 +208,10 @@ BookingResult Booker::book(ServiceClient &client, const BookingOrder &order) {
     return result;
   }
   service_.health.worked();
+  {
+    const std::lock_guard lock(mutex_);
+    slow_.answered(order.key.uid, Clock::now());
+  }
   result.requirements = parse_resolved(reply.body);
   if (result.requirements && order.key.requirements.empty()) {
     service_.detached.remember(order.key, *result.requirements);

@@ -2,7 +2,9 @@
 // answers they choose themselves (detached.h).
 //
 // submit() and take_results() are for the socket's loop and never wait.  Requests queue per uid
-// and uids take turns; one uid never occupies every thread, so nobody can keep others waiting.
+// and uids take turns, also for what is chosen without the service; one uid never occupies every
+// thread, so nobody can keep others waiting.  A user whose questions alone the service leaves
+// unanswered does without it for a while (slow_users.h).
 #ifndef SES_AGENT_BOOKER_H
 #define SES_AGENT_BOOKER_H
 
@@ -22,6 +24,7 @@
 #include "lustre_health.h"
 #include "service_client.h"
 #include "service_health.h"
+#include "slow_users.h"
 #include "systems.h"
 #include "tickets.h"
 #include "unique_fd.h"
@@ -64,7 +67,8 @@ public:
 
   // False when the uid has too many requests waiting.
   [[nodiscard]] bool submit(BookingOrder order);
-  // Chooses one placement for WAITER without the service, soon.  False when too many wait for that.
+  // Chooses one placement for WAITER without the service, soon.  False when too many of the uid
+  // wait for that.
   [[nodiscard]] bool submit_alone(const TicketKey &key, uint64_t waiter);
   // Which OSTs can take files; placements on others are never among the results.
   [[nodiscard]] LustreHealth &lustre() { return lustre_; }
@@ -83,6 +87,8 @@ private:
   void work();
   void work_alone();
   [[nodiscard]] std::map<uid_t, Queue>::iterator next_turn();
+  [[nodiscard]] bool can_ask_for(uid_t uid);
+  void not_answered(uid_t uid, const std::string &failure, const Reply &reply);
   [[nodiscard]] BookingResult book(ServiceClient &client, const BookingOrder &order);
   void decide_alone(const BookingOrder &order, BookingResult &result);
   void prepare(const BookingOrder &order, std::vector<Placement> booked, BookingResult &result);
@@ -100,9 +106,10 @@ private:
   std::condition_variable wake_;
   bool stopping_ = false;
   std::map<uid_t, Queue> queues_;
-  std::deque<BookingOrder> alone_;
+  std::map<uid_t, std::deque<BookingOrder>> alone_;
   std::condition_variable wake_alone_;
-  uid_t last_turn_ = 0;
+  uid_t last_turn_ = 0, last_turn_alone_ = 0;
+  SlowUsers slow_;
   std::vector<BookingResult> results_;
   std::map<std::string, Clock::time_point> excluded_until_;
   std::vector<std::thread> threads_;

@@ -121,11 +121,13 @@ Reply ServiceClient::request(const std::string &method, const std::string &path,
     }
     const bool kept = http_->is_socket_open() != 0;
     bool connection_lost = false;
+    const auto sent_at = std::chrono::steady_clock::now();
     Reply reply = send_once(method, path, body, connection_lost);
     if (connection_lost && kept) {
       reply = send_once(method, path, body, connection_lost);
     }
     reply.service = connected_to_;
+    reply.sent_at = sent_at;
     return reply;
   } catch (const std::exception &error) {
     Reply reply;
@@ -162,9 +164,9 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
       !result && taken < time_out_ / 2 &&
       (result.error() == httplib::Error::Read || result.error() == httplib::Error::Write);
   if (!result) {
-    reply.error = result.error() == httplib::Error::Read && taken >= time_out_ / 2
-                      ? "no reply within " + std::to_string(time_out_.count()) + " ms"
-                      : "HTTP: " + httplib::to_string(result.error());
+    reply.timed_out = result.error() == httplib::Error::Read && taken >= time_out_ / 2;
+    reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
+                                  : "HTTP: " + httplib::to_string(result.error());
     reply.body.clear();
     return reply;
   }

@@ -44,6 +44,12 @@ bool ServiceHealth::answered() {
 void ServiceHealth::worked() {
   const std::lock_guard lock(mutex_);
   states_[services_.current()].failures = 0;
+  worked_at_ = Clock::now();
+}
+
+bool ServiceHealth::worked_since(Clock::time_point then) const {
+  const std::lock_guard lock(mutex_);
+  return worked_at_ >= then;
 }
 
 void ServiceHealth::failed(const std::string &cause, const Reply &reply) {

@@ -34,6 +34,9 @@ public:
   bool answered();
   // A placement was booked: the service works in full, so the next delay starts small again.
   void worked();
+  // Whether a placement was booked since then: a service that left one question without an answer
+  // and answered others meanwhile is not lost.
+  [[nodiscard]] bool worked_since(Clock::time_point then) const;
   // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
   void failed(const std::string &cause, const Reply &reply);
 
@@ -55,6 +58,7 @@ private:
   mutable std::mutex mutex_;
   std::vector<State> states_;
   Clock::time_point available_since_{};
+  Clock::time_point worked_at_{};
   Clock::time_point retry_at_{};
   std::minstd_rand random_{std::random_device{}()};
 };

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from patience import wait_until
 from program_side import Wish
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, problem
+from snapshots import snapshot_of
 
 BEST = "union/b0"
 
@@ -25,31 +25,6 @@ def branches(tmp_path: Path) -> dict[str, Path]:
     for path in paths.values():
         path.mkdir()
     return paths
-
-
-def snapshot_of(service: ServiceDouble, *, age: float = 0.0, arrivals: float = 0.0) -> dict[str, Any]:
-    """All elements are alike but the first, which is a thousand times as fast just now."""
-    elements = []
-    for element, target in service.targets.items():
-        rate = 100000.0 if element == BEST else 100.0
-        elements.append(
-            {
-                "element": element,
-                "storage_system": "union",
-                "backend": "mergerfs",
-                "target": str(target),
-                "state": "active",
-                "capability": {"read_mb_s": 200.0, "write_mb_s": 200.0},
-                "available": {"read_mb_s": rate, "write_mb_s": rate},
-                "free_gb": 50.0,
-            }
-        )
-    return {
-        "decided_at": time.time() - age,
-        "elements_total": len(elements),
-        "arrival_rate": arrivals,
-        "elements": elements,
-    }
 
 
 @pytest.fixture
@@ -78,14 +53,14 @@ def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str
 def test_best_is_taken_while_the_snapshot_is_true(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    agent = cut_off(snapshot_of(service))
+    agent = cut_off(snapshot_of(service, best=BEST))
     assert chosen(agent, device, 40) == {BEST: 40}
 
 
 def test_best_is_left_to_chance_when_others_have_placed_much_since(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    agent = cut_off(snapshot_of(service, age=60.0, arrivals=1000.0))
+    agent = cut_off(snapshot_of(service, best=BEST, age=60.0, arrivals=1000.0))
     elements = chosen(agent, device, 80)
     assert len(elements) >= 5, "two candidates are drawn: most elements win some time"
     assert elements[BEST] < 60, "drawn in a quarter of the decisions, it cannot win more than those"
@@ -94,7 +69,7 @@ def test_best_is_left_to_chance_when_others_have_placed_much_since(
 def test_own_placements_count_as_streams(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    snapshot = snapshot_of(service)
+    snapshot = snapshot_of(service, best=BEST)
     for element in snapshot["elements"]:
         element["available"] = {"read_mb_s": 100.0, "write_mb_s": 100.0}
     agent = cut_off(snapshot)
@@ -129,7 +104,7 @@ def test_element_that_may_not_be_chosen_is_not(
     change: dict[str, Any],
     details: dict[str, Any],
 ) -> None:
-    snapshot = snapshot_of(service)
+    snapshot = snapshot_of(service, best=BEST)
     snapshot["elements"][0].update(change)
     assert BEST not in chosen(cut_off(snapshot), device, 24, **details)
 
@@ -141,7 +116,7 @@ def test_requirements_the_service_resolved_last_still_hold(
         {"kind": "current-read-rate", "minimum": 50.0, "unit": "MB/s", "weight": 1.0, "strictness": "hard"}
     ]
     service.resolved = resolved
-    service.snapshot = snapshot_of(service)
+    service.snapshot = snapshot_of(service, best=BEST)
     service.snapshot["elements"][0]["available"]["read_mb_s"] = 1.0
     agent = start(service.url)
     agent.wait_for("snapshot of 8 elements")
@@ -155,7 +130,7 @@ def test_requirements_the_service_resolved_last_still_hold(
 def test_old_snapshot_says_only_what_does_not_change(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off(snapshot_of(service, age=3600.0))
+    agent = cut_off(snapshot_of(service, best=BEST, age=3600.0))
     assert len(chosen(agent, device, 80)) >= 5
     conversation = agent.ask(device, "kept")
     conversation.create(tmp_path / "file")
@@ -169,7 +144,7 @@ def test_old_snapshot_says_only_what_does_not_change(
 def test_record_of_a_choice_without_service_says_so(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off(snapshot_of(service, age=20.0, arrivals=1000.0))
+    agent = cut_off(snapshot_of(service, best=BEST, age=20.0, arrivals=1000.0))
     conversation = agent.ask(device, expected_bytes=77)
     conversation.create(tmp_path / "file")
     answer = conversation.answer
@@ -186,7 +161,7 @@ def test_record_of_a_choice_without_service_says_so(
 def test_unused_choices_without_service_are_nobodys_business(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off(snapshot_of(service))
+    agent = cut_off(snapshot_of(service, best=BEST))
     chosen(agent, device, 20)
     used = agent.ask(device)
     used.create(tmp_path / "file")
@@ -200,7 +175,7 @@ def test_unused_choices_without_service_are_nobodys_business(
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(
     cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    first = cut_off(snapshot_of(service))
+    first = cut_off(snapshot_of(service, best=BEST))
     assert first.stop() == 0
     state = ("--state-dir", str(first.socket.parent / "state"))
     second = start(service.url, *state)
@@ -227,7 +202,7 @@ def test_rubbish_that_was_kept_is_as_good_as_nothing(
 def test_program_does_not_wait_for_a_service_that_hangs(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    service.snapshot = snapshot_of(service)
+    service.snapshot = snapshot_of(service, best=BEST)
     agent = start(service.url, "--answer-ms", "1000")
     agent.wait_for("snapshot of 8 elements")
 
@@ -243,7 +218,7 @@ def test_program_does_not_wait_for_a_service_that_hangs(
 def test_overloaded_service_is_left_alone_and_done_without(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    service.snapshot = snapshot_of(service)
+    service.snapshot = snapshot_of(service, best=BEST)
     agent = start(service.url)
     agent.wait_for("snapshot of 8 elements")
     service.instead = lambda _: problem(503, "overloaded", "later", **{"Retry-After": "60"})

@@ -12,7 +12,8 @@ import program_side as side
 import pytest
 from patience import wait_until
 from running_agent import Agent
-from service_double import ServiceDouble
+from service_double import Answer, Request, ServiceDouble
+from snapshots import snapshot_of
 
 NOBODY = 65534
 HERE = Path(__file__).parent
@@ -40,7 +41,16 @@ def answered(agent: Agent, device: int) -> bool:
 
 
 @pytest.fixture
-def flood(agent: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+def prepared(start: Callable[..., Agent], service: ServiceDouble) -> Agent:
+    """An agent that can choose by itself whenever the service is too slow."""
+    service.snapshot = snapshot_of(service)
+    agent = start(service.url)
+    agent.wait_for("snapshot of 2 elements")
+    return agent
+
+
+@pytest.fixture
+def flood(prepared: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Three processes of another user that ask, and send rubbish, as fast as they can."""
     script = (
         "import os, socket, sys\n"
@@ -55,7 +65,7 @@ def flood(agent: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
         "    number += 1\n"
         "    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)\n"
         "    try:\n"
-        f"        connection.connect({agent.socket.name!r})\n"
+        f"        connection.connect({prepared.socket.name!r})\n"
         "        connection.send(ask if number % 3 else os.urandom(number % 700 + 1))\n"
         "    except OSError:\n"
         "        pass\n"
@@ -64,7 +74,7 @@ def flood(agent: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
         "        held.pop(0).close()\n"
     )
     processes = [
-        subprocess.Popen([sys.executable, "-c", script], cwd=agent.socket.parent, stdout=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", script], cwd=prepared.socket.parent, stdout=subprocess.PIPE)
         for _ in range(3)
     ]
     for process in processes:
@@ -78,14 +88,15 @@ def flood(agent: Agent, device: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 @pytest.mark.root
 def test_flood_of_one_user_shuts_nobody_out(
-    flood: list[subprocess.Popen[bytes]], agent: Agent, device: int, tmp_path: Path
+    flood: list[subprocess.Popen[bytes]], prepared: Agent, device: int, tmp_path: Path
 ) -> None:
     """The kernel's queue of connections is everybody's and may be full for a moment; whoever got through
-    is answered."""
+    is given a place, also when flood and load keep the service from answering: then the agent chooses.
+    """
     kept_out = 0
     for number in range(200):
         try:
-            conversation = agent.ask(device, "victim")
+            conversation = prepared.ask(device, "victim")
         except BlockingIOError:
             kept_out += 1
             continue
@@ -93,3 +104,66 @@ def test_flood_of_one_user_shuts_nobody_out(
         os.close(conversation.create(tmp_path / f"file{number}"))
     assert kept_out < 100
     assert all(process.poll() is None for process in flood), "the flood went on meanwhile"
+
+
+@pytest.fixture
+def unanswered(agent: Agent, service: ServiceDouble, device: int) -> Iterator[Agent]:
+    """The service leaves the questions of another user without an answer; one is asked all the time."""
+    service.instead = lambda request: Answer(delay=3600.0) if of_nobody(request) else None
+    script = (
+        "import os, sys, time\n"
+        f"sys.path.insert(0, {str(HERE)!r})\n"
+        "import program_side as side\n"
+        f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+        "from pathlib import Path\n"
+        f"ask = side.ask_message({device}, 'slow')\n"
+        "while True:\n"
+        "    try:\n"
+        f"        side.Conversation(Path({agent.socket.name!r}), ask).close()\n"
+        "    except (OSError, AssertionError):\n"
+        "        pass\n"
+        "    time.sleep(0.05)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=agent.socket.parent)
+    yield agent
+    process.kill()
+    process.communicate()
+
+
+def of_nobody(request: Request) -> bool:
+    return request.path == "/v1/placements" and request.body["subject"]["user"] == "nobody"
+
+
+@pytest.mark.root
+def test_user_whose_questions_alone_are_left_unanswered_takes_nobody_along(
+    unanswered: Agent, service: ServiceDouble, device: int
+) -> None:
+    """Else one user with questions that are dear to the service would end it for everybody on the node."""
+
+    def others_are_served_until(text: str) -> bool:
+        with unanswered.ask(device, "victim") as conversation:
+            assert conversation.answer.status == side.PLACE
+        return unanswered.says(text)
+
+    wait_until(lambda: others_are_served_until("answers others, but not uid"), "the one user pauses")
+    asked = sum(map(of_nobody, service.bookings()))
+    wait_until(
+        lambda: others_are_served_until("answers others") and sum(map(of_nobody, service.bookings())) > asked,
+        "the service is asked for the user again",
+    )
+    assert not unanswered.says("lost (")
+
+
+@pytest.mark.root
+def test_service_that_answers_nobody_is_lost_whoever_asks(
+    unanswered: Agent, service: ServiceDouble, device: int
+) -> None:
+    with unanswered.ask(device, "victim") as conversation:
+        assert conversation.answer.status == side.PLACE
+    service.instead = lambda request: Answer(delay=3600.0) if request.path == "/v1/placements" else None
+
+    def lost() -> bool:
+        with unanswered.ask(device, f"victim{len(service.requests)}") as conversation:
+            return conversation.answer.status == side.UNAVAILABLE and unanswered.says("lost (no reply within")
+
+    wait_until(lost, "the service counts as lost")
