@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "device.h"
 #include "directory.h"
+#include "elsewhere.h"
 #include "plan.h"
 #include "plan_segment.h"
 #include "settings.h"
@@ -118,7 +119,7 @@ __attribute__((noinline)) static unsigned long file_system_of_parent(struct scen
 }
 
 /* Can the parent's device hold placed files?  One statx() for a device seen before. */
-static bool is_possible(struct scene *scene) {
+static bool can_device(struct scene *scene) {
   if (stat_parent(scene, AT_STATX_DONT_SYNC) != 0 || !S_ISDIR(scene->stat.stx_mode))
     return false;
   scene->major = scene->stat.stx_dev_major;
@@ -137,6 +138,18 @@ static bool is_possible(struct scene *scene) {
   }
   scene->in_place = state == SES_DEVICE_IN_PLACE;
   return state == SES_DEVICE_POSSIBLE || state == SES_DEVICE_IN_PLACE;
+}
+
+static bool is_possible(struct scene *scene) {
+  if (*scene->path != '/')
+    return can_device(scene);
+  uint64_t key = ses_elsewhere_key(scene->path, scene->parent_length);
+  if (ses_elsewhere_is(key))
+    return false;
+  bool possible = can_device(scene);
+  if (!possible)
+    ses_elsewhere_remember(key);
+  return possible;
 }
 
 /* Flags and modes whose every effect the second open of a finished file reproduces. */

@@ -1,0 +1,33 @@
+#include "elsewhere.h"
+
+#include <string.h>
+
+#include "clock.h"
+#include "recall.h"
+
+#define REMEMBERED_MS 10u
+
+static struct ses_recall recall;
+
+/* Two ways of one key would be taken for each other, which costs a placement at worst. */
+uint64_t ses_elsewhere_key(const char *way, size_t length) {
+  uint64_t key = length;
+  uint64_t word;
+  for (; length >= sizeof word; way += sizeof word, length -= sizeof word) {
+    memcpy(&word, way, sizeof word);
+    key = ses_recall_mix(key ^ word);
+  }
+  word = 0;
+  memcpy(&word, way, length);
+  key = ses_recall_mix(key ^ word);
+  return key ? key : 1;
+}
+
+bool ses_elsewhere_is(uint64_t key) {
+  uint64_t until = 0;
+  return ses_recall_get(&recall, key, &until) && ses_clock_ms() < until;
+}
+
+void ses_elsewhere_remember(uint64_t key) {
+  ses_recall_put(&recall, key, ses_clock_ms() + REMEMBERED_MS);
+}
