@@ -75,23 +75,27 @@ static bool is_readable(const char *address) {
   return ses_sys4(SYS_rt_sigprocmask, -1, (long)aligned, 0, 8) == -EINVAL;
 }
 
+/* The length of PATH, looked for page by page; 0: it ends nowhere, or too late. */
+static size_t length_of(const char *path) {
+  size_t length = 0;
+  while (length <= PATH_MAX && is_readable(path + length)) {
+    size_t room = PAGE - ((uintptr_t)(path + length) & (PAGE - 1));
+    size_t part = strnlen(path + length, room);
+    length += part;
+    if (part < room)
+      return length <= PATH_MAX ? length : 0;
+  }
+  return 0;
+}
+
 /* Find where the name begins.  False: no name, or not a path a file can be created at. */
 static bool find_parent(struct scene *scene) {
-  const char *path = scene->path;
-  size_t slash = 0;
-  size_t i = 0;
-  if (!is_readable(path))
-    return false;
-  for (; path[i]; i++) {
-    if (path[i] == '/')
-      slash = i + 1;
-    if (i >= PATH_MAX ||
-        (((uintptr_t)&path[i + 1] & (PAGE - 1)) == 0 && !is_readable(&path[i + 1])))
-      return false;
-  }
-  scene->parent_length = (unsigned)slash;
-  scene->path_length = (unsigned)i;
-  return i > slash && slash < PARENT_MAX;
+  size_t length = length_of(scene->path);
+  const char *slash = memrchr(scene->path, '/', length);
+  size_t parent = slash ? (size_t)(slash + 1 - scene->path) : 0;
+  scene->parent_length = (unsigned)parent;
+  scene->path_length = (unsigned)length;
+  return length > parent && parent < PARENT_MAX;
 }
 
 static const char *parent_path(struct scene *scene) {
@@ -151,6 +155,9 @@ static bool is_possible(struct scene *scene) {
     ses_elsewhere_remember(key);
   return possible;
 }
+
+/* What the kernel looks at of a mode: programs that copy files pass their type with it. */
+#define MODE_BITS ((mode_t)07777)
 
 /* Flags and modes whose every effect the second open of a finished file reproduces. */
 static bool is_suited(int flags, mode_t mode) {
@@ -443,6 +450,7 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
   if (where)
     *where = (struct ses_where){0};
 
+  mode &= MODE_BITS;
   if (!is_suited(flags, mode)) {
     status = SES_PLACE_UNSUITED;
   } else if (settings->ready && !settings->disabled && settings->agent.sun_path[0] &&

@@ -56,7 +56,7 @@ def test_descriptor_has_the_properties_of_the_plain_call(
     assert len(union.agent.reports) == 1
 
 
-@pytest.mark.parametrize("mode", ["0600", "0640", "0644", "0666", "0755", "0777"])
+@pytest.mark.parametrize("mode", ["0600", "0640", "0644", "0666", "0755", "0777", "0100644", "0170600"])
 @pytest.mark.parametrize("mask", ["0", "022", "027", "077"])
 def test_mode_is_that_of_the_plain_call(union: Union, probes: Path, mode: str, mask: str) -> None:
     plain, placed = both(union, probes / "create", "creat", "0", mode, mask, target="file")
