@@ -16,6 +16,7 @@ from ses_service.announcement import Announcement, Taken, take
 from ses_service.books import Books
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
+from ses_service.generations import Generations
 from ses_service.health import learned
 from ses_service.ledger import Ledger, Node, Opening
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
@@ -85,6 +86,7 @@ class Desk:
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
         self._sets: Mapping[tuple[Level, str], RequirementSet] = {}
+        self._generations: Generations | None = None
 
     @property
     def environment(self) -> Environment:
@@ -115,12 +117,14 @@ class Desk:
             observations = observation_table(table, self._observed)
             self._table, self._observations = table, observations
             self._sets = index_sets(sets)
+            self._generations = None
             self._ledger.bind(table, self._reference(observations), self._clock())
 
     def take_set(self, changed: RequirementSet) -> None:
         """Replace one requirement set."""
         with self._lock:
             self._sets = {**self._sets, (changed.level, changed.name): changed}
+            self._generations = None
 
     def take_observations(self, observed: Iterable[Observation]) -> None:
         """Replace the observations of all elements."""
@@ -266,6 +270,15 @@ class Desk:
             if level is Level.APPLICATION and colon and user in wanted and one.requirements:
                 found.setdefault(user, []).append(application)
         return {user: sorted(names) for user, names in sorted(found.items())}
+
+    def generations_of(self, users: Iterable[str]) -> dict[str, str]:
+        """Return what :mod:`ses_service.generations` says of each user; nothing before the site is read."""
+        with self._lock:
+            if self._table is None:
+                return {}
+            if self._generations is None:
+                self._generations = Generations(self._sets, self._table.environment.home_vo)
+            return {user: self._generations.of(user) for user in users}
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another word, ``None`` when it has ended."""

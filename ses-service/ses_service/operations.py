@@ -88,6 +88,7 @@ def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> 
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
         "applications": now.desk.applications_of(body.users),
+        "generations": now.desk.generations_of(body.users),
         "snapshot": snapshot,
     }
     made = render.reply(answer)

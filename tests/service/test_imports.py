@@ -16,6 +16,7 @@ CORE = (
     "explain",
     "filters",
     "foreign",
+    "generations",
     "health",
     "lately",
     "layout",

@@ -169,6 +169,8 @@ class AnnouncementTaken(Answer):
 
     `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
     the ledger does not know them.  `open`: given when this agent is heard for the first time.
+    `generations`: by user, another value when what the user's requirements resolve from has changed;
+    tickets dealt before that are out of date.  A user who is missing has not changed.
     """
 
     instance: str
@@ -177,6 +179,7 @@ class AnnouncementTaken(Answer):
     refused: list[RefusedFile]
     open: list[HeldFile] | None
     applications: dict[str, list[str]]
+    generations: dict[str, str]
     snapshot: Snapshot | None
 
 
