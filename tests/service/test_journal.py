@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,10 @@ from typing import Any
 import pytest
 from service_process import until
 from ses_service import journal as journal_module
+from ses_service import operations
+from ses_service.books import RESTORED_LEASE
 from ses_service.desk import Desk
+from ses_service.edge import Edge
 from ses_service.journal import Journal
 from ses_service.store import Database, DatabaseError, RecordStore
 from structlog.testing import CapturingLogger
@@ -23,6 +28,8 @@ class Flaky(RecordStore):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self.away: str | None = None
+        self.slow = threading.Event()
+        self.slow.set()
         self.transactions = 0
         self.whole = 0
 
@@ -32,6 +39,7 @@ class Flaky(RecordStore):
 
     def write(self, *arguments: Any, **options: Any) -> None:
         self._try()
+        self.slow.wait()
         super().write(*arguments, **options)
         self.transactions += 1
         self.whole += bool(options.get("whole"))
@@ -228,3 +236,154 @@ def test_an_explanation_is_there_after_a_restart(
     after = again.service.get(f"/v1/placements/{one}").get_json()
     assert after == before
     again.journal.stop()
+
+
+def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_open(
+    make_service: Any, site: Any, clock: Any, stored: Stored
+) -> None:
+    known, missed = stored.book(2)
+    stored.announce(opened=[opened(known, 1), opened(missed, 2)])
+    stored.journal.stop()
+    again = Stored(make_service, site, clock, stored.store.database)
+    again.store.away = "starting"
+    again.journal.start()
+    restore = {"element": "union/b0", "booked_at": clock.time}
+    told = again.announce(
+        opened=[{**opened(known, 1), "restore": restore}], ended=[closed(missed, 7)], complete=True
+    )
+    assert told["unknown"] == [missed]
+    again.store.away = None
+    until(lambda: again.journal.status.ok)
+    assert again.desk.placement(missed).state == "open"
+    for _ in range(10):
+        clock.time += RESTORED_LEASE / 8
+        again.announce()
+    assert again.desk.placement(missed).end_reason == "expired"
+    assert again.desk.placement(known).state == "open"
+    again.journal.stop()
+
+
+def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
+    make_service: Any, site: Any, clock: Any, stored: Stored
+) -> None:
+    (one,) = stored.book()
+    stored.announce(opened=[opened(one)])
+    stored.journal.stop()
+    again = Stored(make_service, site, clock, stored.store.database)
+    again.journal.start()
+    clock.time += RESTORED_LEASE + 1
+    assert [held["placement_id"] for held in again.announce()["open"]] == [one]
+    again.journal.stop()
+
+
+def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
+    (one,) = stored.book()
+    stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
+    with stored.desk._lock:
+        stored.desk.books.learn()
+    expected = stored.service.post(
+        "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "path": "/d/f.2"}
+    ).get_json()
+    assert (expected["expected_bytes"], expected["expected_from"]) == (7.0, "history")
+
+
+def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
+    (one,) = stored.book()
+    stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
+    sizes = RecordStore(stored.store.database).load().sizes
+    assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
+
+
+def test_nobody_waits_for_a_journal_that_has_ended(stored: Stored) -> None:
+    assert stored.journal.stored() is not None
+    stored.journal.stop()
+    assert stored.journal.stored() is None
+    stored.announce()
+
+
+def test_who_waited_when_it_ended_is_told(stored: Stored) -> None:
+    promised = stored.journal.stored()
+    assert promised is not None
+    stored.journal.stop()
+    assert promised.done()
+
+
+def test_one_who_gives_up_takes_nothing_from_the_others(stored: Stored) -> None:
+    async def two() -> bool:
+        shared = stored.journal.stored()
+        assert shared is not None
+        impatient = asyncio.wrap_future(shared)
+        impatient.cancel()
+        return await asyncio.wait_for(asyncio.wrap_future(shared), 60)
+
+    assert asyncio.run(two())
+
+
+def test_an_announcement_waits_so_long_for_a_slow_database_and_no_longer(
+    stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "STORING", 0.05)
+    (one,) = stored.book()
+    go_on = threading.Event()
+    monkeypatch.setattr(stored.store, "slow", go_on)
+    stored.announce(opened=[opened(one)])
+    assert one not in stored.in_database() or stored.in_database()[one] == "booked"
+    go_on.set()
+    until(lambda: stored.in_database() == {one: "open"})
+
+
+def test_an_explanation_is_read_aside_of_the_event_loop(
+    make_service: Any, site: Any, clock: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = stored.book()
+    stored.journal.stop()
+    again = Stored(make_service, site, clock, stored.store.database)
+    again.journal.start()
+    readers: list[str] = []
+    read = again.store.explanation
+
+    def noted(placement_id: str) -> Any:
+        readers.append(threading.current_thread().name)
+        return read(placement_id)
+
+    monkeypatch.setattr(again.store, "explanation", noted)
+    edge = Edge(again.service.app)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "method": "GET", "path": f"/v1/placements/{one}", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
+    }  # fmt: skip
+    asyncio.run(edge(scope, receive, send))
+    edge.close()
+    again.journal.stop()
+    assert sent[0]["status"] == 200
+    assert len(readers) == 1
+    assert readers[0].startswith("flask")
+    assert readers[0] != threading.current_thread().name
+
+
+def test_a_second_service_on_a_database_says_so_and_takes_over(
+    make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
+) -> None:
+    (before,) = stored.book()
+    stored.announce(opened=[opened(before)])
+    second = Stored(make_service, site, clock, Database(f"sqlite:///{tmp_path / 'ledger.db'}"))
+    second.journal.start()
+    (own,) = second.book()
+    assert "in use by process" in second.journal.status.detail
+    assert any("one service at a time" in note for note in second.journal.notes())
+    assert second.in_database() == {before: "open"}
+    stored.journal.stop()
+    stored.store.database.close()
+    until(lambda: second.journal.status.ok)
+    assert second.in_database() == {before: "open", own: "booked"}
+    assert second.desk.placement(before).state == "open"
+    second.journal.stop()
+    second.store.database.close()
