@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from math import ceil
 from typing import Any
 
 from apiflask import APIBlueprint, APIFlask
@@ -11,19 +12,25 @@ from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from smed_monitor.metrics import exposition
+from smed_monitor.model import now
 from smed_monitor.monitor import Monitor
+from smed_monitor.past import past
 from smed_monitor.problems import problem_response
 from smed_monitor.schemas import (
+    MOST_STEPS,
     Check,
     HealthOut,
+    HistoryOut,
+    HistoryQuery,
     ObservationsOut,
     ObservationsQuery,
+    PointOut,
     Problem,
     ReadinessOut,
     observations_json,
 )
 
-CONTRACT_VERSION = "1.1.0"
+CONTRACT_VERSION = "1.2.0"
 MONITOR = "SMED_MONITOR"
 WAITERS = "SMED_WAITERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
@@ -36,6 +43,12 @@ REFUSED: Responses = {
         (422, "A parameter is unknown or has a wrong value."),
         (503, "Too many requests wait already."),
     )
+}
+UNKNOWN: Responses = {
+    404: {
+        "description": "There is no such element.",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
 }
 UNCHANGED: Responses = {304: {"description": "Nothing is newer than what `If-None-Match` names."}}
 NOT_READY: Responses = {
@@ -110,6 +123,49 @@ def observations(query: ObservationsQuery) -> Response:
     body = observations_json(snapshot, complete=news is None)
     headers = {"ETag": _etag(monitor.instance, snapshot.sequence), "Cache-Control": "no-cache"}
     return Response(body, mimetype="application/json", headers=headers)
+
+
+@api.get("/v1/history")
+@api.input(HistoryQuery, location="query", arg_name="query")
+@api.output(HistoryOut)
+@api.doc(responses=REFUSED | UNKNOWN)
+def history(query: HistoryQuery) -> HistoryOut:
+    """The mean rates of one element over each step since `since`.
+
+    Where that were more than 3600 steps, they are longer than asked for; the answer says how long.
+    From the Prometheus server of the settings, which is asked once and has a time-out; without one, or
+    when it does not know, from the monitor's own memory of the last while.
+    """
+    monitor = _monitor()
+    settings = monitor.settings.history
+    until = now().wall if query.until is None else query.until
+    since = until - 3600 if query.since is None else query.since
+    step = max(query.step or settings.period_seconds, float(ceil((until - since) / MOST_STEPS)))
+    record = monitor.table.record(query.element)
+    if record is None:
+        raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")
+    waiters: threading.BoundedSemaphore = current_app.config[WAITERS]
+    if not waiters.acquire(blocking=False):
+        raise HTTPError(503, "Too many requests wait; ask again.", headers={"Retry-After": "1"})
+    try:
+        found = past(record, monitor.ring, settings, since, until, step)
+    finally:
+        waiters.release()
+    return HistoryOut(
+        element=query.element,
+        step_seconds=step,
+        source=found.source,
+        detail=found.detail,
+        points=[
+            PointOut(
+                at=point.at,
+                read_bytes_per_second=point.read,
+                write_bytes_per_second=point.write,
+                queue_depth=point.queue_depth,
+            )
+            for point in found.points
+        ],
+    )
 
 
 def _etag(instance: str, sequence: int) -> str:

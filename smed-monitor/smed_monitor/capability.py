@@ -53,3 +53,11 @@ def best_after(best: Best, streak: Streak) -> Best:
     if streak.written >= PURE_SHARE * moved:
         return Best(best.read, max(best.write or 0.0, streak.written / streak.seconds))
     return best
+
+
+def better(one: Best, other: Best) -> Best:
+    """The better of two, each direction by itself."""
+    return Best(
+        max((rate for rate in (one.read, other.read) if rate is not None), default=None),
+        max((rate for rate in (one.write, other.write) if rate is not None), default=None),
+    )

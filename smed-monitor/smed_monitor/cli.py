@@ -52,17 +52,22 @@ def main() -> None:
     help="HOST:PORT; port 0: a free one, told in the first line of the log.",
 )
 @click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+    help="Directory that keeps history and learned rates over a restart; without it they are lost.",
+)
+@click.option(
     "--log-level",
     default="info",
     show_default=True,
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="Least important events to log, as JSON lines on standard error.",
 )
-def serve(path: Path, listen: str, log_level: str) -> None:
+def serve(path: Path, listen: str, state_dir: Path | None, log_level: str) -> None:
     """Scrape and answer until SIGTERM."""
     settings = _settings(path)
     _log_to_stderr(log_level)
-    serve_forever(settings, listen)
+    serve_forever(settings, listen, state_dir)
 
 
 @main.command()

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import structlog
 
+from smed_monitor.capability import Best, better
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.registry import COLLECTORS
+from smed_monitor.history import Ring
 from smed_monitor.model import Outcome
+from smed_monitor.recorder import Recorder
 from smed_monitor.scheduler import Scheduler
 from smed_monitor.scrape import scrapers
 from smed_monitor.settings import Settings
+from smed_monitor.statefile import NAME, StateError, load
 from smed_monitor.table import Table
 
 log = structlog.get_logger(__name__)
@@ -22,11 +27,20 @@ log = structlog.get_logger(__name__)
 class Monitor:
     """Made once per process; ``start`` it there, after any fork."""
 
-    def __init__(self, settings: Settings, collectors: Mapping[str, Collector[Any]] = COLLECTORS) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        collectors: Mapping[str, Collector[Any]] = COLLECTORS,
+        *,
+        state_dir: Path | None = None,
+    ) -> None:
+        """``state_dir`` keeps history and what was learned over a restart."""
         self.settings = settings
         self.instance = secrets.token_hex(4)
         self.gather_seconds = settings.gather_seconds
-        self._scrapers = scrapers(settings, collectors)
+        self.ring = Ring(settings.history.points)
+        path = state_dir / NAME if state_dir else None
+        self._scrapers = scrapers(settings, collectors, self._taken_up(path))
         # The table keeps the order of the settings, whatever the order of the targets.
         first = {(s.target.name, r.element): r for s in self._scrapers for r in s.records()}
         self.table = Table(
@@ -43,6 +57,14 @@ class Monitor:
             publish=self._publish,
             skip=self.table.skipped,
         )
+        self._recorder = Recorder(
+            self.table,
+            self.ring,
+            period_seconds=settings.history.period_seconds,
+            look_seconds=max(settings.interval_seconds, settings.current_window_seconds),
+            learned=self.learned,
+            path=path,
+        )
 
     @property
     def running(self) -> bool:
@@ -52,11 +74,34 @@ class Monitor:
     def start(self) -> None:
         """Begin to scrape, in threads of this process."""
         self._scheduler.start()
+        self._recorder.start()
 
     def stop(self) -> None:
-        """Let waiters go, finish the scrapes under way, close connections."""
+        """Let waiters go, finish the scrapes under way, close connections, save."""
         self.table.close()
         self._scheduler.stop()
+        self._recorder.stop()
+
+    def learned(self) -> dict[str, Best]:
+        """The best rates seen of each element, at whatever target."""
+        best: dict[str, Best] = {}
+        for scraper in self._scrapers:
+            for name, one in scraper.learned().items():
+                best[name] = better(best.get(name, Best()), one)
+        return best
+
+    def _taken_up(self, path: Path | None) -> Mapping[str, Best]:
+        """Fill the ring from the file of an earlier run; what that run had learned."""
+        try:
+            state = load(path) if path else None
+        except StateError as error:
+            log.warning("state-refused", path=str(path), detail=f"{error}; starting with no history")
+            return {}
+        if state is None:
+            return {}
+        self.ring.fill(state.history)
+        log.info("state-taken-up", elements=len(state.history.names), learned=len(state.learned))
+        return state.learned
 
     def scrape_once(self) -> None:
         """Ask every target once, one after the other, without starting."""

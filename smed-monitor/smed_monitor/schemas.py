@@ -11,6 +11,8 @@ from smed_monitor.model import Observation, State
 from smed_monitor.table import Snapshot
 
 LONGEST_WAIT_SECONDS = 30.0
+LATEST_TIME = 1e10
+MOST_STEPS = 3600
 
 
 class _Model(BaseModel):
@@ -84,6 +86,40 @@ class ObservationsOut(_Model):
     sequence: Annotated[int, Field(description="Outcomes of scrapes since the monitor started.")]
     complete: Annotated[bool, Field(description="False: only elements with news since `after`.")]
     observations: list[ObservationOut]
+
+
+class HistoryQuery(_Model):
+    """By default the last hour in the steps the monitor records."""
+
+    element: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", max_length=256)]
+    since: Annotated[
+        float | None, Field(ge=0, le=LATEST_TIME, description="Epoch seconds; default: an hour ago.")
+    ] = None
+    until: Annotated[
+        float | None, Field(ge=0, le=LATEST_TIME, description="Epoch seconds; default: now.")
+    ] = None
+    step: Annotated[
+        float | None, Field(ge=0.1, le=86400, description="Seconds; default: the period of the settings.")
+    ] = None
+
+
+class PointOut(_Model):
+    """Means over one step; null while nothing is known."""
+
+    at: Annotated[float, Field(description="The end of the step, epoch seconds.")]
+    read_bytes_per_second: float | None
+    write_bytes_per_second: float | None
+    queue_depth: float | None
+
+
+class HistoryOut(_Model):
+    """What an element did, oldest step first; steps of which nothing is known are left out."""
+
+    element: str
+    step_seconds: float
+    source: Annotated[str, Field(description="prometheus or memory.")]
+    detail: Annotated[str, Field(description="Why not Prometheus, where one is configured; else empty.")]
+    points: list[PointOut]
 
 
 class HealthOut(_Model):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import structlog
@@ -36,6 +37,7 @@ class Scraper:
         *,
         rules: Sequence[Rule] = (),
         learn: bool = False,
+        taught: Mapping[str, Best] = MappingProxyType({}),
         most_elements: int = 100_000,
     ) -> None:
         self.target = target
@@ -47,7 +49,8 @@ class Scraper:
         self._collector = collector
         self._windows = windows
         self._source = collector.open(target)
-        self._loads = {element.id: Loads() for element in elements}
+        self._taught = taught
+        self._loads = {element.id: self._unseen(element.id) for element in elements}
         self._records = {
             element.id: Record(element=element.id, source=target.collector, target=target.address)
             for element in elements
@@ -56,6 +59,14 @@ class Scraper:
     def records(self) -> tuple[Record, ...]:
         """What is known now, in the order of the settings."""
         return tuple(self._records.values())
+
+    def learned(self) -> dict[str, Best]:
+        """The best rates seen, now or before a restart, of the elements that have any."""
+        loads = dict(self._loads)
+        return {name: each.best for name, each in loads.items() if each.best != Best()}
+
+    def _unseen(self, element: str) -> Loads:
+        return Loads(best=self._taught.get(element, Best()))
 
     def close(self) -> None:
         """Give up the connection."""
@@ -98,7 +109,7 @@ class Scraper:
                 element = rule.settings_for(self.target.name, name, kind)
                 if element is not None and element.id not in self._elements:
                     self._elements[element.id] = element
-                    self._loads[element.id] = Loads()
+                    self._loads[element.id] = self._unseen(element.id)
                     self._records[element.id] = Record(
                         element=element.id, source=self.target.collector, target=self.target.address
                     )
@@ -146,8 +157,10 @@ class Scraper:
         )
 
 
-def scrapers(settings: Settings, collectors: Mapping[str, Collector[Any]]) -> tuple[Scraper, ...]:
-    """One scraper per target of ``settings``, in their order."""
+def scrapers(
+    settings: Settings, collectors: Mapping[str, Collector[Any]], taught: Mapping[str, Best]
+) -> tuple[Scraper, ...]:
+    """One scraper per target of ``settings``, in their order; ``taught`` is what was learned before."""
     windows = Windows(
         current=settings.current_window_seconds,
         average=settings.average_window_seconds,
@@ -165,6 +178,7 @@ def scrapers(settings: Settings, collectors: Mapping[str, Collector[Any]]) -> tu
             windows,
             rules=[rule for rule in settings.rules if rule.covers(target.name)],
             learn=settings.learn_capability,
+            taught=taught,
             most_elements=settings.most_elements,
         )
         for target in settings.targets

@@ -6,6 +6,7 @@ One worker only: two would scrape everything twice and number outcomes different
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -38,8 +39,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 class Server(BaseApplication):  # type: ignore[misc]
     """Everything gunicorn needs to know."""
 
-    def __init__(self, settings: Settings, listen: str) -> None:
+    def __init__(self, settings: Settings, listen: str, state_dir: Path | None) -> None:
         self._settings = settings
+        self._state_dir = state_dir
         self._listen = listen
         self.monitor: Monitor | None = None
         super().__init__()
@@ -63,14 +65,14 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Called by gunicorn in its worker process, where the threads must live."""
-        self.monitor = Monitor(self._settings)
+        self.monitor = Monitor(self._settings, state_dir=self._state_dir)
         self.monitor.start()
         return create_app(self.monitor, most_waiting=MOST_WAITING)
 
 
-def serve(settings: Settings, listen: str) -> None:
+def serve(settings: Settings, listen: str, state_dir: Path | None = None) -> None:
     """Serve on ``listen`` (``host:port``) until SIGTERM or SIGINT; leaves by SystemExit."""
-    Server(settings, listen).run()
+    Server(settings, listen, state_dir).run()
 
 
 def _listening(arbiter: Arbiter) -> None:

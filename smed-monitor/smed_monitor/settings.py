@@ -125,6 +125,19 @@ class Rule(_Model):
             return None
 
 
+class HistorySettings(_Model):
+    """How much of the past is kept in memory, and the Prometheus server that knows more of it.
+
+    One point per ``period_seconds``, ``points`` of them, each 12 bytes per element.  ``prometheus`` is
+    the server that scrapes this monitor; it gets ``timeout_seconds`` for a whole question.
+    """
+
+    period_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
+    points: Annotated[int, Field(ge=2, le=100_000)] = 360
+    prometheus: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 2.0
+
+
 class Settings(_Model):
     """Everything the monitor is told.
 
@@ -146,6 +159,7 @@ class Settings(_Model):
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
     elements: Annotated[tuple[ElementSettings, ...], Field(alias="element")] = ()
     rules: Annotated[tuple[Rule, ...], Field(alias="rule")] = ()
+    history: HistorySettings = HistorySettings()
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Settings:

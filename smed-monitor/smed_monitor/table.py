@@ -166,6 +166,12 @@ class Table:
         at = self._clock().monotonic
         return Snapshot(sequence, tuple(self._observation(r, errors[target], at) for r, target in held))
 
+    def record(self, element: str) -> Record | None:
+        """The record of one element; ``None``: there is no such element."""
+        with self._news:
+            holder = self._holder.get(element)
+            return None if holder is None else self._views[element][holder]
+
     def health(self) -> tuple[TargetHealth, ...]:
         """A copy of what happened at every target."""
         with self._news:

@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "smed-monitor" / "smed_monitor"
 OTHER_PARTS = {"ses_service", "ses_webface", "ses"}
 # What every collector may use of its folder.
-SHARED = {"base", "http", "exposition", "lustre_series", "lustre_text", "local"}
+SHARED = {"base", "http", "exposition", "lustre_series", "lustre_text", "local", "prometheus_api"}
 
 
 def imported(source: Path) -> set[str]:
@@ -67,6 +67,7 @@ def test_the_pure_parts_touch_no_clock_network_or_thread() -> None:
         "capability.py",
         "collectors/node_exporter.py",
         "collectors/lustre_text.py",
+        "collectors/prometheus_api.py",
     )
     for name in pure:
         roots = {module.partition(".")[0] for module in imported(PACKAGE / name)}

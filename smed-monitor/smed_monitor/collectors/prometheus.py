@@ -7,15 +7,14 @@ counts as new only when its time moved.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.errors import ContentError, DeadlineError, ElementMissingError
+from smed_monitor.collectors.prometheus_api import vector
+from smed_monitor.errors import DeadlineError, ElementMissingError
 from smed_monitor.model import Reading
 from smed_monitor.settings import ElementSettings, Target
 
@@ -94,14 +93,3 @@ class QuerySource:
         """Close the connections."""
         for source in self._sources:
             source.close()
-
-
-def vector(body: bytes) -> list[tuple[dict[str, str], float]]:
-    """An instant query's answer as (labels, value).  Raises ContentError."""
-    try:
-        answer: Any = json.loads(body)
-        if answer["status"] != "success":
-            raise ContentError(f"refused a query: {answer.get('error', 'without saying why')}")
-        return [(each["metric"], float(each["value"][1])) for each in answer["data"]["result"]]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise ContentError(f"is not Prometheus's answer to a query: {error!r}") from error

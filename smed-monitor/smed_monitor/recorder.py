@@ -1,0 +1,104 @@
+"""The thread that writes history: looks at the table, fills the ring, keeps both over a restart.
+
+The table's "current" is a mean over a short window, so the recorder looks once per such window and
+takes the mean of its looks as the point of the period.  Elements that are not ``ok`` leave a gap.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import structlog
+
+from smed_monitor.capability import Best
+from smed_monitor.history import FIELDS, Floats, Ring, mean_of
+from smed_monitor.model import State as ElementState
+from smed_monitor.model import now
+from smed_monitor.statefile import State, save
+from smed_monitor.table import Table
+
+SAVE_SECONDS = 60.0
+log = structlog.get_logger(__name__)
+
+
+class Recorder:
+    """Fills ``ring`` from ``table`` until stopped; saves to ``path``, where there is one."""
+
+    def __init__(
+        self,
+        table: Table,
+        ring: Ring,
+        *,
+        period_seconds: float,
+        look_seconds: float,
+        learned: Callable[[], Mapping[str, Best]],
+        path: Path | None = None,
+        save_seconds: float = SAVE_SECONDS,
+    ) -> None:
+        self._table = table
+        self._ring = ring
+        self._looks_per_point = max(1, round(period_seconds / look_seconds))
+        self._look_seconds = period_seconds / self._looks_per_point
+        self._learned = learned
+        self._path = path
+        self._save_seconds = save_seconds
+        self._complained = ""
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+
+    def start(self) -> None:
+        """Begin, in a thread of this process."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End and save."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+            self.save()
+
+    def save(self) -> None:
+        """Write the state file; a failure is told once and then each time it changes."""
+        if self._path is None:
+            return
+        try:
+            save(self._path, State(self._ring.contents(), self._learned()))
+        except OSError as error:
+            cause = error.strerror or str(error)  # without the name of the temporary file
+            if cause != self._complained:
+                log.warning("state-not-saved", path=str(self._path), detail=cause)
+            self._complained = cause
+        else:
+            self._complained = ""
+
+    def _run(self) -> None:
+        looks: list[tuple[list[str], Floats]] = []
+        due, save_due = time.monotonic(), time.monotonic() + self._save_seconds
+        while not self._stopping.wait(max(0.0, due - time.monotonic())):
+            due = max(due + self._look_seconds, time.monotonic())
+            looks.append(look(self._table))
+            if len(looks) == self._looks_per_point:
+                names, values = mean_of(looks)
+                self._ring.add(now().wall, names, values)
+                looks.clear()
+            if time.monotonic() >= save_due:
+                save_due = time.monotonic() + self._save_seconds
+                self.save()
+
+
+def look(table: Table) -> tuple[list[str], Floats]:
+    """Names and figures (see ``history.FIELDS``) of every element now."""
+    names, rows = [], []
+    for each in table.snapshot().observations:
+        record = each.record
+        names.append(record.element)
+        if each.state is ElementState.OK:
+            rows.append((record.read.current, record.write.current, record.queue_depth))
+        else:
+            rows.append((None, None, None))
+    values: Floats = np.array(rows, np.float32).reshape(len(rows), FIELDS)
+    return names, values
