@@ -1,0 +1,132 @@
+"""The C library behind :mod:`ses.api`: found, loaded once, its declarations."""
+
+from __future__ import annotations
+
+import os
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI
+
+NAME = "libses.so.0"
+_CHECKOUT = Path(__file__).parents[4] / "build" / "libses"
+
+# What libses/include/ses/ses.h declares; a test compares the two.
+DECLARATIONS = """
+typedef struct ses_policy ses_policy;
+typedef struct ses_layout ses_layout;
+typedef struct ses_result {
+  int32_t placed;
+  int32_t reason;
+  int32_t create_errno;
+  int32_t place_errno;
+  int32_t policy_status;
+  int32_t reserved_int;
+  uint64_t placement_id;
+  double distance;
+  char element[96];
+  uint64_t reserved[15];
+} ses_result;
+typedef struct ses_component {
+  uint64_t start;
+  uint64_t end;
+  uint64_t stripe_size;
+  uint32_t stripe_count;
+  uint32_t osts;
+  int32_t on_metadata_server;
+  char pool[20];
+  uint64_t reserved[9];
+} ses_component;
+
+ses_policy *ses_policy_new(void);
+ses_policy *ses_policy_copy(const ses_policy *policy);
+void ses_policy_free(ses_policy *policy);
+int ses_policy_status(const ses_policy *policy);
+int ses_policy_set_current_read_rate(ses_policy *policy, double mb_per_s);
+int ses_policy_set_average_read_rate(ses_policy *policy, double mb_per_s);
+int ses_policy_set_current_write_rate(ses_policy *policy, double mb_per_s);
+int ses_policy_set_average_write_rate(ses_policy *policy, double mb_per_s);
+int ses_policy_set_capacity(ses_policy *policy, double gb);
+int ses_policy_set_weight(ses_policy *policy, int kind, double weight);
+int ses_policy_set_hard(ses_policy *policy, int kind, int hard);
+int ses_policy_clear(ses_policy *policy, int kind);
+int ses_policy_set_expected_size(ses_policy *policy, uint64_t bytes);
+int ses_policy_set_stripe_count(ses_policy *policy, unsigned count);
+int ses_policy_set_stripe_size(ses_policy *policy, uint64_t bytes);
+int ses_policy_set_pool(ses_policy *policy, const char *pool);
+int ses_policy_set_application(ses_policy *policy, const char *application);
+int ses_create(const char *path, unsigned mode, const ses_policy *policy, ses_result *result);
+int ses_create_at(int dirfd, const char *path, int flags, unsigned mode, const ses_policy *policy,
+                  ses_result *result);
+ses_layout *ses_layout_read(const char *path);
+void ses_layout_free(ses_layout *layout);
+unsigned ses_layout_components(const ses_layout *layout);
+int ses_layout_component(const ses_layout *layout, unsigned number, ses_component *component);
+unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts, unsigned room);
+const char *ses_strerror(int status);
+const char *ses_version(void);
+"""
+
+ffi = FFI()
+ffi.cdef(DECLARATIONS)
+
+
+class LibraryError(OSError):
+    """The C library cannot be loaded."""
+
+
+class Status(IntEnum):
+    """What a create or a setter says; the numbers of ``ses_status``."""
+
+    OK = 0
+    REFUSED_NO_POLICY = 1
+    REFUSED_NOT_FINITE = 2
+    REFUSED_NEGATIVE = 3
+    REFUSED_TOO_LARGE = 4
+    REFUSED_KIND = 5
+    REFUSED_STRIPE_SIZE = 6
+    REFUSED_POOL = 7
+    REFUSED_APPLICATION = 8
+    NOT_PLACED_EXISTS = 20
+    NOT_PLACED_NOT_MANAGED = 21
+    NOT_PLACED_NO_AGENT = 22
+    NOT_PLACED_NO_ANSWER = 23
+    NOT_PLACED_NO_DECISION = 24
+    NOT_PLACED_UNSUITED = 25
+    NOT_PLACED_STEP_FAILED = 26
+    CREATE_FAILED = 40
+
+
+@cache
+def library() -> Any:
+    """Return the loaded library; raises LibraryError, which says where it was looked for."""
+    named = os.environ.get("SES_LIBRARY")
+    places = [named] if named else [NAME, str(_CHECKOUT / NAME)]
+    told = []
+    for place in places:
+        try:
+            return ffi.dlopen(place)
+        except OSError as error:
+            told.append(str(error))
+    raise LibraryError(
+        f"{' and '.join(places)} cannot be loaded ({'; '.join(told)}). Install libses "
+        f"(`cmake --install build/libses`, or the package libses0), or say where it is by SES_LIBRARY."
+    )
+
+
+def text(characters: Any) -> str:
+    """Return a text of the library's as one of Python's."""
+    found = ffi.string(characters)
+    return found if isinstance(found, str) else found.decode()
+
+
+def describe(status: int) -> str:
+    """Return one English clause for a status, without a full stop."""
+    return text(library().ses_strerror(status))
+
+
+def version() -> str:
+    """Return the library's version, ``MAJOR.MINOR.PATCH``."""
+    return text(library().ses_version())

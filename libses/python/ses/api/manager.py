@@ -1,0 +1,109 @@
+"""Creating files by a policy, and what became of each create."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from io import FileIO
+from typing import Any
+
+from ses.api.layout import Layout
+from ses.api.library import Status, describe, ffi, library, text
+from ses.api.policy import StoragePolicy
+
+Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one create.
+
+    ``element`` is ``system/element``, ``""`` if not placed; ``distance`` how far it falls short of the
+    requirements (0: meets them all), ``None`` if not placed; ``placement_id`` what ``ses explain`` knows the
+    placement by, 0 if not placed; ``place_errno`` that of the step that failed with
+    ``NOT_PLACED_STEP_FAILED``, else 0.
+    """
+
+    placed: bool
+    reason: Status
+    element: str
+    distance: float | None
+    placement_id: int
+    place_errno: int
+
+    @property
+    def message(self) -> str:
+        """Return the reason as one English clause."""
+        return describe(self.reason)
+
+
+class PlacedFile(FileIO):
+    """A new file, open for reading and writing, unbuffered; ``result`` says where it went."""
+
+    def __init__(self, descriptor: int, name: str, result: Result) -> None:
+        super().__init__(descriptor, "r+")
+        self.name = name
+        self.result = result
+
+
+class LustreManager:
+    """Creates files where a policy is served best, on every storage system the site describes.
+
+    The name is that of the QStorMan paper (Figure 3).  May be used by several threads.
+    """
+
+    default_mode = 0o666  # before the umask
+
+    def create_file(
+        self, name: Path, policy: StoragePolicy | None = None, mode: int = default_mode
+    ) -> tuple[int, Result]:
+        """Create a file for reading and writing; return its descriptor, which the caller closes.
+
+        A file that exists is emptied and stays where it is.  Raises OSError as :func:`os.open` does.
+        """
+        return self.create_file_at(None, name, os.O_RDWR | os.O_TRUNC, policy, mode)
+
+    def create_file_at(
+        self,
+        directory: int | None,
+        name: Path,
+        flags: int,
+        policy: StoragePolicy | None = None,
+        mode: int = default_mode,
+    ) -> tuple[int, Result]:
+        """The same as ``os.open(name, flags | O_CREAT, mode, dir_fd=directory)``; close-on-exec as there."""
+        path = os.fsencode(name)
+        if b"\0" in path:
+            raise ValueError("embedded null byte")
+        made: Any = ffi.new("ses_result *")
+        at = _AT_FDCWD if directory is None else directory
+        flags |= os.O_CLOEXEC
+        handle = ffi.NULL if policy is None else policy.handle
+        descriptor: int = library().ses_create_at(at, path, flags, mode, handle, made)
+        if descriptor < 0:
+            raise OSError(made.create_errno, os.strerror(made.create_errno), os.fspath(name))
+        return descriptor, _result(made)
+
+    def open(self, name: Path, policy: StoragePolicy | None = None, mode: int = default_mode) -> PlacedFile:
+        """Create a file as :meth:`create_file` does and return it as a file object."""
+        descriptor, result = self.create_file(name, policy, mode)
+        return PlacedFile(descriptor, os.fsdecode(name), result)
+
+    def layout(self, name: Path) -> Layout:
+        """Return where a file lies on Lustre now; raises OSError as :meth:`Layout.read` does."""
+        return Layout.read(name)
+
+
+_AT_FDCWD = -100  # linux/fcntl.h
+
+
+def _result(made: Any) -> Result:
+    placed = bool(made.placed)
+    return Result(
+        placed=placed,
+        reason=Status(made.reason),
+        element=text(made.element),
+        distance=made.distance if placed else None,
+        placement_id=made.placement_id,
+        place_errno=made.place_errno,
+    )

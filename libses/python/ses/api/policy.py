@@ -1,0 +1,159 @@
+"""What a file needs: a StoragePolicy."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from ses.api.library import Status, describe, ffi, library
+
+
+class Kind(IntEnum):
+    """What a requirement is about; rates in MB/s, capacity in GB."""
+
+    CURRENT_READ_RATE = 1
+    AVERAGE_READ_RATE = 2
+    CURRENT_WRITE_RATE = 3
+    AVERAGE_WRITE_RATE = 4
+    FREE_CAPACITY = 5
+
+
+class StoragePolicy:
+    """What a file needs.  What is not said comes from the portal: application, user, VO, site.
+
+    Rates are the least rate for one stream in MB/s (10^6 bytes per second), 0 lifts what the portal says;
+    ``capacity`` is the least free space in GB (10^9 bytes); ``expected_size`` and ``stripe_size`` are bytes.
+    A refused value raises ValueError and leaves the policy as it was.  May be used by several threads as
+    long as none changes it.
+    """
+
+    def __init__(
+        self,
+        *,
+        current_read_rate: float | None = None,
+        average_read_rate: float | None = None,
+        current_write_rate: float | None = None,
+        average_write_rate: float | None = None,
+        capacity: float | None = None,
+        expected_size: int | None = None,
+        stripe_count: int | None = None,
+        stripe_size: int | None = None,
+        pool: str | None = None,
+        application: str | None = None,
+    ) -> None:
+        self._c = library()
+        self._policy = _owned(self._c.ses_policy_new())
+        for set_rate, rate in (
+            (self.set_current_read_rate, current_read_rate),
+            (self.set_average_read_rate, average_read_rate),
+            (self.set_current_write_rate, current_write_rate),
+            (self.set_average_write_rate, average_write_rate),
+            (self.set_capacity, capacity),
+        ):
+            if rate is not None:
+                set_rate(rate)
+        for set_size, size in (
+            (self.set_expected_size, expected_size),
+            (self.set_stripe_count, stripe_count),
+            (self.set_stripe_size, stripe_size),
+        ):
+            if size is not None:
+                set_size(size)
+        if pool is not None:
+            self.set_pool(pool)
+        if application is not None:
+            self.set_application(application)
+
+    def copy(self) -> StoragePolicy:
+        """Return a policy of its own with the same content."""
+        other = object.__new__(StoragePolicy)
+        other._c = self._c
+        other._policy = _owned(self._c.ses_policy_copy(self._policy))
+        return other
+
+    def set_current_read_rate(self, mb_per_s: float) -> None:
+        """At least this rate for a stream that starts now."""
+        self._set("current_read_rate", float(mb_per_s))
+
+    def set_average_read_rate(self, mb_per_s: float) -> None:
+        """At least this rate, judged over the monitor's long window."""
+        self._set("average_read_rate", float(mb_per_s))
+
+    def set_current_write_rate(self, mb_per_s: float) -> None:
+        """At least this rate for a stream that starts now."""
+        self._set("current_write_rate", float(mb_per_s))
+
+    def set_average_write_rate(self, mb_per_s: float) -> None:
+        """At least this rate, judged over the monitor's long window."""
+        self._set("average_write_rate", float(mb_per_s))
+
+    def set_capacity(self, gb: float) -> None:
+        """At least this much free space on the element."""
+        self._set("capacity", float(gb))
+
+    def set_weight(self, kind: Kind, weight: float) -> None:
+        """How much the shortfall of one kind counts against the others; above 0, 1 unless set."""
+        self._set("weight", int(kind), float(weight))
+
+    def set_hard(self, kind: Kind, hard: bool = True) -> None:
+        """Refuse elements that miss this kind, even if the file is then not placed at all."""
+        self._set("hard", int(kind), int(hard))
+
+    def clear(self, kind: Kind) -> None:
+        """Say nothing about this kind any more."""
+        _check("kind", self._c.ses_policy_clear(self._policy, int(kind)))
+
+    def set_expected_size(self, size: int) -> None:
+        """How large the file is going to be, in bytes."""
+        self._set("expected_size", _unsigned("expected_size", size, 64))
+
+    def set_stripe_count(self, count: int) -> None:
+        """Over how many elements to spread the file; 0: as the service chooses."""
+        self._set("stripe_count", _unsigned("stripe_count", count, 32))
+
+    def set_stripe_size(self, size: int) -> None:
+        """Bytes on one element before the next one's turn; a multiple of 65536; 0: as the service chooses."""
+        self._set("stripe_size", _unsigned("stripe_size", size, 64))
+
+    def set_pool(self, pool: str) -> None:
+        """Only elements of this pool; "": any."""
+        self._set("pool", _text("pool", pool))
+
+    def set_application(self, application: str | None) -> None:
+        """Use what the portal says for this application of the calling user; ``None`` takes that back."""
+        value = ffi.NULL if application is None else _text("application", application)
+        self._set("application", value)
+
+    @property
+    def handle(self) -> Any:
+        """For calls of the C library; owned by this object."""
+        return self._policy
+
+    def _set(self, name: str, *values: Any) -> None:
+        _check(name, getattr(self._c, f"ses_policy_set_{name}")(self._policy, *values))
+
+
+def _owned(policy: Any) -> Any:
+    if policy == ffi.NULL:
+        raise MemoryError
+    return ffi.gc(policy, library().ses_policy_free)
+
+
+def _check(name: str, status: int) -> None:
+    if status != Status.OK:
+        raise ValueError(f"{name}: {describe(status)}")
+
+
+def _unsigned(name: str, value: int, bits: int) -> int:
+    if not 0 <= value < 1 << bits:
+        raise ValueError(
+            f"{name}: {describe(Status.REFUSED_NEGATIVE if value < 0 else Status.REFUSED_TOO_LARGE)}"
+        )
+    return value
+
+
+def _text(name: str, value: str) -> bytes:
+    if "\0" in value:
+        status = Status.REFUSED_POOL if name == "pool" else Status.REFUSED_APPLICATION
+        raise ValueError(f"{name}: {describe(status)}")
+    return value.encode()

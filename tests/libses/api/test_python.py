@@ -1,0 +1,181 @@
+"""``ses.api``: the same words from Python, on a real union, and the same numbers as the header."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from ses.api import Kind, LibraryError, LustreManager, Status, StoragePolicy
+from ses.api import library as binding
+
+if TYPE_CHECKING:
+    from mergerfs_union import Union
+
+HEADER = Path(__file__).parents[3] / "libses" / "include" / "ses" / "ses.h"
+Script = Callable[..., str]
+
+
+@pytest.fixture
+def script(union: Union, build: Path) -> Script:
+    """Run a Python program in the union, with libses as it was built; what it printed."""
+
+    def run(text: str, **environment: str) -> str:
+        program = "from ses.api import *\n" + textwrap.dedent(text)
+        done = union.run(
+            sys.executable, "-c", program, library=False, check=False,
+            SES_LIBRARY=str(build / "libses.so.0"), **environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def loaded(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process uses the built library, too."""
+    monkeypatch.setenv("SES_LIBRARY", str(build / "libses.so.0"))
+    binding.library.cache_clear()
+
+
+@pytest.mark.root
+def test_a_file_goes_where_the_agent_says_and_the_result_tells(union: Union, script: Script) -> None:
+    union.agent.choose = lambda _: 2
+    union.agent.reply = lambda ask, number: union.agent.place(ask, number, distance=0.25, placement_id=0xAB12)
+    said = script("""
+        policy = StoragePolicy(average_read_rate=50, capacity=100, pool="fast", application="solver",
+                               expected_size=4096, stripe_count=4, stripe_size=1 << 20)
+        policy.set_weight(Kind.AVERAGE_READ_RATE, 2.5)
+        policy.set_hard(Kind.FREE_CAPACITY)
+        with LustreManager().open("file", policy) as file:
+            file.write(b"stored")
+            result = file.result
+        print(result.placed, result.reason.name, result.element, result.distance, hex(result.placement_id))
+    """)
+    assert said.split() == ["True", "OK", "union/b3", "0.25", "0xab12"]
+    assert union.copies(union.path / "file") == [2]
+    assert (union.path / "file").read_text() == "stored"
+    (ask,) = union.agent.asks
+    assert ask.requirements == ((2, False, 50.0, 2.5), (5, True, 100.0, 1.0))
+    assert (ask.pool, ask.application, ask.expected_bytes) == ("fast", "solver", 4096)
+    assert (ask.stripe_count, ask.stripe_size) == (4, 1 << 20)
+
+
+@pytest.mark.root
+def test_a_relative_create_keeps_flags_and_mode(union: Union, script: Script) -> None:
+    (union.path / "folder").mkdir()
+    said = script("""
+        import os
+        os.umask(0o027)
+        folder = os.open("folder", os.O_DIRECTORY)
+        flags = os.O_WRONLY | os.O_EXCL
+        descriptor, result = LustreManager().create_file_at(folder, "file", flags, mode=0o666)
+        print(oct(os.fstat(descriptor).st_mode & 0o777), os.get_inheritable(descriptor), result.placed)
+        try:
+            LustreManager().create_file_at(folder, "file", flags)
+        except FileExistsError as error:
+            print(error.filename)
+    """)
+    assert said.split() == ["0o640", "False", "True", "file"]
+
+
+@pytest.mark.root
+def test_a_file_that_exists_stays_and_says_so(union: Union, script: Script) -> None:
+    (union.branches[1] / "file").write_text("before")
+    said = script("""
+        with LustreManager().open("file") as file:
+            print(file.result.placed, file.result.reason.name, file.result.distance, file.result.message)
+    """)
+    assert said.startswith("False NOT_PLACED_EXISTS None ")
+    assert union.copies(union.path / "file") == [1]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        {"average_read_rate": -1.0},
+        {"current_write_rate": float("nan")},
+        {"capacity": 1e13},
+        {"stripe_count": 2001},
+        {"stripe_count": -1},
+        {"stripe_size": 65537},
+        {"expected_size": 1 << 70},
+        {"pool": "two words"},
+        {"pool": "zero\0"},
+        {"application": "a:b"},
+    ],
+)
+def test_a_value_without_sense_raises_and_names_itself(refused: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(refused))):
+        StoragePolicy(**refused)  # type: ignore[arg-type]  # one of many keywords
+
+
+def test_a_copy_is_of_its_own() -> None:
+    policy = StoragePolicy(capacity=5)
+    other = policy.copy()
+    del policy
+    other.set_weight(Kind.FREE_CAPACITY, 2)
+    other.clear(Kind.FREE_CAPACITY)
+
+
+def test_a_name_with_a_zero_byte_is_refused_as_by_open(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="null byte"):
+        LustreManager().create_file(f"{tmp_path}/a\0b")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_create_that_fails_raises_what_open_raises(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        LustreManager().open(tmp_path / "missing" / "file")
+    assert caught.value.filename == str(tmp_path / "missing" / "file")
+
+
+def test_no_layout_outside_lustre(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="not supported"):
+        LustreManager().layout(tmp_path)
+
+
+def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SES_LIBRARY", str(tmp_path / "libses.so.0"))
+    binding.library.cache_clear()
+    with pytest.raises(LibraryError, match=re.escape(str(tmp_path / "libses.so.0"))):
+        StoragePolicy()
+
+
+def test_the_numbers_are_those_of_the_header() -> None:
+    text = HEADER.read_text()
+    statuses = dict(
+        re.findall(r"^  SES_((?:OK|REFUSED|NOT_PLACED|CREATE_FAILED)\w*) = (\d+)", text, re.MULTILINE)
+    )
+    assert {one.name: str(one.value) for one in Status} == statuses
+    kinds = dict(re.findall(r"^  SES_(\w+_RATE|FREE_CAPACITY) = (\d)", text, re.MULTILINE))
+    assert {one.name: str(one.value) for one in Kind} == kinds
+
+
+def test_the_declarations_are_those_of_the_header(tmp_path: Path) -> None:
+    """The compiler takes both together: a function declared otherwise is an error, as is another size."""
+    declared = re.sub(r"typedef struct ses_\w+ (ses_\w+;|\{[^}]*\} ses_\w+;)", "", binding.DECLARATIONS)
+    declared = declared.replace("int ses_policy_", "ses_status ses_policy_").replace(
+        "unsigned mode", "mode_t mode"
+    )
+    declared = declared.replace("int kind", "ses_requirement_kind kind")
+    source = tmp_path / "both.c"
+    sizes = "".join(
+        f'_Static_assert(sizeof({name}) == {binding.ffi.sizeof(name)}, "{name}");\n'
+        for name in ("ses_result", "ses_component")
+    )
+    source.write_text(f"#include <ses/ses.h>\n{declared}\n{sizes}")
+    command = ["gcc", "-std=c11", "-fsyntax-only", "-I", str(HEADER.parents[1]), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    exported = (HEADER.parents[2] / "api" / "exports.map").read_text()
+    assert set(re.findall(r"\b(ses_\w+)\(", binding.DECLARATIONS)) == set(
+        re.findall(r"^    (ses_\w+);", exported, re.M)
+    )
