@@ -38,6 +38,11 @@ native: install ## Build libses, the preload library and the agent into build/
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
 
+.PHONY: docs
+docs: ## Write the pages of the C and C++ interface to build/docs/html
+	packaging/install.sh docs
+	doxygen libses/include/Doxyfile
+
 .PHONY: deb
 deb: install ## Build Debian packages for compute nodes into build/deb/
 	packaging/deb.sh

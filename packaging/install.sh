@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Install what is missing for a group of packaging/debian-packages.txt (run, test, deb, compose), and the
+# Install what is missing for a group of packaging/debian-packages.txt (run, test, docs, deb, compose), and the
 # Python environment in .venv.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-group=${1:?usage: packaging/install.sh run|test|deb|compose}
+group=${1:?usage: packaging/install.sh run|test|docs|deb|compose}
 
 missing=()
 for package in $(sed -n "s/^$group: *\([^#]*\).*/\1/p" packaging/debian-packages.txt); do

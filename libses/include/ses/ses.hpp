@@ -19,7 +19,7 @@
  * placed on every storage system the site describes, Lustre or not.
  *
  * StoragePolicy and LustreManager are also found without `ses::`, as in the
- * paper; define SES_NO_GLOBAL_NAMES before the #include to keep the global
+ * paper; define SES_NO_GLOBAL_NAMES before including this to keep the global
  * namespace clean.
  */
 #ifndef SES_SES_HPP
