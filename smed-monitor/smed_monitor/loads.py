@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from smed_monitor.capability import Best, Streak, best_after, streak_after
-from smed_monitor.model import RatePair, Reading
+from smed_monitor.model import RatePair, Reading, ServerQueue
 from smed_monitor.rates import Rate, Windows, increase, observe, restarted
 
 
@@ -27,6 +28,7 @@ class Loads(NamedTuple):
     stamp: float | None = None
     streak: Streak = Streak()
     best: Best = Best()
+    server_queue: ServerQueue | None = None
 
     def after(self, reading: Reading, at: float, windows: Windows, *, learn: bool = False) -> Loads:
         """These loads once ``reading`` was taken at ``at`` (monotonic); ``learn`` its best rates."""
@@ -34,6 +36,8 @@ class Loads(NamedTuple):
         reset = (
             reading.started is not None and before.started is not None and reading.started != before.started
         )
+        if reading.server_queue is not None:
+            reading = replace(reading, request_seconds=_share_of_queue(before, reading))
         streak = _longer(before, reading, at) if learn and not reset else Streak()
         return Loads(
             device=reading.device,
@@ -47,6 +51,7 @@ class Loads(NamedTuple):
             stamp=reading.stamp,
             streak=streak,
             best=best_after(before.best, streak) if learn else before.best,
+            server_queue=reading.server_queue,
         )
 
     def restarted(self) -> Loads:
@@ -80,6 +85,22 @@ class Loads(NamedTuple):
             current=rate.current.value if known else None,
             average=rate.average.value if known else None,
         )
+
+
+def _share_of_queue(before: Loads, reading: Reading) -> float:
+    """The element's part of its server's queue, as a counter of its own.
+
+    The requests of all elements wait for the same threads, so each has the part of the waiting that it
+    has of the operations since the last reading; none while it did nothing.
+    """
+    so_far, server, last = before.queue.last or 0.0, reading.server_queue, before.server_queue
+    if server is None or last is None or reading.operations is None or before.operations.last is None:
+        return so_far
+    all_operations = increase(last.operations, server.operations)
+    if all_operations <= 0:
+        return so_far
+    part = min(1.0, increase(before.operations.last, reading.operations) / all_operations)
+    return so_far + part * increase(last.request_seconds, server.request_seconds)
 
 
 def _longer(before: Loads, reading: Reading, at: float) -> Streak:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,16 @@ class State(StrEnum):
     MISSING = "missing"
 
 
+class ServerQueue(NamedTuple):
+    """The queue that the elements of one server share, and the operations of all of them, as counters.
+
+    ``request_seconds`` grows by the requests waiting or served every second.
+    """
+
+    request_seconds: float
+    operations: float
+
+
 @dataclass(slots=True)  # not frozen: 10,000 are made every second, and freezing triples the time
 class Reading:
     """What one sample says about one element: raw counters and space.
@@ -42,7 +53,8 @@ class Reading:
     ``request_seconds`` grows by the number of requests in flight every second, ``in_flight`` is that
     number at the moment of the sample.  ``operations`` counts finished ones, ``busy_seconds`` the time
     they took together.  ``started`` changes when the counters were set to zero, ``stamp`` whenever the
-    source itself looked again.  ``None`` means the target does not say; ``note`` tells a person why.
+    source itself looked again.  ``server_queue`` stands in where an element's own queue is not visible.
+    ``None`` means the target does not say; ``note`` tells a person why.
     """
 
     device: str
@@ -60,6 +72,7 @@ class Reading:
     started: float | None = None
     stamp: float | None = None
     note: str = ""
+    server_queue: ServerQueue | None = None
 
 
 @dataclass(frozen=True, slots=True)

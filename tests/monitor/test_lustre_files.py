@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from smed_monitor.capability import Best
 from smed_monitor.collectors.lustre_files import LustreFiles
 from smed_monitor.collectors.lustre_text import Counter, parameters, statistics
 from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
+from smed_monitor.loads import Loads
 from smed_monitor.model import Reading
+from smed_monitor.rates import Windows
 from smed_monitor.settings import ElementSettings, Target
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -40,6 +43,7 @@ def test_counters_space_and_times_of_a_captured_ost() -> None:
         written_bytes=58_720_323,
         operations=72,
         busy_seconds=pytest.approx(0.473378),
+        request_seconds=pytest.approx(0.473378),
         free_bytes=3_803_536 * 1024,
         size_bytes=4_076_320 * 1024,
         started=1795214806.816963564,
@@ -145,3 +149,58 @@ def test_a_node_without_lustre_says_so(tmp_path: Path) -> None:
     target = Target(name="oss1", collector="lustre_files", root=str(tmp_path))
     with pytest.raises(UnreachableError, match="is Lustre started here"):
         LustreFiles().open(target).read()
+
+
+SERVICE = (
+    "ost.OSS.ost_io.stats=\n"
+    "req_waittime              {n} samples [usecs] 34 56914 {waited} 179966838295\n"
+    "req_qdepth                {n} samples [reqs] 0 19 55 415\n"
+    "req_active                {n} samples [reqs] 1 22 38200 318928\n"
+    "ost_read                  3 samples [usecs] 1 2 {served} 5\n"
+)
+
+
+def untimed(first: int, second: int, *, waited: int, served: int) -> bytes:
+    """Two OSTs of a server that times only its I/O service, as 2.12 does; operations and microseconds."""
+    osts = "".join(
+        f"obdfilter.fs-OST000{n}.stats=\nread_bytes {count} samples [bytes] 1 1 {count}\n"
+        for n, count in ((0, first), (1, second))
+    )
+    return (osts + SERVICE.format(n=first + second, waited=waited, served=served)).encode()
+
+
+def test_the_queue_of_a_server_is_shared_out_by_the_operations_of_its_osts() -> None:
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    before = collector.parse(untimed(1000, 1000, waited=0, served=0))
+    after = collector.parse(untimed(1300, 1100, waited=6_000_000, served=2_000_000))
+    depths = []
+    for name in ("fs-OST0000", "fs-OST0001"):
+        loads = Loads().after(collector.reading(before, ost(name)), 100.0, windows)
+        depths.append(loads.after(collector.reading(after, ost(name)), 102.0, windows).queue_depth)
+    assert depths == [pytest.approx(3.0), pytest.approx(1.0)]
+
+
+def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_nothing_from_it() -> None:
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    loads = Loads()
+    for turn in range(8):
+        sample = collector.parse(untimed(1000, 1000 + 50 * turn, waited=9_000_000 * turn, served=0))
+        loads = loads.after(collector.reading(sample, ost("fs-OST0000")), 100.0 + turn, windows, learn=True)
+    assert loads.queue_depth == 0
+    assert loads.best == Best()
+
+
+def test_a_server_whose_counters_began_again_gives_no_queue_below_zero() -> None:
+    collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
+    loads = Loads()
+    for turn, waited in enumerate((9_000_000, 10_000_000, 1_000_000)):
+        sample = collector.parse(untimed(1000 + 10 * turn, 1000, waited=waited, served=0))
+        loads = loads.after(collector.reading(sample, ost("fs-OST0000")), 100.0 + turn, windows)
+    assert loads.queue_depth == pytest.approx(1.0)
+
+
+def test_an_ost_that_times_its_operations_needs_no_server() -> None:
+    sample = LustreFiles().parse(server() + SERVICE.format(n=5, waited=10, served=10).encode())
+    found = LustreFiles().reading(sample, ost("lustre-OST0000"))
+    assert found.server_queue is None
+    assert found.request_seconds == found.busy_seconds

@@ -1,8 +1,9 @@
 """Lustre's own files on an OSS, without any exporter: proc, sys and, for root, debugfs.
 
-Each OST's counters, space and flags, and the I/O service's queue of the whole server, which its OSTs
-share.  Files that are absent in a version are left out; one that cannot be read is not an error as
-long as any OST can be seen.
+Each OST's counters, space and flags.  Its queue is the time its operations took (requests in service, by
+Little's law) or, where a version does not time them, its part of the server's I/O service (ost_io).
+Files that are absent in a version are left out; one that cannot be read is not an error as long as any
+OST can be seen.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import in_time
 from smed_monitor.collectors.lustre_text import Statistics, parameters, statistics
 from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
-from smed_monitor.model import Reading, now
+from smed_monitor.model import Reading, ServerQueue, now
 from smed_monitor.settings import ElementSettings, Target
 
 ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
@@ -86,12 +87,14 @@ class LustreFiles(Collector[ServerSample]):
         if not values and stats is None:
             raise ElementMissingError(f"there is no OST {ost} here: is it mounted on another server now?")
         timed = stats is not None and any(c.unit in ("usec", "usecs") for c in stats.counters.values())
+        busy = (stats.total("read") + stats.total("write")) / 1e6 if stats and timed else None
         return Reading(
             device=ost,
             read_bytes=float(stats.total("read_bytes")) if stats else None,
             written_bytes=float(stats.total("write_bytes")) if stats else None,
             operations=float(stats.samples("read_bytes") + stats.samples("write_bytes")) if stats else None,
-            busy_seconds=(stats.total("read") + stats.total("write")) / 1e6 if stats and timed else None,
+            busy_seconds=busy,
+            request_seconds=busy,
             free_bytes=_kib(values.get("kbytesavail")),
             size_bytes=_kib(values.get("kbytestotal")),
             read_only=_flag(values.get("readonly")),
@@ -99,7 +102,22 @@ class LustreFiles(Collector[ServerSample]):
             no_create=_flag(values.get("no_create")) or _flag(values.get("no_precreate")),
             started=stats.started if stats else None,
             note="" if stats else "no rates: only root may read obdfilter.*.stats below /sys/kernel/debug",
+            server_queue=_server_queue(sample) if stats and not timed else None,
         )
+
+
+def _server_queue(sample: ServerSample) -> ServerQueue | None:
+    """The queue of the I/O service (ost_io), for versions before 2.13, which time no OST by itself.
+
+    From the times requests waited and were served, whose sum grows by the requests there are (Little's
+    law); req_qdepth and req_active of the same file are means over arrivals, not over time.
+    """
+    service = sample.service
+    if service is None or "req_waittime" not in service.counters:
+        return None
+    spent = sum(service.total(name) for name in ("req_waittime", "ost_read", "ost_write"))
+    done = sum(each.samples(name) for each in sample.stats.values() for name in ("read_bytes", "write_bytes"))
+    return ServerQueue(spent / 1e6, float(done))
 
 
 class FilesSource:
