@@ -26,10 +26,10 @@ def free_port() -> int:
 
 
 class Running:
-    """A service process on a free port; its log is kept."""
+    """A service process, by default on a free port; its log is kept."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+        self.port = port or free_port()
         self.log = folder / "service.log"
         command = [
             sys.executable,

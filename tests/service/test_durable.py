@@ -1,0 +1,258 @@
+"""What is left of a ledger: real processes that are killed, disks that fill, databases that go and come."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import urllib3
+from service_process import SITE, Running, until
+from ses_service.operations import STORING
+from ses_service.store import Database, RecordStore
+from ses_service.store.database import sqlite_url
+
+AGENT = "a" * 16
+AT_ONCE = 40
+
+
+class Node:
+    """A node that opens and ends files as fast as it is answered, and remembers what was acknowledged.
+
+    ``doubtful`` are placements said to be over in announcements that were not acknowledged.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.open: set[str] = set()
+        self.ended: set[str] = set()
+        self.doubtful: set[str] = set()
+        self.answers = 0
+        self._inodes = itertools.count(1)
+
+    def begin(self, service: Running, count: int = AT_ONCE) -> list[str]:
+        subject = {"user": "alice", "application": "dd", "node": self.name}
+        status, answer = service.call("POST", "/v1/placements", {"subject": subject, "count": count})
+        assert status == 201, answer
+        return [one["placement_id"] for one in answer["placements"]]
+
+    def announce(
+        self, service: Running, opened: list[str], ended: list[str], within: float = math.inf
+    ) -> None:
+        """Announce; an answer that takes longer than ``within`` seconds acknowledges nothing."""
+        self.doubtful |= set(ended)
+        began = time.monotonic()
+        said = {
+            "incarnation": AGENT,
+            "opened": [
+                {"placement_id": one, "user": "alice", "device": 5, "inode": str(next(self._inodes))}
+                for one in opened
+            ],
+            "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
+        }
+        status, answer = service.call("POST", f"/v1/nodes/{self.name}/announcements", said)
+        assert status == 200, answer
+        assert not answer["refused"]
+        if time.monotonic() - began > within:
+            return
+        self.doubtful -= set(ended)
+        self.open = (self.open | set(opened)) - set(ended)
+        self.ended |= set(ended)
+        self.answers += 1
+
+    def storm(self, service: Running) -> None:
+        """Go on until the service is gone."""
+        try:
+            while True:
+                ended = sorted(self.open)[: AT_ONCE // 2]
+                self.announce(service, self.begin(service), ended, within=STORING / 2)
+        except (urllib3.exceptions.HTTPError, ValueError):
+            return  # what was not answered may have been taken or not
+
+
+def placements(service: Running, state: str) -> list[str]:
+    """The ids of all placements in a state."""
+    found: list[str] = []
+    for element in service.call("GET", "/v1/elements")[1]["elements"]:
+        query = f"state={state}&element={element['id']}&limit=1000"
+        listed = service.call("GET", f"/v1/placements?{query}")[1]["placements"]
+        assert len(listed) < 1000
+        found += [one["placement_id"] for one in listed]
+    return found
+
+
+def carried(service: Running) -> int:
+    """How many placements all elements carry together."""
+    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+
+
+def check_of(service: Running, name: str) -> dict[str, Any]:
+    checks = service.call("GET", "/readyz")[1]["checks"]
+    found: dict[str, Any] = next(one for one in checks if one["name"] == name)
+    return found
+
+
+def in_database(url: str) -> dict[str, str]:
+    database = Database(url)
+    try:
+        return {one.placement_id: one.state.value for one in RecordStore(database).load().placements}
+    finally:
+        database.close()
+
+
+def options(*more: str) -> tuple[str, ...]:
+    return ("--trust-loopback", f"--site={SITE}", *more)
+
+
+def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:
+    nodes = [Node("n1"), Node("n2")]
+    for wanted in (3, 6, 9):
+        service = Running(tmp_path, *options()).wait_ready()
+        storms = [threading.Thread(target=node.storm, args=(service,)) for node in nodes]
+        for storm in storms:
+            storm.start()
+        try:
+            until(lambda wanted=wanted: all(node.answers >= wanted for node in nodes))
+        finally:
+            service.end(signal.SIGKILL)
+            for storm in storms:
+                storm.join()
+    service = Running(tmp_path, *options()).wait_ready()
+    try:
+        is_open, is_ended = placements(service, "open"), placements(service, "ended")
+        assert len(is_open) == len(set(is_open))
+        assert not set(is_open) & set(is_ended)
+        for node in nodes:
+            assert node.ended <= set(is_ended)
+            assert node.open - node.doubtful <= set(is_open)
+        until(lambda: carried(service) == len(is_open) + len(placements(service, "booked")))
+        before = len(is_open)
+        for node in nodes:
+            node.announce(service, sorted(node.open - set(is_ended)), sorted(node.ended)[:AT_ONCE])
+        assert len(placements(service, "open")) == before
+    finally:
+        service.end()
+
+
+def test_what_was_booked_a_moment_ago_is_stored_when_the_service_is_ended(tmp_path: Path) -> None:
+    service = Running(tmp_path, *options()).wait_ready()
+    try:
+        booked = Node("n1").begin(service)
+    finally:
+        assert service.end(signal.SIGTERM) == 0
+    stored = in_database(sqlite_url(tmp_path / "state" / "ledger.db"))
+    assert stored == dict.fromkeys(booked, "booked")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system of its own that holds 64 MiB."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a file system")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder], check=False)
+    if made.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(path: Path) -> None:
+    """Write until nothing fits any more."""
+    with path.open("wb", buffering=0) as file:
+        for size in (2**20, 2**12, 1):
+            try:
+                while file.write(b"x" * size) == size:
+                    pass
+            except OSError:
+                continue
+
+
+def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path, small_disk: Path) -> None:
+    service = Running(tmp_path, *options()).wait_ready()
+    node = Node("n1")
+    try:
+        node.announce(service, node.begin(service), [])
+        fill(small_disk / "ballast")
+
+        def storing_fails() -> bool:
+            node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+            return not check_of(service, "database")["ok"]
+
+        until(storing_fails)
+        assert "full" in check_of(service, "database")["detail"]
+        assert service.call("GET", "/readyz")[0] == 200
+        notes = service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[1]["notes"]
+        assert any("memory only" in note for note in notes)
+        metrics = service.http.request("GET", f"http://127.0.0.1:{service.port}/metrics").data.decode()
+        assert "ses_database_up 0.0" in metrics
+        assert node.open <= set(placements(service, "open")), "the ledger in memory goes on"
+        (small_disk / "ballast").unlink()
+        until(lambda: check_of(service, "database")["ok"])
+    finally:
+        service.end(signal.SIGKILL)
+    stored = in_database(sqlite_url(small_disk / "ledger.db"))
+    assert {one for one, state in stored.items() if state == "open"} == node.open
+    assert {one for one, state in stored.items() if state == "ended"} == node.ended
+
+
+@pytest.fixture
+def empty(postgresql: Any) -> Any:
+    """A PostgreSQL server with nothing in its database."""
+    database = Database(postgresql.url)
+    with database.transaction() as connection:
+        connection.exec_driver_sql("drop schema public cascade")
+        connection.exec_driver_sql("create schema public")
+    database.close()
+    return postgresql
+
+
+def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
+    service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
+    node = Node("n1")
+    try:
+        node.announce(service, node.begin(service), [])
+        until(lambda: set(in_database(empty.url)) == node.open)
+        empty.stop()
+        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        until(lambda: not check_of(service, "database")["ok"])
+        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        empty.start()
+        until(lambda: check_of(service, "database")["ok"])
+        service.end(signal.SIGKILL)
+        service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
+        until(lambda: check_of(service, "database")["ok"])
+        assert set(placements(service, "open")) == node.open
+        assert set(placements(service, "ended")) == node.ended
+    finally:
+        service.end()
+
+
+def test_a_second_service_on_a_database_goes_on_in_memory_and_takes_over(tmp_path: Path, empty: Any) -> None:
+    url = f"--database-url={empty.url}"
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+    first = Running(folders[0], *options(url)).wait_ready()
+    second = Running(folders[1], *options(url)).wait_ready()
+    node = Node("n7")
+    try:
+        assert f"process {first.process.pid}" in check_of(second, "database")["detail"]
+        node.announce(first, node.begin(first), [])
+        first.end(signal.SIGKILL)
+        until(lambda: check_of(second, "database")["ok"])
+        assert node.open <= set(placements(second, "open"))
+    finally:
+        first.end(signal.SIGKILL)
+        second.end()
