@@ -1,0 +1,106 @@
+// ses-run: sets the environment, looks at the program, and becomes it.
+//
+// Does NOT stay: the program has this process, its descriptors, its signals and its exit status.
+// Whatever is wrong with placing is said on standard error, and the program runs all the same.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "exit_status.h"
+#include "library.h"
+#include "options.h"
+#include "preload_list.h"
+#include "report.h"
+#include "target.h"
+
+namespace ses::run {
+namespace {
+
+void say(const std::string &text) { std::fprintf(stderr, "ses-run: %s\n", text.c_str()); }
+
+Finding look(const Options &options) {
+  Finding finding;
+  finding.target = inspect(options.command[0]);
+  finding.reach = reach_of(finding.target);
+  const Library library = find_library(options.library);
+  finding.library = library.entry;
+  finding.no_library = library.why;
+  if (finding.reach == Reach::kLibrary && library.entry.empty()) {
+    finding.reach = Reach::kNothing;
+  }
+  return finding;
+}
+
+void set(const char *name, const std::string &value) { setenv(name, value.c_str(), 1); }
+
+std::string value_of(const char *name) {
+  const char *value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+void set_environment(const Options &options, const Finding &finding) {
+  if (options.disable) {
+    set("SES_DISABLE", "1");
+    return;
+  }
+  if (!options.application.empty()) {
+    set("SES_APPLICATION", options.application);
+  }
+  if (!options.sync_ms.empty()) {
+    set("SES_SYNC_MS", options.sync_ms);
+  }
+  if (!options.socket.empty()) {
+    set("SES_AGENT_SOCKET", options.socket);
+  }
+  // A 32-bit program would complain of a 64-bit library.
+  if (finding.library.empty() ||
+      (finding.target.kind == Kind::k32Bit && finding.library.find("$LIB") == std::string::npos)) {
+    return;
+  }
+  set("LD_PRELOAD", with_library(value_of("LD_PRELOAD"), finding.library));
+  if (finding.target.has_asan) {
+    set("ASAN_OPTIONS", with_asan_order(value_of("ASAN_OPTIONS")));
+  }
+}
+
+int check(const Options &options, const Finding &finding) {
+  const std::string text = options.json ? as_json(finding) : sentence(finding);
+  if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
+    return kMisuse;
+  }
+  return finding.reach == Reach::kLibrary ? 0 : 1;
+}
+
+int run(const Options &options) {
+  const Finding finding = look(options);
+  if (options.check) {
+    return check(options, finding);
+  }
+  const bool found = finding.target.kind != Kind::kMissing;
+  if (found && !options.disable && (options.verbose || finding.reach != Reach::kLibrary)) {
+    say(sentence(finding));
+  }
+  set_environment(options, finding);
+  execvp(options.command[0], options.command);
+  const int error = errno;
+  say(std::string(options.command[0]) + ": " + std::strerror(error));
+  return error == ENOENT ? kNotFound : kCannotRun;
+}
+
+} // namespace
+} // namespace ses::run
+
+int main(int argc, char **argv) {
+  try {
+    int status = 0;
+    const auto options = ses::run::parse_options(argc, argv, status);
+    return options ? ses::run::run(*options) : status;
+  } catch (const std::exception &failure) { // no memory
+    std::fprintf(stderr, "ses-run: %s\n", failure.what());
+    return ses::run::kMisuse;
+  }
+}

@@ -1,0 +1,132 @@
+#include "options.h"
+
+#include <getopt.h>
+
+#include <cstdio>
+#include <string_view>
+
+#include "exit_status.h"
+
+namespace ses::run {
+namespace {
+
+constexpr const char *kHelp =
+    R"(Usage: ses-run [OPTIONS] PROGRAM [ARGUMENTS]
+
+Run PROGRAM such that the files it creates are placed: the preload library is added to LD_PRELOAD,
+and this process becomes PROGRAM. Says on standard error what cannot be reached.
+
+Options:
+  --application NAME   Name that requirements are looked up under (default: the program's)
+  --sync-ms N          Longest wait of one create for the agent, in ms (0: never ask)
+  --socket PATH        Where the agent listens
+  --library FILE       The preload library (default: the one installed with ses-run)
+  --disable            Every call is the plain call, also where the library is loaded already
+  --check              Say who can place the files of PROGRAM, and do not run it
+  --json               With --check: as JSON
+  --verbose            Say it also before running
+  --help               Print this
+  --version            Print the version
+
+Exit status: that of PROGRAM; 125 when ses-run is used wrongly, 126 when PROGRAM cannot be run, 127
+when there is none. With --check: 0 when its files can be placed, 1 when not.
+)";
+
+enum Option {
+  kApplication = 1,
+  kSyncMs,
+  kSocket,
+  kLibrary,
+  kDisable,
+  kCheck,
+  kJson,
+  kVerbose,
+  kHelpOption,
+  kVersion
+};
+
+constexpr option kOptions[] = {
+    {"application", required_argument, nullptr, kApplication},
+    {"sync-ms", required_argument, nullptr, kSyncMs},
+    {"socket", required_argument, nullptr, kSocket},
+    {"library", required_argument, nullptr, kLibrary},
+    {"disable", no_argument, nullptr, kDisable},
+    {"check", no_argument, nullptr, kCheck},
+    {"json", no_argument, nullptr, kJson},
+    {"verbose", no_argument, nullptr, kVerbose},
+    {"help", no_argument, nullptr, kHelpOption},
+    {"version", no_argument, nullptr, kVersion},
+    {nullptr, 0, nullptr, 0},
+};
+
+bool wrong(const char *message) {
+  std::fprintf(stderr, "ses-run: %s\nTry 'ses-run --help'.\n", message);
+  return false;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 6 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Takes in one option; false: it is wrong, and that has been said.
+bool take(Options &options, int which) {
+  switch (which) {
+  case kApplication:
+    options.application = optarg;
+    return !options.application.empty() || wrong("--application needs a name");
+  case kSyncMs:
+    options.sync_ms = optarg;
+    return is_number(optarg) || wrong("--sync-ms needs a whole number of milliseconds");
+  case kSocket:
+    options.socket = optarg;
+    return options.socket.starts_with('/') || wrong("--socket needs an absolute path");
+  case kLibrary:
+    options.library = optarg;
+    return !options.library.empty() || wrong("--library needs a file");
+  case kDisable:
+    options.disable = true;
+    return true;
+  case kCheck:
+    options.check = true;
+    return true;
+  case kJson:
+    options.json = true;
+    return true;
+  case kVerbose:
+    options.verbose = true;
+    return true;
+  default: // getopt_long() has said what is wrong
+    return false;
+  }
+}
+
+} // namespace
+
+std::optional<Options> parse_options(int argc, char **argv, int &status) {
+  Options options;
+  status = kMisuse;
+  int which = 0;
+  while ((which = getopt_long(argc, argv, "+", kOptions, nullptr)) != -1) {
+    if (which == kHelpOption || which == kVersion) {
+      std::fputs(which == kHelpOption ? kHelp : "ses-run " SES_RUN_VERSION "\n", stdout);
+      status = std::fflush(stdout) == 0 ? 0 : kMisuse;
+      return std::nullopt;
+    }
+    if (!take(options, which)) {
+      return std::nullopt;
+    }
+  }
+  if (optind >= argc) {
+    wrong("which program?");
+    return std::nullopt;
+  }
+  if (options.json && !options.check) {
+    wrong("--json goes with --check");
+    return std::nullopt;
+  }
+  options.command = argv + optind;
+  return options;
+}
+
+} // namespace ses::run

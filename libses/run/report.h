@@ -1,0 +1,27 @@
+// Saying what was found out about a program, to people and to programs.
+#ifndef SES_RUN_REPORT_H
+#define SES_RUN_REPORT_H
+
+#include <string>
+
+#include "target.h"
+
+namespace ses::run {
+
+struct Finding {
+  Target target;
+  Reach reach = Reach::kNothing; // the target's, as far as the library is there
+  std::string library;           // what LD_PRELOAD would name
+  std::string no_library;        // why there is none
+};
+
+// One sentence, with what to do where something can be done.
+std::string sentence(const Finding &finding);
+
+// Keys: program, path, kind, interpreters, asan, reach (library, supervisor, nothing), library,
+// message.
+std::string as_json(const Finding &finding);
+
+} // namespace ses::run
+
+#endif // SES_RUN_REPORT_H
