@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ses_service.model import Element, ElementState, Environment, Observation
-from ses_service.prediction import LongRun, long_run_streams, utilisation_of
+from ses_service.prediction import utilisation_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.int64]
@@ -96,7 +96,6 @@ class ObservationTable:
     ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
     element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
     seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.health`), in the same unit.
-    ``long_run`` is what its average rates tell beyond the sample.
     """
 
     by_row: tuple[Observation | None, ...]
@@ -113,7 +112,6 @@ class ObservationTable:
     average_utilisation: Floats
     top_speed: Floats
     health: Floats
-    long_run: LongRun
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
@@ -136,7 +134,6 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
     average_read = column(lambda one: one.average_read_rate)
     average_write = column(lambda one: one.average_write_rate)
     capabilities = table.read_capability, table.write_capability
-    in_the_long_run = long_run_streams(utilisation_of(average_read, average_write, *capabilities))
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
     return ObservationTable(
@@ -154,5 +151,4 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
         average_utilisation=utilisation_of(average_read, average_write, *capabilities),
         top_speed=np.ones(len(table)),
         health=np.ones(len(table)),
-        long_run=LongRun(in_the_long_run, np.zeros(len(table))),
     )

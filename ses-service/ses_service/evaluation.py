@@ -32,7 +32,7 @@ from ses_service.columns import Bools, Codes, Floats, ObservationTable
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Kind, Requirement
 from ses_service.policies import Policies
-from ses_service.prediction import LongRun, predicted_share, unseen_share
+from ses_service.prediction import predicted_share, unseen_share
 from ses_service.question import View
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -86,13 +86,12 @@ class Offers:
         """
         counts = _taken(self.counts, places)
         unseen = self.now > reference_times(self.view.observations, self.policies)[self.rows[places]]
-        assumed = (self.policies.assumed_bytes if size is None else size) / parts
         more = replace(
             counts,
             open_now=counts.open_now + bookings,
             since=counts.since + bookings * unseen,
             reserved=counts.reserved + bookings * ((size or 0.0) / parts),
-            placed=counts.placed + bookings * assumed,
+            booked_last=np.where(bookings > 0, self.now, counts.booked_last),
         )
         return self._at(places, more)
 
@@ -175,7 +174,6 @@ class Offers:
             counts.since,
             counts.ended,
             self.policies,
-            LongRun(take(seen.long_run.streams), take(seen.long_run.weight)) if current else None,
         )
         usable = self.fresh & ~np.isnan(rate)
         if usable.all():

@@ -15,7 +15,6 @@ from itertools import islice
 
 from ses_service.model import Element, Subject
 from ses_service.placement import Placement
-from ses_service.policies import Policies
 from ses_service.tally import Tally
 
 _FORGOTTEN = -2  # the number of a message after which none can follow
@@ -44,8 +43,7 @@ class Peer:
 class Foreign:
     """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
 
-    def __init__(self, policies: Policies, tally: Tally, is_own: Callable[[str], bool]) -> None:
-        self._policies = policies
+    def __init__(self, tally: Tally, is_own: Callable[[str], bool]) -> None:
         self._tally = tally
         self._is_own = is_own
         self._peers: dict[str, Peer] = {}
@@ -119,9 +117,7 @@ class Foreign:
             said[origin] = placement = self._placement(change)
             peer.held.add(change.placement_id)
             if len(said) == 1:
-                assumed = self._policies.assumed_bytes
-                size = assumed if change.expected_bytes is None else change.expected_bytes
-                self._tally.add_bytes(placement, size)
+                self._tally.booked(placement)
         elif known and not change.elements:
             del said[origin]
             peer.held.discard(change.placement_id)

@@ -19,7 +19,6 @@ import numpy as np
 
 from ses_service.columns import Floats, ObservationTable
 from ses_service.policies import Policies
-from ses_service.prediction import LongRun
 
 LOWEST = 0.05
 
@@ -40,9 +39,7 @@ def top_speed(before: Floats, utilisation: Floats, queue_depth: Floats, policies
 def learned(
     observations: ObservationTable, before: ObservationTable | None, policies: Policies
 ) -> ObservationTable:
-    """Return the observations with what they, and those before them, teach.
-
-    That is top speeds, and how long ago samples are when they are used: half the time between two.
+    """Return the observations with the top speeds that they, and those before them, teach.
 
     ``before`` must have the same rows; without it every element begins as described.  An observation
     that is no later than the one before it teaches nothing.
@@ -52,11 +49,4 @@ def learned(
     later = observations.sampled_at > before.sampled_at
     top = top_speed(before.top_speed, observations.utilisation, observations.queue_depth, policies)
     top = np.where(later, top, before.top_speed)
-    apart = np.where(later, observations.sampled_at - before.sampled_at, 0.0)
-    forgotten = np.where(later, 1.0 - np.exp(-apart / 2 / policies.others_memory), before.long_run.weight)
-    return replace(
-        observations,
-        top_speed=top,
-        health=np.where(top < policies.sound_speed, top, 1.0),
-        long_run=LongRun(observations.long_run.streams, forgotten),
-    )
+    return replace(observations, top_speed=top, health=np.where(top < policies.sound_speed, top, 1.0))

@@ -39,7 +39,6 @@ __all__ = [
     "UnknownPlacementError",
 ]
 
-_NO_FILE = frozenset({EndReason.UNUSED, EndReason.EXPIRED, EndReason.FAILED})
 _MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
@@ -109,7 +108,7 @@ class Ledger:
         self._silences: list[tuple[float, str]] = []
         self._tally = Tally(policies)
         self._arrivals = Arrivals()
-        self._foreign = Foreign(policies, self._tally, self._is_own)
+        self._foreign = Foreign(self._tally, self._is_own)
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -156,7 +155,7 @@ class Ledger:
         if placement_id in self._active or placement_id in self._ended:
             raise LedgerError(f"placement {placement_id} exists already")
         self._activate(placement)
-        self._tally.add_bytes(placement, self._assumed(placement))
+        self._tally.booked(placement)
         self._arrivals.count(placement.booked_at)
 
     def restore(self, placement: Placement) -> None:
@@ -171,7 +170,7 @@ class Ledger:
             self._keep(placement)
         else:
             self._activate(placement)
-        self._tally.add_bytes(placement, self._assumed(placement))
+        self._tally.booked(placement)
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease.
@@ -192,8 +191,6 @@ class Ledger:
         if before.state is PlacementState.ENDED:
             del self._ended[before.placement_id]
             self._activate(opened)
-            if before.opened_at is None and before.end_reason in _NO_FILE:
-                self._tally.add_bytes(opened, self._assumed(opened))
         else:
             self._leave(before)
             self._active[opened.placement_id] = opened
@@ -230,10 +227,6 @@ class Ledger:
         )
         self._leave(placement)
         self.ended_total[reason] += 1
-        if bytes_written is not None:
-            self._tally.add_bytes(ended, bytes_written - self._assumed(placement))
-        elif reason in _NO_FILE and ended.opened_at is None:
-            self._tally.add_bytes(ended, -self._assumed(placement))
         self._keep(ended)
         self._note(placement_id)
         self._foreign.settle(placement_id)
@@ -433,13 +426,6 @@ class Ledger:
     def _note(self, placement_id: str) -> None:
         for follower in self._followers:
             follower.add(placement_id)
-
-    def _assumed(self, placement: Placement) -> float:
-        if placement.bytes_written is not None:
-            return placement.bytes_written
-        if placement.expected_bytes is not None:
-            return placement.expected_bytes
-        return self._policies.assumed_bytes
 
     def _complete(self, placement: Placement, bytes_written: float | None, path: str | None) -> Placement:
         completed = placement

@@ -3,7 +3,7 @@
 1. distance D (:mod:`ses_service.evaluation`) in steps of ``Policies.distance_step``;
 2. where rates are asked for and met: elements outside ``Policies.scarce_tiers`` first;
 3. the larger predicted share;
-4. fewer bytes placed so far, in proportion to capability;
+4. the last placement longest ago;
 5. a hash of subject, seed and element.
 
 The share that orders is
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ses_service.columns import Codes, Floats, stable_hash
-from ses_service.evaluation import READ_KINDS, WRITE_KINDS, Offers, capability_of
+from ses_service.evaluation import READ_KINDS, WRITE_KINDS, Offers
 from ses_service.model import Kind
 from ses_service.question import Question
 from ses_service.ranking import Key, first_rows, mixed
@@ -45,9 +45,9 @@ def order_columns(question: Question, offers: Offers) -> list[Key]:
     if asked and policies.scarce_tiers:
         scarce = [code for code, name in enumerate(table.tier_names) if name in policies.scarce_tiers]
         keys.append(np.isin(offers.take(table.tier), scarce) & (steps == 0))
-    share, capability = _ordering_share(question, offers)
+    share = _ordering_share(question, offers)
     keys.append(np.where(np.isnan(share), np.inf, -share))
-    keys.append(offers.counts.placed / np.where(np.isnan(capability), 1.0, capability))
+    keys.append(offers.counts.booked_last)
     return keys
 
 
@@ -99,18 +99,17 @@ def first_in_order(
     return rows[first_rows(keys, 0)] if len(rows) else rows
 
 
-def _ordering_share(question: Question, offers: Offers) -> tuple[Floats, Floats]:
-    """Return the share that orders (see the head of this file) and the capability behind it."""
+def _ordering_share(question: Question, offers: Offers) -> Floats:
+    """Return the share that orders (see the head of this file)."""
     reading = [one for one in question.wanted if one.kind in READ_KINDS]
     writing = [one for one in question.wanted if one.kind in WRITE_KINDS]
     asked = reading + writing
-    kind = (writing or reading)[0].kind if asked else Kind.CURRENT_WRITE_RATE
-    capability = offers.take(capability_of(offers.view, kind))
     if not asked:
-        return offers.value(kind), capability
+        return offers.value(Kind.CURRENT_WRITE_RATE)
     scales = [one.minimum if reading and writing and one.minimum > 0 else 1.0 for one in asked]
     shares = [offers.value(one.kind) / scale for one, scale in zip(asked, scales, strict=True)]
-    return np.minimum.reduce(shares), capability
+    smallest: Floats = np.minimum.reduce(shares)
+    return smallest
 
 
 def _salt(question: Question) -> int:

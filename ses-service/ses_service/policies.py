@@ -23,8 +23,6 @@ class Policies:
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
         ``activity_factor``: active streams per unit of utilisation below saturation.
         ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells.
-        ``others_memory``: seconds in which a sample of others' streams loses two thirds of its worth
-        against their long-run average; it is used half a sampling interval old on average.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
     Health (:mod:`ses_service.health`)
@@ -34,7 +32,6 @@ class Policies:
     Order
         ``distance_step``: distances within one step count as equal.
         ``scarce_tiers``: tiers that needs met elsewhere do not spend.
-        ``assumed_bytes``: size of a file nobody announced, used for evenness in the long run only.
     Stripes
         ``max_stripes``: elements one file is spread over at most.  8 elements are more than one client's
         link carries on most sites, and with more of them a file suffers from every busy server.
@@ -55,14 +52,12 @@ class Policies:
     busy_prior: float = 0.35
     activity_factor: float = 1.5
     ended_weight: float = 0.5
-    others_memory: float = 60.0
     unseen_streams: float = 1.0
     health_fall: float = 0.1
     health_recovery: float = 0.01
     sound_speed: float = 0.75
     distance_step: float = 0.02
     scarce_tiers: frozenset[str] = frozenset()
-    assumed_bytes: float = 64 * 2.0**20
     max_stripes: int = 8
     stripe_bytes: float = 256 * 2.0**20
     overrule_stripe_hints: bool = False

@@ -13,7 +13,6 @@ description has no rates for servers), a client's own limit, or caches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -23,22 +22,6 @@ from ses_service.policies import Policies
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-MOST_LONG_RUN = 0.9
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class LongRun:
-    """What is known of others beyond the last sample.
-
-    ``streams`` is how many an element carries on average (``nan``: unknown).  ``weight`` is how much of
-    a sample is forgotten when it is used, 0 to 1: streams come and go, and half an interval after the
-    sample those of then tell less than the average does.  Simulated with samples each minute (Table 1
-    of the paper, skewed background): 1.5 points more gain.
-    """
-
-    streams: Floats
-    weight: Floats
-
 
 def active_streams(
     utilisation: Floats,
@@ -46,7 +29,6 @@ def active_streams(
     open_at_sample: Floats,
     ended_since: Floats,
     policies: Policies,
-    long_run: LongRun | None = None,
 ) -> Floats:
     """Return how many of the streams seen by the sample are still active.
 
@@ -58,7 +40,7 @@ def active_streams(
             = .35                                        else
         act = min(L + b, 1.5 u)                          if u < .97
             = max(1, L + b)                              else
-        still active = act (L + b - K / 2) / (L + b), and the part of others drawn to the long run
+        still active = act (L + b - K / 2) / (L + b)
 
     A queue holds on average at least as many requests as the device is busy (Little's law), so a
     depth below ``u`` counts as ``u``: the kernel does not count what waits for a limit above it.
@@ -84,22 +66,7 @@ def active_streams(
         np.maximum(1.0, claimed),
     )
     part = np.divide(active, claimed, out=np.zeros_like(claimed), where=claimed > 0)
-    left = part * np.maximum(0.0, claimed - policies.ended_weight * ended_since)
-    if long_run is None:
-        return left
-    return left + np.where(
-        np.isnan(long_run.streams), 0.0, long_run.weight * (long_run.streams - part * others)
-    )
-
-
-def long_run_streams(utilisation: Floats) -> Floats:
-    """Return how many streams an element carries on average when it is used so much in the long run.
-
-    ``u / (1 - u)``, the mean of a processor-sharing queue with random arrivals (Kleinrock 1976),
-    for ``u`` up to 0.9; ``nan`` stays unknown.
-    """
-    bounded = np.minimum(utilisation, MOST_LONG_RUN)
-    return bounded / (1.0 - bounded)
+    return part * np.maximum(0.0, claimed - policies.ended_weight * ended_since)
 
 
 def utilisation_of(
@@ -126,7 +93,6 @@ def predicted_share(
     placed_since: Floats,
     ended_since: Floats,
     policies: Policies,
-    long_run: LongRun | None = None,
 ) -> Floats:
     """Return the rate a newcomer would get where the monitor's data are fresh.
 
@@ -135,18 +101,14 @@ def predicted_share(
 
         n = act + S
         a = C / (n + 1)                                  if S > 0 or u >= .97
-          = max(C (1 - u), C / (n + 1))                  else, with u drawn to the long run, too
+          = max(C (1 - u), C / (n + 1))                  else
 
     ``nan`` in ``capability`` or ``utilisation`` gives ``nan``.
     """
-    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, policies, long_run)
+    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, policies)
     fair = capability / (active + placed_since + 1.0)
     crowded = (placed_since > 0) | (utilisation >= policies.saturation)
-    spare = 1.0 - utilisation
-    if long_run is not None:
-        on_average = 1.0 / (long_run.streams + 1.0)
-        spare = spare + np.where(np.isnan(on_average), 0.0, long_run.weight * (on_average - spare))
-    return np.where(crowded, fair, np.maximum(capability * spare, fair))
+    return np.where(crowded, fair, np.maximum(capability * (1.0 - utilisation), fair))
 
 
 def unseen_share(capability: Floats, open_now: Floats, others: float) -> Floats:

@@ -1,7 +1,7 @@
 """How many placements each element carries, as columns kept up to date at each change.
 
 A file that is spread over several elements is one stream on each of them.  A placement booked ahead of
-need is a stream only once its file is open, from then on; its bytes count for evenness at once.
+need is a stream only once its file is open, from then on; whose turn it is, it changes at once.
 
 Knows nothing of leases and nodes; :mod:`ses_service.ledger` says what is active.
 """
@@ -26,15 +26,15 @@ class LedgerCounts:
 
     ``open_now``: placements not ended.  ``since``: those of them that began after the element's
     reference time (S of the load model).  ``ended``: placements begun before it that ended after
-    it (K).  ``reserved``: bytes announced by placements not ended.  ``placed``: bytes placed so
-    far, for evenness in the long run.
+    it (K).  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
+    placement was booked, ended ones included; 0 where none is known.
     """
 
     open_now: Floats
     since: Floats
     ended: Floats
     reserved: Floats
-    placed: Floats
+    booked_last: Floats
 
     @property
     def open_at_sample(self) -> Floats:
@@ -71,7 +71,7 @@ class Tally:
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self._lately = Lately()
-        self._placed_bytes: dict[str, float] = {}
+        self._booked_last: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
@@ -86,10 +86,10 @@ class Tally:
                 for row, share in self._rows(placement):
                     counts.open_now[row] += 1
                     counts.reserved[row] += share
-        for element, placed in self._placed_bytes.items():
+        for element, moment in self._booked_last.items():
             known = self._index.get(element)
             if known is not None:
-                counts.placed[known] = placed
+                counts.booked_last[known] = moment
         self.observe(reference, now)
 
     def observe(self, reference: Floats, now: float) -> None:
@@ -127,15 +127,14 @@ class Tally:
                 self.counts.ended[row] += 1
         self._lately.put(placement.placement_id, elements_of(placement), began_at, now)
 
-    def add_bytes(self, placement: Placement, amount: float) -> None:
-        """Add to the bytes placed, in equal parts on the elements of the placement."""
-        elements = elements_of(placement)
-        for element in elements:
-            placed = max(0.0, self._placed_bytes.get(element, 0.0) + amount / len(elements))
-            self._placed_bytes[element] = placed
+    def booked(self, placement: Placement) -> None:
+        """Note that its elements had their turn, whatever becomes of the placement."""
+        for element in elements_of(placement):
+            moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
+            self._booked_last[element] = moment
             known = self._index.get(element)
             if known is not None:
-                self.counts.placed[known] = placed
+                self.counts.booked_last[known] = moment
 
     def _take_back_end(self, stream: str) -> None:
         found = self._lately.forget_end(stream)

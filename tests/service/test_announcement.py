@@ -208,7 +208,7 @@ def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
     assert site.ledger.counts.reserved.tolist() == [50, 50, 0]
     site.say(saying(ended=(Ended("a" * 16, EndReason.CLOSED, 60.0),)))
     assert site.open_now() == [0, 0, 0]
-    assert site.ledger.counts.placed.tolist() == [30, 30, 0]
+    assert site.ledger.counts.booked_last.tolist() == [100, 100, 0]
 
 
 def test_what_is_booked_ahead_is_a_stream_only_once_it_is_open(site: Site) -> None:
@@ -219,7 +219,7 @@ def test_what_is_booked_ahead_is_a_stream_only_once_it_is_open(site: Site) -> No
     )
     site.ledger.book(placement)
     assert site.open_now() == [0, 0, 0]
-    assert site.ledger.counts.placed[0] > 0
+    assert site.ledger.counts.booked_last.tolist() == [100, 0, 0]
     site.now = 110.0
     site.ledger.observe(np.full(3, 105.0), site.now)
     site.say(saying(opened("b" * 16)))

@@ -30,7 +30,7 @@ def own(placement_id: str, name: str, at: float = 100.0) -> Placement:
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger(Policies(assumed_bytes=64.0))
+    made = Ledger(Policies())
     made.bind(element_table(Environment(elements=tuple(map(element, NAMES)))), np.full(3, 50.0), 100.0)
     return made
 
@@ -50,7 +50,7 @@ def test_what_others_carry_counts_on_every_element_of_it(ledger: Ledger) -> None
     assert ledger.counts.open_now.tolist() == [1, 0, 1]
     assert ledger.counts.since.tolist() == [1, 0, 1]
     assert ledger.counts.reserved.tolist() == [50, 0, 50]
-    assert ledger.counts.placed.tolist() == [50, 0, 50]
+    assert ledger.counts.booked_last.tolist() == [90, 0, 90]
     assert say(ledger, A, 2, Change("1" * 16, (), 0.0))
     assert ledger.counts.open_now.tolist() == [0, 0, 0]
     assert len(ledger) == 0

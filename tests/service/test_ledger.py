@@ -154,16 +154,15 @@ def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledg
     assert ledger.counts.reserved.tolist() == [0, 0, 0]
 
 
-def test_bytes_placed_are_assumed_first_and_corrected_at_the_end() -> None:
-    ledger = bound(assumed_bytes=64.0)
-    ledger.book(placement(1, "u/a", 60))
-    ledger.book(placement(2, "u/b", 60, size=1000.0))
-    ledger.book(placement(3, "u/c", 60))
-    assert ledger.counts.placed.tolist() == [64, 1000, 64]
-    ledger.end("0000000000000001", EndReason.CLOSED, 70, 5)
-    ledger.end("0000000000000002", EndReason.CLOSED, 70)
-    ledger.end("0000000000000003", EndReason.UNUSED, 70)
-    assert ledger.counts.placed.tolist() == [5, 1000, 0]
+def test_an_element_had_its_turn_whatever_became_of_the_placement() -> None:
+    ledger = bound()
+    for number, booked_at in ((1, 60), (2, 64), (3, 62)):
+        ledger.book(placement(number, "u/a" if number < 3 else "u/b", booked_at))
+    ledger.end("0000000000000002", EndReason.UNUSED, 70)
+    ledger.restore(placement(4, "u/b", 50))
+    assert ledger.counts.booked_last.tolist() == [64, 62, 0]
+    ledger.bind(element_table(Environment(elements=(element("u/b"), element("u/a")))), np.zeros(2), 71)
+    assert ledger.counts.booked_last.tolist() == [62, 64], "kept when the site is described anew"
 
 
 def test_records_of_ended_placements_are_bounded() -> None:

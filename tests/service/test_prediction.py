@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from ses_service.policies import Policies
 from ses_service.prediction import (
-    LongRun,
-    long_run_streams,
     predicted_share,
     unseen_share,
     utilisation_of,
@@ -96,25 +94,3 @@ def test_an_unseen_element_shares_with_the_ledger_and_an_assumed_stream() -> Non
     capability, open_now = np.array([100.0]), np.array([1.0])
     assert unseen_share(capability, open_now, 0.0).tolist() == [50.0]
     assert unseen_share(capability, open_now, 1.0).tolist() == [pytest.approx(100 / 3)]
-
-
-def test_an_old_sample_of_others_is_drawn_to_their_average() -> None:
-    capability, used, zero = np.array([100.0, 100.0]), np.array([0.0, 1.0]), np.zeros(2)
-    average = np.array([0.75, 0.75])
-
-    def shares(weight: float) -> list[float]:
-        long_run = LongRun(long_run_streams(average), np.full(2, weight))
-        return predicted_share(capability, used, None, zero, zero, zero, Policies(), long_run).tolist()
-
-    idle, busy = shares(0.0)
-    assert (idle, busy) == (100.0, 40.0)
-    forgotten = shares(1.0)
-    assert forgotten == pytest.approx([25.0, 25.0]), "three streams on average and the newcomer"
-    assert shares(0.5)[1] == pytest.approx(100 / (1 + (1.5 + 3) / 2))
-
-
-def test_an_unknown_average_changes_nothing() -> None:
-    capability, used, zero = np.array([100.0]), np.array([0.6]), np.zeros(1)
-    unknown = LongRun(np.array([NAN]), np.array([0.5]))
-    with_it = predicted_share(capability, used, None, zero, zero, zero, Policies(), unknown)
-    assert with_it.tolist() == predicted_share(capability, used, None, zero, zero, zero, Policies()).tolist()

@@ -249,7 +249,7 @@ def test_free_capacity_is_last_seen_or_else_the_whole_capacity(site: Site) -> No
     assert free == {"b0": 7 * site.GB, "b1": 1000 * site.GB}
 
 
-def test_equal_elements_part_by_bytes_placed_then_by_subject(site: Site) -> None:
+def test_equal_elements_take_turns_and_part_by_subject(site: Site) -> None:
     even = site.equal(4).see_all()
     first = site.order(even.decide())
     assert first == site.order(even.decide())

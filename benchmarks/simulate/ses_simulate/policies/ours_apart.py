@@ -81,7 +81,7 @@ class OursApart(Policy):
         self._pending.append((now, file, placement))
         own.open_now[row] += 1
         own.since[row] += 1
-        own.placed[row] += self._policies.assumed_bytes
+        own.booked_last[row] = now
         return row
 
     def _drawn(self, now: float, decider: int, view: View) -> int:
@@ -147,4 +147,5 @@ class OursApart(Policy):
 
 def _sum(one: LedgerCounts, other: LedgerCounts) -> LedgerCounts:
     columns = {each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)}
+    columns["booked_last"] = np.maximum(one.booked_last, other.booked_last)
     return replace(one, **{name: np.maximum(0.0, column) for name, column in columns.items()})
