@@ -23,7 +23,8 @@ constexpr std::chrono::seconds kExcludedFor{30};
 
 Booker::Booker(Service service, const Systems &systems, Housekeeper &housekeeper)
     : service_(service), systems_(systems), housekeeper_(housekeeper),
-      lustre_({[this] { return systems_.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo}),
+      lustre_(LustreHealth::of_this_node([this] { return systems_.mounted(SES_BACKEND_LUSTRE); },
+                                         read_mountinfo)),
       ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (unsigned i = 0; i < kThreads; ++i) {
     threads_.emplace_back([this] { work(); });
@@ -264,6 +265,7 @@ void Booker::prepare(const BookingOrder &order, std::vector<Placement> booked,
           !place_on_lustre({placement.target}, placement)) {
         why = "its target is neither an OST nor a pool";
       } else {
+        lustre_.await_look(order.key.system);
         why = lustre_.trouble_of(order.key.system, placement);
         lustre_.add_pool(order.key.system, placement);
       }

@@ -3,11 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kLookEvery{1}, kFirstLook{2};
 
 void tell_changes(const std::string &system, const LustreTargets &before,
                   const LustreTargets &after) {
@@ -24,6 +25,18 @@ void tell_changes(const std::string &system, const LustreTargets &before,
 }
 
 } // namespace
+
+LustreHealth::Sources
+LustreHealth::of_this_node(std::function<std::vector<StorageSystem>()> systems,
+                           std::function<std::string()> mountinfo) {
+  Sources sources{std::move(systems), std::move(mountinfo), "/", ""};
+  const char *standin = secure_getenv("SES_LUSTRE_STANDIN");
+  if (standin != nullptr && *standin == '/') {
+    sources.root = standin;
+    sources.file_system = "lustre";
+  }
+  return sources;
+}
 
 LustreHealth::LustreHealth(Sources sources) : sources_(std::move(sources)) {}
 
@@ -49,13 +62,24 @@ void LustreHealth::set_on_change(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
 }
 
+void LustreHealth::await_look(const std::string &system) {
+  std::unique_lock lock(mutex_);
+  if (looked_at_.contains(system)) {
+    return;
+  }
+  look_now_ = true;
+  wake_.notify_all();
+  wake_.wait_for(lock, kFirstLook, [&] { return stopping_ || looked_at_.contains(system); });
+}
+
 void LustreHealth::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
     look();
     lock.lock();
-    wake_.wait_for(lock, kLookEvery, [this] { return stopping_; });
+    wake_.wait_for(lock, kLookEvery, [this] { return stopping_ || look_now_; });
+    look_now_ = false;
   }
 }
 
@@ -64,12 +88,16 @@ void LustreHealth::look() {
   if (systems.empty()) {
     const std::lock_guard lock(mutex_);
     targets_.clear();
+    looked_at_.clear();
     return;
   }
   const std::string mountinfo = sources_.mountinfo();
   std::map<std::string, LustreTargets> found;
   for (const StorageSystem &system : systems) {
-    if (const std::string name = lustre_name_at(mountinfo, system.mount_point); !name.empty()) {
+    const std::string name = sources_.file_system.empty()
+                                 ? lustre_name_at(mountinfo, system.mount_point)
+                                 : sources_.file_system;
+    if (!name.empty()) {
       found[system.name] = read_lustre_targets(sources_.root, name, system.mount_point);
     }
   }
@@ -83,7 +111,12 @@ void LustreHealth::look() {
       tell = on_change_;
     }
     targets_ = std::move(found);
+    looked_at_.clear();
+    for (const StorageSystem &system : systems) {
+      looked_at_.insert(system.name);
+    }
   }
+  wake_.notify_all();
   if (tell) {
     tell();
   }

@@ -2,7 +2,8 @@
 //
 // A create on an OST whose server is down can hang beyond any signal, so such OSTs must be known
 // before a program is sent there.  A thread looks at every system once a second.  The questions are
-// for any thread and never wait.  What cannot be seen (no Lustre, no rights) counts as usable.
+// for any thread and never wait, but await_look().  What cannot be seen (no Lustre, no rights)
+// counts as usable.
 #ifndef SES_AGENT_LUSTRE_HEALTH_H
 #define SES_AGENT_LUSTRE_HEALTH_H
 
@@ -10,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -25,7 +27,12 @@ public:
     std::function<std::vector<StorageSystem>()> systems; // those of Lustre
     std::function<std::string()> mountinfo;              // the text of /proc/self/mountinfo
     std::string root = "/";                              // of the files that are read
+    std::string file_system = ""; // the name of all of them; empty: as mountinfo says
   };
+  // For this machine.  With SES_LUSTRE_STANDIN=/DIRECTORY (tests only) the parameters below
+  // DIRECTORY, of a file system "lustre", for whatever is mounted.
+  [[nodiscard]] static Sources of_this_node(std::function<std::vector<StorageSystem>()> systems,
+                                            std::function<std::string()> mountinfo);
 
   explicit LustreHealth(Sources sources);
   ~LustreHealth();
@@ -33,6 +40,8 @@ public:
   void start();
   void stop();
 
+  // Returns when SYSTEM has been looked at once, soon, or after two seconds.
+  void await_look(const std::string &system);
   // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
   void set_on_change(std::function<void()> on_change);
 
@@ -50,7 +59,8 @@ private:
   std::function<void()> on_change_;
   mutable std::mutex mutex_; // guards what follows
   std::condition_variable wake_;
-  bool stopping_ = false;
+  bool stopping_ = false, look_now_ = false;
+  std::set<std::string> looked_at_;              // systems, as of the last look
   std::map<std::string, LustreTargets> targets_; // by system
   std::thread thread_;
 };

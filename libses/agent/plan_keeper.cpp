@@ -43,7 +43,10 @@ uint64_t in_ms(Clock::time_point time) {
 
 PlanKeeper::PlanKeeper(const Parts &parts)
     : parts_(parts), socket_hash_(ses_plan_hash(parts.socket_path.c_str())),
-      instance_(random_number()), outlet_(outlet()) {}
+      instance_(random_number()), outlet_(outlet()),
+      lustre_changed_(std::make_shared<std::atomic<bool>>(false)) {
+  parts_.booker.lustre().set_on_change([changed = lustre_changed_] { *changed = true; });
+}
 
 PlanUser::Outlet PlanKeeper::outlet() {
   return {
@@ -148,6 +151,13 @@ void PlanKeeper::created(dev_t device, const std::string &path) {
 
 void PlanKeeper::booked(BookingResult result, Time now) {
   if (PlanUser *const plan = plan_of(result.key.uid)) {
+    std::erase_if(result.placements, [&](const Placement &placement) { // since it was booked
+      const bool gone = has_trouble(result.key.system, placement);
+      if (gone) {
+        parts_.returns.give_back(result.key.uid, placement, EndReason::kUnused);
+      }
+      return gone;
+    });
     plan->booked(result.key, result.outcome, std::move(result.placements),
                  std::move(result.requirements), result.ordered, now);
     return;
@@ -158,11 +168,20 @@ void PlanKeeper::booked(BookingResult result, Time now) {
 }
 
 void PlanKeeper::unusable(const std::string &element, Time now) {
+  withdraw([&](const std::string &, const Placement &one) { return one.element == element; }, now);
+}
+
+void PlanKeeper::withdraw(const Unusable &is_unusable, Time now) {
   for (auto &[uid, known] : users_) {
     if (known.plan) {
-      known.plan->withdraw_element(element, now);
+      known.plan->withdraw_unusable(is_unusable, now);
     }
   }
+}
+
+bool PlanKeeper::has_trouble(const std::string &system, const Placement &placement) const {
+  return placement.backend == SES_BACKEND_LUSTRE &&
+         !parts_.booker.lustre().trouble_of(system, placement).empty();
 }
 
 void PlanKeeper::open_plan(uid_t uid, Known &known, Time now) {
@@ -317,6 +336,9 @@ void PlanKeeper::look_at_plans(Time now) {
 
 void PlanKeeper::tick(Time now) {
   take_news(now);
+  if (lustre_changed_->exchange(false)) {
+    withdraw([this](const auto &system, const auto &one) { return has_trouble(system, one); }, now);
+  }
   if (std::exchange(has_news_, false) || now - reviewed_at_ >= kReviewEvery) {
     review(now);
   }

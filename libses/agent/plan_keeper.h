@@ -5,10 +5,13 @@
 // there is nothing to do, and nothing is done.
 //
 // An entry is published for each application that was asked for lately, that has requirements of
-// its own, or that the job scheduler names, and the default entry (plan_entries.h).
+// its own, or that the job scheduler names, and the default entry (plan_entries.h).  Tickets for an
+// OST or pool of Lustre that can no longer take files are withdrawn at the next tick.
 #ifndef SES_AGENT_PLAN_KEEPER_H
 #define SES_AGENT_PLAN_KEEPER_H
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,6 +74,7 @@ public:
 
 private:
   using Time = Clock::time_point;
+  using Unusable = std::function<bool(const std::string &system, const Placement &)>;
   struct Known {                                          // of a user
     std::optional<std::vector<std::string>> applications; // with requirements of their own
     std::set<std::string> of_jobs;
@@ -83,6 +87,8 @@ private:
   [[nodiscard]] PlanUser::Outlet outlet();
   [[nodiscard]] bool book(const TicketKey &key, unsigned count, bool ahead);
   void take_news(Time now);
+  void withdraw(const Unusable &is_unusable, Time now);
+  [[nodiscard]] bool has_trouble(const std::string &system, const Placement &placement) const;
   void review(Time now);
   void open_plan(uid_t uid, Known &known, Time now);
   void leave(Known &known, Time now, bool removed);
@@ -102,6 +108,8 @@ private:
   bool has_news_ = false;
   Time due_{}, reviewed_at_{}, beaten_at_{}, looked_at_all_at_{};
   bool said_no_segment_ = false, said_many_ = false;
+  // Set on the thread that looks at Lustre, which may outlive this.
+  const std::shared_ptr<std::atomic<bool>> lustre_changed_;
 
   std::mutex mutex_; // guards the one below
   std::unique_ptr<Applications> applications_;

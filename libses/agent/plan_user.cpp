@@ -267,19 +267,19 @@ bool PlanUser::put(const TicketKey &key, const Placement &placement, Time now) {
          fill(*number, placement, now);
 }
 
-void PlanUser::withdraw_element(const std::string &element, Time now) {
+void PlanUser::withdraw_unusable(
+    const std::function<bool(const std::string &, const Placement &)> &is_unusable, Time now) {
   std::set<unsigned> concerned;
   for (const auto &[id, dealt] : dealt_) {
-    if (dealt.placement.element == element) {
+    const auto entry = entries_.find(dealt.entry);
+    if (entry != entries_.end() && is_unusable(entry->second.about.system, dealt.placement)) {
       concerned.insert(dealt.entry);
     }
   }
   for (const unsigned number : concerned) {
-    if (!entries_.contains(number)) {
-      continue;
-    }
+    const std::string &system = entries_.at(number).about.system;
     for (const Placement &placement : withdraw(number, SES_PLAN_TICKETS, now)) {
-      if (placement.element == element || !fill(number, placement, now)) {
+      if (is_unusable(system, placement) || !fill(number, placement, now)) {
         outlet_.give_back(uid_, placement, EndReason::kUnused);
       }
     }

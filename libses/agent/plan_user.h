@@ -64,8 +64,10 @@ public:
   [[nodiscard]] std::optional<Placement> take(const TicketKey &key, Time now);
   // False when the entry has no use for PLACEMENT.
   [[nodiscard]] bool put(const TicketKey &key, const Placement &placement, Time now);
-  // Nothing can be placed on ELEMENT.
-  void withdraw_element(const std::string &element, Time now);
+  // Takes back the tickets that IS_UNUSABLE (given the storage system) says nothing can be made of.
+  void withdraw_unusable(
+      const std::function<bool(const std::string &system, const Placement &)> &is_unusable,
+      Time now);
   void withdraw_all(Time now);
 
   [[nodiscard]] size_t entries() const { return entries_.size(); }
