@@ -50,7 +50,8 @@ class Target(_Model):
     """One source.  A scrape that takes longer than ``timeout_seconds`` in all is cut off.
 
     Exporters have a ``url``; collectors of this node's files have ``root`` (Lustre: where proc and sys
-    are) or ``paths`` (the mount points to look at, or the union whose branches they are).
+    are) or ``paths`` (the mount points to look at, or the union whose branches they are) or ``table``
+    (the file smed-sampler writes).
     """
 
     name: Name
@@ -58,13 +59,14 @@ class Target(_Model):
     url: Annotated[str, AfterValidator(_exporter_url)] | None = None
     root: Annotated[str, AfterValidator(_mount_point)] = "/"
     paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
+    table: Annotated[str, AfterValidator(_mount_point)] | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0
     max_reply_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
 
     @property
     def address(self) -> str:
         """Where the figures come from, as shown to people."""
-        return self.url or f"this node, {', '.join(self.paths) or self.root}"
+        return self.url or f"this node, {self.table or ', '.join(self.paths) or self.root}"
 
 
 class ElementSettings(_Model):
@@ -216,6 +218,8 @@ def _contradictions(settings: Settings, collectors: Mapping[str, _Kind]) -> list
             faults.append(
                 f"{where}, url: collector {target.collector} reads this node's files, not an address"
             )
+        if target.collector == "sampler" and target.table is None:
+            faults.append(f"{where}, table: is required by collector sampler")
         if names.index(target.name) != number - 1:
             faults.append(f"{where}, name: is used by an earlier [[target]]")
     ids = {element.id: number for number, element in reversed([*enumerate(settings.elements, start=1)])}

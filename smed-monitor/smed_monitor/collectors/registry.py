@@ -14,6 +14,7 @@ from smed_monitor.collectors.lustre_whamcloud import LustreWhamcloud
 from smed_monitor.collectors.mergerfs import Mergerfs
 from smed_monitor.collectors.node_exporter import NodeExporter
 from smed_monitor.collectors.prometheus import Prometheus
+from smed_monitor.collectors.sampler import Sampler
 from smed_monitor.collectors.statvfs import Statvfs
 from smed_monitor.collectors.textfile import Textfile
 
@@ -25,6 +26,7 @@ COLLECTORS: Mapping[str, Collector[Any]] = MappingProxyType(
         "lustre_whamcloud": LustreWhamcloud(),
         "lustre_files": LustreFiles(),
         "textfile": Textfile(),
+        "sampler": Sampler(),
         "prometheus": Prometheus(),
         "statvfs": Statvfs(),
         "mergerfs": Mergerfs(),

@@ -1,0 +1,213 @@
+"""Block devices of this node out of the table smed-sampler keeps in shared memory.
+
+Asking wakes the sampler; the counters are at most 16 ms old when read (two periods of a slower sampler),
+or the question fails.  Space is looked up at the target's ``paths``.  The layout of the table is that of
+``native/table.h``; a copy counts only when its sequence stood still and its check is right, so that no
+memory model of the machine matters.  Waking needs the right to write to the table: without it the sampler
+must run with --always.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from smed_monitor.collectors.base import Collector, Reply, Source
+from smed_monitor.collectors.local import LocalSample, in_time, look
+from smed_monitor.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
+from smed_monitor.model import Moment, Reading, now
+from smed_monitor.settings import ElementSettings, Target
+
+HEAD = struct.Struct("=IIIIQQ")
+RECORD = struct.Struct("=III36s8Q")
+MAGIC, VERSION, MOST = 0x44454D53, 1, 4096
+ASKED_OFFSET = 24
+OLDEST_NS = 16_000_000
+TRIES = 1000
+POLL_SECONDS = 0.001
+GONE_NS = 1_000_000_000
+
+
+class Counters(NamedTuple):
+    """One record, in its order; ``check`` is left out."""
+
+    monotonic_ns: int
+    read_bytes: int
+    written_bytes: int
+    operations: int
+    busy_ms: int
+    request_ms: int
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableSample:
+    """Device -> counters, and mount point -> facts (see ``local.look``) with the ``name`` of its device."""
+
+    devices: dict[str, Counters]
+    paths: LocalSample
+
+
+class Sampler(Collector[TableSample]):
+    """Elements by ``device`` (as smed-sampler was given it), or by what is mounted at ``mount_point``."""
+
+    finds_by = "mount_point"
+    local = True
+
+    def open(self, target: Target) -> Source:
+        """The table the target names."""
+        return TableSource(target)
+
+    def parse(self, body: bytes) -> TableSample:
+        """What TableSource wrote."""
+        try:
+            found = json.loads(body)
+            devices = {name: Counters(*words) for name, words in found["devices"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ContentError(f"is not what this collector wrote: {error!r}") from error
+        return TableSample(devices, found["paths"])
+
+    def found(self, sample: TableSample) -> Iterable[str]:
+        """The paths on devices that are sampled."""
+        return [path for path, facts in sample.paths.items() if facts.get("name") in sample.devices]
+
+    def reading(self, sample: TableSample, element: ElementSettings) -> Reading:
+        """Counters of the element's device; space where its mount point is among the target's paths."""
+        facts: dict[str, Any] = dict(sample.paths.get(element.mount_point or "", {}))
+        if element.mount_point is not None and "error" in facts:
+            raise ElementMissingError(f"{element.mount_point}: {facts['error']}")
+        device = element.device or facts.get("name", "")
+        counters = sample.devices.get(device)
+        if counters is None:
+            known = ", ".join(sorted(sample.devices)) or "none"
+            raise ElementMissingError(
+                f"smed-sampler does not watch {device or element.mount_point}; it watches {known}"
+            )
+        newest = max(each.monotonic_ns for each in sample.devices.values())
+        if counters.monotonic_ns + GONE_NS < newest:
+            raise ElementMissingError(f"smed-sampler gets no counters of {device} any more: is it unplugged?")
+        return Reading(
+            device=device,
+            read_bytes=float(counters.read_bytes),
+            written_bytes=float(counters.written_bytes),
+            operations=float(counters.operations),
+            busy_seconds=counters.busy_ms / 1000,
+            request_seconds=counters.request_ms / 1000,
+            in_flight=float(counters.in_flight),
+            free_bytes=float(facts["free"]) if facts else None,
+            size_bytes=float(facts["size"]) if facts else None,
+            read_only=bool(facts.get("read_only")),
+            stamp=float(counters.monotonic_ns),
+        )
+
+
+class TableSource:
+    """Maps the table once; a sampler that was started again has the same file."""
+
+    def __init__(self, target: Target) -> None:
+        self._path = target.table or ""
+        self._paths = target.paths
+        self._timeout = target.timeout_seconds
+        self._stuck: list[threading.Thread] = []
+        self._memory: mmap.mmap | None = None
+        self._writable = False
+
+    def read(self) -> Reply:
+        """Counters that are fresh, waiting for the sampler to wake where that is needed."""
+        deadline = time.monotonic() + self._timeout
+        space = in_time(self._space, self._timeout, self._stuck) if self._paths else b"{}"
+        memory = self._mapped()
+        period, count = _checked(memory)
+        oldest = max(OLDEST_NS, 2 * period)
+        while True:
+            asked = time.monotonic_ns()
+            if self._writable:
+                struct.pack_into("=Q", memory, ASKED_OFFSET, asked)
+            devices = dict(filter(None, (_record(memory, index) for index in range(count))))
+            newest = max((each.monotonic_ns for each in devices.values()), default=0)
+            age = time.monotonic_ns() - newest
+            if age <= oldest:
+                break
+            if time.monotonic() >= deadline:
+                self.close()
+                raise DeadlineError(
+                    f"has no sample of the last {oldest / 1e6:g} ms in {self._path}: is smed-sampler running"
+                    + ("?" if self._writable else " with --always? (this user may not wake it)")
+                )
+            time.sleep(POLL_SECONDS)
+        body = b'{"devices": %b, "paths": %b}' % (json.dumps(devices).encode(), space)
+        at = now()
+        return Reply(body, Moment(newest / 1e9, at.wall - (at.monotonic - newest / 1e9)))
+
+    def close(self) -> None:
+        """Unmap the table; the sampler falls asleep two seconds later."""
+        memory, self._memory = self._memory, None
+        if memory is not None:
+            memory.close()
+
+    def _mapped(self) -> mmap.mmap:
+        if self._memory is not None:
+            return self._memory
+        try:
+            self._writable = os.access(self._path, os.W_OK)
+            with Path(self._path).open("r+b" if self._writable else "rb") as file:
+                self._memory = mmap.mmap(
+                    file.fileno(), 0, access=mmap.ACCESS_WRITE if self._writable else mmap.ACCESS_READ
+                )
+        except (OSError, ValueError) as error:
+            raise UnreachableError(
+                f"{self._path} cannot be mapped: {error}; is smed-sampler running?"
+            ) from error
+        return self._memory
+
+    def _space(self) -> bytes:
+        found: dict[str, dict[str, object]] = {}
+        for path in self._paths:
+            try:
+                facts = look(path)
+                node = Path(f"/sys/dev/block/{facts['device']}")
+                found[path] = {**facts, "name": node.resolve().name if node.exists() else ""}
+            except OSError as error:
+                found[path] = {"error": error.strerror or str(error)}
+        return json.dumps(found).encode()
+
+
+def _checked(memory: mmap.mmap) -> tuple[int, int]:
+    """Period (ns) and number of records of a table.  Raises ContentError."""
+    if len(memory) < HEAD.size:
+        raise ContentError("is not a table of smed-sampler: too short")
+    magic, version, count, record_bytes, period, _ = HEAD.unpack_from(memory)
+    if (magic, version, record_bytes) != (MAGIC, VERSION, RECORD.size):
+        raise ContentError("is not a table of this version of smed-sampler")
+    if count > MOST or len(memory) < HEAD.size + count * RECORD.size:
+        raise ContentError("is a table of smed-sampler that is shorter than it says")
+    return period, count
+
+
+def _record(memory: mmap.mmap, index: int) -> tuple[str, Counters] | None:
+    """Name and counters of one record; ``None``: never written, or its writer died in the middle."""
+    offset = HEAD.size + index * RECORD.size
+    for _ in range(TRIES):
+        sequence, _major, _minor, name, *words = RECORD.unpack_from(memory, offset)
+        if sequence and not sequence & 1 and RECORD.unpack_from(memory, offset)[0] == sequence:
+            if _check(words) == words[-1]:
+                return name.rstrip(b"\0").decode("utf-8", "replace"), Counters(*words[:-1])
+        elif not sequence:
+            return None
+    return None
+
+
+def _check(words: list[int]) -> int:
+    """``smed_sample_check`` of table.h."""
+    check = 0x5EED
+    for place, word in enumerate(words[:-1]):
+        check ^= word * (2 * place + 3) & 0xFFFFFFFFFFFFFFFF
+    return check
