@@ -9,7 +9,7 @@ step, again and again, and brings the next step of that element into the compari
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,14 +28,17 @@ Key: TypeAlias = tuple[Any, ...]
 Waiting: TypeAlias = tuple[Key, int, int]
 
 
-def dealt(question: Question, ranked: Offers, count: int, stripes: Stripes) -> Iterator[Choice]:
+def dealt(
+    question: Question, ranked: Offers, count: int, stripes: Stripes, order: Sequence[int] = ()
+) -> Iterator[Choice]:
     """Yield up to ``count`` choices, best first, each as it stands after those before it.
 
     ``ranked`` holds rows in their order: ``count`` of them at least, if there are so many, and all of
     them where a file has several stripes.  The rank of a choice is the one its element has there.
-    Ends early when every element is full.
+    Ends early when every element is full.  ``order``: the places to take, as long as they are not full,
+    instead of the best ones; only where a file has one stripe.
     """
-    places = enough(ranked, count, stripes)
+    places = np.array(sorted(set(order))) if order else enough(ranked, count, stripes)
     if not len(places):
         return
     bookings = count * stripes.count
@@ -48,13 +51,22 @@ def dealt(question: Question, ranked: Offers, count: int, stripes: Stripes) -> I
     for left in range(count, 0, -1):
         if not waiting:
             return
-        taken = [heapq.heappop(waiting)]
+        wanted = next((one for one in waiting if order and one[1] == order[count - left]), waiting[0])
+        taken = [_taken(waiting, wanted)]
         if stripes.count > 1 and stripable(ranked, taken[0][1]):
             taken += _others(waiting, ranked, taken[0][1], stripes.count - 1)
         yield steps.choice([(place, step) for _, place, step in taken], notes)
         if left > 1:
             for _, place, step in taken:
                 steps.push(waiting, place, step + 1)
+
+
+def _taken(waiting: list[Waiting], wanted: Waiting) -> Waiting:
+    if wanted is waiting[0]:
+        return heapq.heappop(waiting)
+    waiting.remove(wanted)
+    heapq.heapify(waiting)
+    return wanted
 
 
 def _others(waiting: list[Waiting], ranked: Offers, first: int, count: int) -> list[Waiting]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ses_service.announcement import Announcement, Taken, take
+from ses_service.beside import Beside
 from ses_service.books import Books
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
 from ses_service.evaluation import Offers
@@ -33,6 +34,11 @@ REQUEST, HISTORY = "request", "history"  # where an expected size is from
 # with while a decision may wait.
 _ENDED_ASIDE = 20
 _ENDED_AT_ONCE = 100
+# Other services are heard so many seconds late; twice what is to be expected of them is assumed, since too
+# many files on what looks idle cost more than too few.  Lots lie far apart (R2 sequence, Roberts 2018).
+_UNHEARD = 0.25
+_MARGIN = 2.0
+_APART = 0.7548776662
 
 
 class NoEnvironmentError(Exception):
@@ -82,6 +88,8 @@ class Desk:
         self.books = Books(self._lock, self._ledger, clock)
         self._kept = Kept()
         self._draw = np.random.default_rng()
+        self._lot = float(self._draw.random())
+        self._salt = int(self._draw.integers(1, 2**31))
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -175,13 +183,14 @@ class Desk:
 
         Returns none when every element was refused.  Raises NoEnvironmentError.
         """
-        question = self.question(asked)
+        question = self._apart(self.question(asked))
         sized, source = self._with_size(question, asked.path)
         booked: list[Placement] = []
         with self._lock:
             now = self._now()
             view = self._view()
             systems = view.table.environment.systems
+            beside = self._beside(now)
 
             def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
                 system = systems.get(chosen.element.storage_system)
@@ -210,10 +219,10 @@ class Desk:
                 self._ledger.book(placement)
                 booked.append(placement)
 
-            decision = deal(sized, view, now, self.policies, count, book, kept=self._kept)
+            decision = deal(sized, view, now, self.policies, count, book, kept=self._kept, beside=beside)
             if source == HISTORY and not booked:
                 sized, source = question, None
-                decision = deal(sized, view, now, self.policies, count, book, kept=self._kept)
+                decision = deal(sized, view, now, self.policies, count, book, kept=self._kept, beside=beside)
         decision = replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
         return decision, tuple(booked)
 
@@ -351,6 +360,18 @@ class Desk:
         if expected is None:
             return question, None
         return replace(question, expected_bytes=expected), HISTORY
+
+    def _apart(self, question: Question) -> Question:
+        """Return the question so that other services that are heard of order alike elements differently."""
+        return replace(question, seed=question.seed ^ self._salt) if self._ledger.foreign.peers else question
+
+    def _beside(self, now: float) -> Beside | None:
+        """Return what is to be expected of the other services that are heard of, if they place as we do."""
+        peers = self._ledger.foreign.peers
+        if not peers:
+            return None
+        self._lot = (self._lot + _APART) % 1.0
+        return Beside(_MARGIN * peers * self._ledger.arrival_rate(now) * _UNHEARD, self._lot)
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:

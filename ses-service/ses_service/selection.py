@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ses_service.beside import Beside, drawn
 from ses_service.dealing import dealt
 from ses_service.evaluation import Offers
 from ses_service.explain import candidates, choice, refusal
@@ -45,6 +46,7 @@ def deal(
     book: Callable[[Choice, tuple[Candidate, ...], tuple[Refusal, ...]], None],
     *,
     kept: Kept | None = None,
+    beside: Beside | None = None,
 ) -> Decision:
     """Choose ``count`` places one after the other, each knowing those before it.
 
@@ -56,20 +58,27 @@ def deal(
     ``book`` should add each placement to the ledger whose counts ``view`` holds; those of one call
     are told apart here, so that it does not matter whether the ledger counts them at once.
 
+    ``beside``: others choose at the same moment, so that the first row is not the best choice
+    (:mod:`ses_service.beside`).
+
     All rows are ranked once.  A booking makes no element better and only its own worse, so that the
     first ``count`` rows hold the first one after every booking.
     """
     standing = _standing(question, view, now, policies, kept)
     striped = may_stripe(question, view)
-    needed = 0 if striped or not question.limit else max(question.limit, count, policies.explained_candidates)
+    drawn_from = 0 if beside is None or striped else beside.rows(count)
+    needed = max(question.limit, count, policies.explained_candidates, drawn_from)
+    if striped or not question.limit:
+        needed = 0
     ranked = standing.ranked(question, needed)
     stripes = stripes_for(question, ranked, count) if striped else ONE_STRIPE
     listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
     first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
     decision = _decision(question, standing, first[: question.limit or None], stripes)
     shown = first[: policies.explained_candidates]
-    if count * stripes.count > 1:
-        choices = dealt(question, ranked, count, stripes)
+    order = [] if beside is None or striped else drawn(question, ranked, count, beside)
+    if order or count * stripes.count > 1:
+        choices = dealt(question, ranked, count, stripes, order)
     else:
         notes = tuple(filter(None, [stripes.sentence(policies)]))
         choices = (choice(one, (), (), notes) for one in first[:1])

@@ -1,0 +1,107 @@
+"""Real services that tell each other what begins and ends."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_process import SITE, Running, free_port, until
+
+AGENT = "a" * 16
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[list[Running]]:
+    """Two services, each a peer of the other."""
+    ports = [free_port(), free_port()]
+    made = []
+    try:
+        for own, other in (ports, ports[::-1]):
+            folder = tmp_path / str(own)
+            folder.mkdir()
+            options = ("--trust-loopback", f"--site={SITE}", f"--peer=http://127.0.0.1:{other}")
+            made.append(Running(folder, *options, port=own))
+        yield [one.wait_ready() for one in made]
+    finally:
+        for one in made:
+            one.end(signal.SIGKILL)
+
+
+def book(service: Running, count: int, node: str = "n1") -> list[str]:
+    ask = {"subject": {"user": "alice", "application": "dd", "node": node}, "count": count}
+    status, answer = service.call("POST", "/v1/placements", ask)
+    assert status == 201, answer
+    return [one["placement_id"] for one in answer["placements"]]
+
+
+def announce(service: Running, opened: list[str], ended: list[str] | None = None, node: str = "n1") -> None:
+    said = {
+        "incarnation": AGENT,
+        "opened": [
+            {"placement_id": one, "user": "alice", "device": 5, "inode": str(number + 1)}
+            for number, one in enumerate(opened)
+        ],
+        "ended": [{"placement_id": one, "reason": "closed"} for one in ended or ()],
+    }
+    status, answer = service.call("POST", f"/v1/nodes/{node}/announcements", said)
+    assert status == 200, answer
+
+
+def carried(service: Running) -> dict[str, int]:
+    elements: list[dict[str, Any]] = service.call("GET", "/v1/elements")[1]["elements"]
+    return {one["id"]: one["open_placements"] for one in elements}
+
+
+def metric(service: Running, name: str) -> str:
+    text = service.http.request("GET", f"http://127.0.0.1:{service.port}/metrics").data.decode()
+    return next(line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(name))
+
+
+def test_what_one_carries_the_other_counts_until_it_ends(pair: list[Running]) -> None:
+    one, other = pair
+    ids = book(one, 20)
+    announce(one, ids)
+    until(lambda: carried(other) == carried(one) and sum(carried(one).values()) == 20)
+    mine = book(other, 8, "n2")
+    announce(other, mine, node="n2")
+    until(lambda: carried(other) == carried(one) and sum(carried(one).values()) == 28)
+    announce(one, [], ids[:15])
+    until(lambda: carried(other) == carried(one) and sum(carried(one).values()) == 13)
+    assert metric(one, "ses_peer_up") == "1.0"
+    assert metric(one, "ses_peers_heard") == "1.0"
+
+
+def test_a_dead_peer_is_forgotten_and_a_new_start_is_told_everything(
+    pair: list[Running], tmp_path: Path
+) -> None:
+    one, other = pair
+    announce(one, book(one, 20))
+    announce(other, book(other, 10, "n2"), node="n2")
+    until(lambda: sum(carried(other).values()) == 30 == sum(carried(one).values()))
+    other.end(signal.SIGKILL)
+    until(lambda: sum(carried(one).values()) == 20)
+    until(lambda: metric(one, "ses_peer_up") == "0.0")
+    assert metric(one, "ses_peers_heard") == "0.0"
+    folder = tmp_path / "anew"
+    folder.mkdir()
+    options = ("--trust-loopback", f"--site={SITE}", f"--peer=http://127.0.0.1:{one.port}")
+    again = Running(folder, *options, port=other.port)
+    try:
+        again.wait_ready()
+        until(lambda: sum(carried(again).values()) == 20)
+    finally:
+        again.end(signal.SIGKILL)
+
+
+def test_a_peer_that_was_never_there_takes_nothing_away(tmp_path: Path) -> None:
+    options = ("--trust-loopback", f"--site={SITE}", f"--peer=http://127.0.0.1:{free_port()}")
+    service = Running(tmp_path, *options).wait_ready()
+    try:
+        announce(service, book(service, 5))
+        assert sum(carried(service).values()) == 5
+        until(lambda: metric(service, "ses_peer_up") == "0.0")
+    finally:
+        assert service.end() == 0
