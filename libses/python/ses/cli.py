@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ses.commands.apply import apply
+from ses.commands.calibrate import calibrate
 from ses.commands.demo import demo
 from ses.commands.discover import discover
 from ses.commands.doctor import doctor
@@ -55,5 +56,6 @@ for _command in (
     layout,
     discover,
     apply,
+    calibrate,
 ):
     main.add_command(_command)

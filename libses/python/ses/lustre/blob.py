@@ -118,6 +118,17 @@ def _plain(raw: bytes, entry: tuple[int, int, int, int], at: int, length: int) -
     return Component(start, end, name, flags, pattern, size, count, offset, text, osts, False, at, length)
 
 
+def only_on(target: int | str) -> bytes:
+    """Return a plain layout for a file: one object on exactly this OST, or one on each OST of this pool."""
+    if isinstance(target, int):
+        head = _PLAIN.pack(_SPECIFIC, RAID0, bytes(16), 0, 1, target) + bytes(_POOL_BYTES)
+        return head + _OBJECT.pack(bytes(16), 0, target)
+    if not target or len(target.encode()) >= _POOL_BYTES:
+        raise LayoutError(f"a pool's name has 1 to 15 bytes, unlike {target!r}")
+    head = _PLAIN.pack(_V3, RAID0, bytes(16), 0, ALL_OSTS, ANY_OST)
+    return head + target.encode().ljust(_POOL_BYTES, b"\0")
+
+
 def with_place(raw: bytes, *, pool: str = "", first_ost: int | None = None) -> bytes:
     """Return a directory's default (``b""``: none) with a pool, or else a first OST, put into it.
 

@@ -1,0 +1,197 @@
+"""``ses calibrate``: what elements give at best, measured by writing to them, for the site's description."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
+from ses.commands.options import service_command
+from ses.errors import EXIT_FAILED, NotFoundError, UsageError
+from ses.output import console, line, print_json, table
+from ses.service import ServiceClient
+
+_PREFIXES = """\
+@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix unit: <http://qudt.org/vocab/unit/> ."""
+
+
+@click.command()
+@click.argument("elements", nargs=-1, metavar="[ELEMENT]...")
+@click.option("--all", "every", is_flag=True, help="All elements that can be reached from this node.")
+@click.option("--yes", is_flag=True, help="Do it. Without this nothing is written.")
+@click.option(
+    "--size-mib",
+    default=256,
+    show_default=True,
+    type=click.IntRange(8, 65536),
+    help="MiB to write to each element.",
+)
+@click.option(
+    "--seconds",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(0.1, 600),
+    help="Longest time to write, and again to read, at each element.",
+)
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Directory on Lustre to make the file in. [the mount point]",
+)
+@service_command
+def calibrate(
+    client: ServiceClient,
+    as_json: bool,
+    elements: tuple[str, ...],
+    every: bool,
+    yes: bool,
+    size_mib: int,
+    seconds: float,
+    directory: Path | None,
+) -> None:
+    """Measure the write and read rate of elements, one after the other, with one stream.
+
+    Writes a file without a name to each, reads it back, and leaves nothing; says what it will write
+    and where, and does it only with --yes.  An element keeps a tenth of its space free, or is left
+    alone.  Run it when nobody else is busy there.  Prints the rates as Turtle for the description of
+    the site.  Exits with 1 when an element was left alone.
+    """
+    if bool(elements) == every:
+        raise UsageError("Name elements, like union/b1, or give --all.")
+    size = size_mib * 2**20
+    places = [_place(one, directory) for one in _wanted(client.elements()["elements"], elements)]
+    results: dict[str, Measured | str | None] = {}
+    if not as_json:
+        _announce(places, size, seconds)
+    for place in places:
+        try:
+            if yes:
+                results[place.element] = measure(place, size, seconds)
+            else:
+                refuse_when_full(place, size)
+                results[place.element] = None
+        except NotMeasuredError as error:
+            results[place.element] = str(error)
+    if as_json:
+        print_json(
+            {"written": yes, "elements": [_facts(each, results[each.element], size) for each in places]}
+        )
+    else:
+        _show(places, results, yes)
+    if any(isinstance(result, str) for result in results.values()):
+        raise SystemExit(EXIT_FAILED)
+
+
+def _wanted(known: list[dict[str, Any]], names: tuple[str, ...]) -> list[dict[str, Any]]:
+    by_name = {str(one["id"]): one for one in known}
+    missing = [name for name in names if name not in by_name]
+    if missing or not by_name:
+        raise NotFoundError(
+            f"There is no element {', '.join(missing)}. Known: {', '.join(sorted(by_name)) or 'none'}."
+        )
+    return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
+
+
+def _place(one: dict[str, Any], directory: Path | None) -> Place:
+    target = str(one["target"])
+    seen = one.get("observation") or {}
+    free = seen.get("free_bytes")
+    element, iri = str(one["id"]), str(one.get("iri", ""))
+    match one["backend"]:
+        case "mergerfs":
+            return Place(element, iri, Path(target), free_bytes=free)
+        case "lustre":
+            return Place(
+                element,
+                iri,
+                directory or Path(one["mount_point"]),
+                int(target) if target.isdigit() else target,
+                free,
+            )
+        case other:
+            raise UsageError(f"{element} is part of a {other or 'unknown'} system, which cannot be measured.")
+
+
+def _where(place: Place) -> str:
+    if place.lustre is None:
+        return str(place.directory)
+    kind = "OST" if isinstance(place.lustre, int) else "pool"
+    return f"{place.directory}, {kind} {place.lustre}"
+
+
+def _announce(places: Iterable[Place], size: int, seconds: float) -> None:
+    out = console()
+    line(
+        out, f"To each of these elements, one after the other: write {size / 2**20:.0f} MiB and read it back,"
+    )
+    line(out, f"for at most {seconds:g} s each, in a file without a name, so that nothing stays:")
+    for place in places:
+        line(out, f"  {place.element}: {_where(place)}")
+
+
+def _show(places: list[Place], results: dict[str, Measured | str | None], yes: bool) -> None:
+    out = console()
+    rows = []
+    for place in places:
+        match results[place.element]:
+            case Measured() as found:
+                how = "direct" if found.direct else "through the page cache"
+                rows.append([place.element, _mega(found.write_rate), _mega(found.read_rate), how])
+            case str() as reason:
+                rows.append([place.element, "-", "-", f"left alone: {reason}"])
+    if rows:
+        table(out, ("element", ">write MB/s", ">read MB/s", "how"), rows)
+    if not yes:
+        line(out, "Nothing was written. To do it, give --yes.")
+        return
+    turtle = turtle_of(places, results)
+    if turtle:
+        line(out, "\nFor the description of the site, instead of the nominal rates it has now:\n")
+        line(out, turtle)
+
+
+def turtle_of(places: Iterable[Place], results: dict[str, Measured | str | None]) -> str:
+    """Return the measured rates as Turtle about the elements of the site; empty when there are none."""
+    statements = []
+    for place in places:
+        found = results[place.element]
+        if isinstance(found, Measured):
+            rates = (("nominalReadRate", found.read_rate), ("nominalWriteRate", found.write_rate))
+            facts = " ;\n".join(
+                f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
+                "qudt:hasUnit unit:MegaBYTE-PER-SEC ]"
+                for name, rate in rates
+            )
+            statements.append(f"<{place.iri}>\n{facts} .")
+    return "\n\n".join([_PREFIXES, *statements]) if statements else ""
+
+
+def _facts(place: Place, result: Measured | str | None, size: int) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "element": place.element,
+        "directory": os.fspath(place.directory),
+        "lustre_target": place.lustre,
+        "size_bytes": size,
+    }
+    if isinstance(result, str):
+        return {**facts, "refused": result}
+    if result is None:
+        return facts
+    return {
+        **facts,
+        "written_bytes": result.written_bytes,
+        "write_bytes_per_second": result.write_rate,
+        "read_bytes_per_second": result.read_rate,
+        "direct": result.direct,
+        "turtle": turtle_of([place], {place.element: result}),
+    }
+
+
+def _mega(rate: float) -> str:
+    return f"{rate / 1e6:.1f}"
