@@ -145,6 +145,9 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     if (const json *applications = field_of(object, "applications")) {
       reply.applications = applications->get<decltype(reply.applications)>();
     }
+    if (const json *generations = field_of(object, "generations")) {
+      reply.generations = generations->get<decltype(reply.generations)>();
+    }
     if (const json *snapshot = field_of(object, "snapshot")) {
       reply.snapshot = text_of(*snapshot);
     }

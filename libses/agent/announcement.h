@@ -81,6 +81,9 @@ struct AnnouncementReply {
   std::vector<std::pair<uint64_t, std::string>> refused;        // with the reason
   std::optional<std::vector<LedgerFile>> open;                  // none: nothing to compare
   std::map<std::string, std::vector<std::string>> applications; // by user
+  // By user, a digest of all that their requirements are resolved from.  A service that does not
+  // say it leaves this empty.
+  std::map<std::string, std::string> generations;
   std::string snapshot; // JSON for parse_snapshot(); empty: none
 };
 

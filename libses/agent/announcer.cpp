@@ -260,6 +260,28 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   book_.drop(batch);
 }
 
+std::vector<uid_t> Announcer::changed_users(const AnnouncementReply &reply) {
+  std::vector<uid_t> changed;
+  std::map<uid_t, std::string> generations;
+  for (const auto &[user, uid] : uid_of_) {
+    const auto known = generation_of_.find(uid);
+    const auto told = reply.generations.find(user);
+    if (told == reply.generations.end()) {
+      if (known != generation_of_.end()) {
+        generations.insert(*known);
+      }
+      continue;
+    }
+    if (known != generation_of_.end() && known->second != told->second) {
+      spdlog::debug("the requirements of uid {} have changed", uid);
+      changed.push_back(uid);
+    }
+    generations[uid] = told->second;
+  }
+  generation_of_ = std::move(generations);
+  return changed;
+}
+
 void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) {
   const auto now = Clock::now();
   if (batch.size() > 0 || batch.complete) {
@@ -308,6 +330,9 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) 
   }
   if (!uid_of_.empty() && listeners_.on_applications) {
     listeners_.on_applications(applications);
+  }
+  if (const auto changed = changed_users(reply); !changed.empty() && listeners_.on_changed) {
+    listeners_.on_changed(changed);
   }
   if (!reply.snapshot.empty() && listeners_.on_snapshot) {
     listeners_.on_snapshot(reply.snapshot);

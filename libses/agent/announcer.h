@@ -44,6 +44,8 @@ public:
     std::function<void(std::vector<LedgerFile>)> on_ledger;
     // Of each user seen, the applications that have a requirement set of their own.
     std::function<void(const std::map<uid_t, std::vector<std::string>> &)> on_applications;
+    // Requirements of these users are not what they were: what was booked for them is out of date.
+    std::function<void(const std::vector<uid_t> &)> on_changed;
     // JSON for parse_snapshot().
     std::function<void(const std::string &)> on_snapshot;
   };
@@ -82,12 +84,15 @@ private:
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users,
                                              bool with_snapshot);
   void failed(Batch batch, const Reply &reply);
+  // The users whose generation is another than the last one heard of.
+  [[nodiscard]] std::vector<uid_t> changed_users(const AnnouncementReply &reply);
   void settle(Lock &lock, const Batch &batch, AnnouncementReply reply);
 
   const Service service_;
-  ServiceClient client_; // of the thread, as the two below
+  ServiceClient client_; // of the thread, as the three below
   UserNames names_;
   std::map<std::string, uid_t> uid_of_;
+  std::map<uid_t, std::string> generation_of_;
   Listeners listeners_;
   const std::string incarnation_;
 

@@ -105,6 +105,11 @@ void PlanKeeper::set_applications(const Applications &applications) {
   applications_ = std::make_unique<Applications>(applications);
 }
 
+void PlanKeeper::requirements_changed(const std::vector<uid_t> &users) {
+  const std::lock_guard lock(mutex_);
+  changed_.insert(users.begin(), users.end());
+}
+
 void PlanKeeper::asked(const TicketKey &key, Time now) {
   const bool servable = geteuid() == 0 || key.uid == geteuid();
   if (!servable || key.application.empty()) { // that would be the default entry
@@ -221,9 +226,16 @@ void PlanKeeper::leave(Known &known, Time now, bool removed) {
 
 void PlanKeeper::take_news(Time now) {
   std::unique_ptr<Applications> applications;
+  std::set<uid_t> changed;
   {
     const std::lock_guard lock(mutex_);
     applications = std::move(applications_);
+    changed.swap(changed_);
+  }
+  for (const uid_t uid : changed) {
+    if (PlanUser *const plan = plan_of(uid)) {
+      plan->renew(now);
+    }
   }
   if (applications) {
     for (auto &[uid, names] : *applications) {

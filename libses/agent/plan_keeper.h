@@ -53,6 +53,8 @@ public:
   void adopt();
   // The applications with requirements of their own, of each user listed.  Any thread.
   void set_applications(const Applications &applications);
+  // What was booked for these users is out of date and goes back.  Any thread.
+  void requirements_changed(const std::vector<uid_t> &users);
 
   // KEY was asked for over the socket; it states nothing of its own.
   void asked(const TicketKey &key, Clock::time_point now);
@@ -111,8 +113,9 @@ private:
   // Set on the thread that looks at Lustre, which may outlive this.
   const std::shared_ptr<std::atomic<bool>> lustre_changed_;
 
-  std::mutex mutex_; // guards the one below
+  std::mutex mutex_; // guards the two below
   std::unique_ptr<Applications> applications_;
+  std::set<uid_t> changed_;
 };
 
 } // namespace ses::agent

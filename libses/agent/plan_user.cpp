@@ -199,7 +199,7 @@ void PlanUser::stock(Time now, milliseconds idle_life) {
 void PlanUser::restock(unsigned number, Entry &entry, Time now) {
   const size_t level = entry.demand.level();
   const size_t lasting = board_.stock(number) - board_.due(number, in_ms(now + kRenewBefore));
-  const size_t held = lasting + entry.ordered;
+  const size_t held = lasting + entry.ordered - entry.out_of_date;
   if (held > level / 2 || now < entry.not_before || dealt_.size() >= kMostDealt) {
     return;
   }
@@ -219,6 +219,11 @@ void PlanUser::booked(const TicketKey &key, Booking outcome, std::vector<Placeme
   }
   Entry &entry = entries_[*number];
   entry.ordered -= std::min(entry.ordered, ordered);
+  if (entry.out_of_date > 0) {
+    entry.out_of_date -= std::min(entry.out_of_date, ordered);
+    give_back(placements, EndReason::kUnused);
+    return;
+  }
   if (outcome == Booking::kBooked) {
     entry.pause = milliseconds(0);
   } else {
@@ -284,6 +289,17 @@ void PlanUser::withdraw_unusable(
       }
     }
   }
+}
+
+void PlanUser::renew(Time now) {
+  for (auto &[number, entry] : entries_) {
+    give_back(withdraw(number, SES_PLAN_TICKETS, now), EndReason::kUnused);
+    entry.out_of_date = entry.ordered;
+    entry.requirements.reset();
+    entry.not_before = Time{};
+    entry.pause = milliseconds(0);
+  }
+  busy_until_ = now + kBusyFor;
 }
 
 void PlanUser::withdraw_all(Time now) {

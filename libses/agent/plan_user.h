@@ -69,6 +69,8 @@ public:
       const std::function<bool(const std::string &system, const Placement &)> &is_unusable,
       Time now);
   void withdraw_all(Time now);
+  // Takes back every ticket, and what is being booked when it comes; others are booked instead.
+  void renew(Time now);
 
   [[nodiscard]] size_t entries() const { return entries_.size(); }
   [[nodiscard]] bool in_use(Time now) const;
@@ -83,7 +85,8 @@ private:
   struct Entry {
     PlanEntry about;
     PlanDemand demand;
-    unsigned ordered = 0; // tickets
+    unsigned ordered = 0;     // tickets
+    unsigned out_of_date = 0; // of those, that are not wanted any more
     std::optional<std::vector<Requirement>> requirements;
     Time not_before{}; // of the next booking
     std::chrono::milliseconds pause{0};

@@ -69,6 +69,7 @@ class ServiceDouble:
         self.pace = 5.0
         self.applications: dict[str, list[str]] = {}
         self.snapshot: dict[str, Any] | None = None
+        self.generations: dict[str, str] | None = None  # by user; None: it does not say
         self.resolved: list[dict[str, Any]] = []  # requirements
         self.instance = ""
         #: Called with each request first; what it returns is sent instead of the usual answer.
@@ -210,6 +211,8 @@ class ServiceDouble:
             "applications": {u: self.applications[u] for u in body["users"] if u in self.applications},
             "snapshot": self.snapshot if body["snapshot"] else None,
         }
+        if self.generations is not None:
+            answer["generations"] = {u: self.generations[u] for u in body["users"] if u in self.generations}
         return Answer(200, answer)
 
     def _book(self, body: dict[str, Any]) -> Answer:
