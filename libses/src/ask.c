@@ -35,11 +35,24 @@ static struct ses_header header(enum ses_message_type type, uint32_t size) {
  * on memory, and on thread-local storage, that belongs to a suspended parent.
  * Limit: a program that uses raw clone() or fork system calls for ordinary
  * children is not served in them.
+ *
+ * That question is the dearest of the small ones, so a task that has passed is
+ * remembered by its number: a child that runs on its parent's memory finds the
+ * parent's there.  Not number 1, which a child may have as well as its parent,
+ * as the first of another process namespace.
  */
 static int runs_on_own_thread(void) {
+  static _Thread_local int passed;
+  int task = (int)ses_sys0(SYS_gettid);
+  if (task == passed)
+    return 1;
   void *list = NULL;
   size_t size = 0;
-  return ses_sys3(SYS_get_robust_list, 0, ses_address(&list), ses_address(&size)) == 0 && list;
+  if (ses_sys3(SYS_get_robust_list, 0, ses_address(&list), ses_address(&size)) != 0 || !list)
+    return 0;
+  if (task != 1)
+    passed = task;
+  return 1;
 }
 
 int ses_ask_allowed(void) {

@@ -23,11 +23,28 @@
 #define ANY_INODE 0
 #define NAME_LENGTH 17 /* '/' and 16 hexadecimal digits */
 
+/* Is the component at AT, which ends before END, WORD? */
+static bool is_component(const char *at, const char *end, const char *word, size_t length) {
+  return (size_t)(end - at) >= length && memcmp(at, word, length) == 0 &&
+         (at + length == end || at[length] == '/');
+}
+
 /* "/branch/.ses/1000": absolute, below a staging directory, without "..", room for a name. */
 static bool is_stage(const char *stage) {
+  static const char staging[] = SES_STAGE_DIRECTORY;
   const char *end = memchr(stage, '\0', SES_STAGE_MAX - NAME_LENGTH);
-  return end && stage[0] == '/' && end[-1] != '/' && strstr(stage, "/" SES_STAGE_DIRECTORY "/") &&
-         !strstr(stage, "/../") && (end - stage < 3 || strcmp(end - 3, "/..") != 0);
+  bool below = false;
+  if (!end || stage[0] != '/' || end[-1] == '/')
+    return false;
+  for (const char *at = stage; at < end; at++) {
+    if (*at != '/')
+      continue;
+    if (is_component(at + 1, end, "..", 2))
+      return false;
+    if (is_component(at + 1, end, staging, sizeof staging - 1))
+      below = at + sizeof staging < end;
+  }
+  return below;
 }
 
 static bool accepts(const struct ses_answer *answer) {
@@ -100,37 +117,26 @@ static int take_back(const struct ses_creation *creation, uint64_t inode, int fa
   return linked ? -EXDEV : failed;
 }
 
-/* Open the file under its name, and see whether it is the one made here, with one link left. */
-static int reopen(const struct ses_creation *creation, uint64_t inode) {
-  int flags = creation->flags & ~(O_CREAT | O_EXCL | O_TRUNC);
-  int fd;
-  do
-    fd = ses_sys_openat(creation->dirfd, creation->path, flags, 0);
-  while (fd == -EINTR);
-  if (fd < 0)
-    return fd;
-  /* The union remembers the link count of the moment of the link (2) for a second; FORCE_SYNC
-   * makes it look again. */
-  struct statx *stat = creation->stat;
-  int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, stat);
-  if (failed == 0 && is_file(stat, inode))
-    return fd;
-  ses_sys_close(fd);
-  return failed ? failed : -ESTALE;
-}
-
 static int give_name(const struct ses_creation *creation) {
   return (int)ses_sys5(SYS_linkat, AT_FDCWD, ses_address(creation->answer->stage_in_union),
                        creation->dirfd, ses_address(creation->path), 0);
 }
 
-/* Look at what has the name now; its two links are the sign that it is the staged file.  INODE is
- * what the union calls it, as long as that is not known ANY_INODE.  Without asking the union: its
- * answer to the link said what has to be known. */
-static int look_at_name(const struct ses_creation *creation, uint64_t *inode) {
+static int open_name(const struct ses_creation *creation) {
+  int flags = creation->flags & ~(O_CREAT | O_EXCL | O_TRUNC);
+  int fd;
+  do
+    fd = ses_sys_openat(creation->dirfd, creation->path, flags, 0);
+  while (fd == -EINTR);
+  return fd;
+}
+
+/* Is what lies there, looked at with FLAGS, the staged file?  Its two links are the sign of it.
+ * Without asking the union: its answer to the link said what has to be known. */
+static int look(const struct ses_creation *creation, int dirfd, const char *path, int flags,
+                uint64_t *inode) {
   struct statx *stat = creation->stat;
-  int failed = ses_sys_statx(creation->dirfd, creation->path,
-                             AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, stat);
+  int failed = ses_sys_statx(dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, stat);
   if (failed)
     return failed;
   if (S_ISLNK(stat->stx_mode))
@@ -139,10 +145,46 @@ static int look_at_name(const struct ses_creation *creation, uint64_t *inode) {
   return S_ISREG(stat->stx_mode) && stat->stx_nlink == 2 ? 0 : -ESTALE;
 }
 
+/*
+ * FD is what the name led to, or why it led nowhere; INODE is then what the
+ * union calls the staged file, which has to have its first name still.  0, or
+ * what is wrong.  The name is looked at only then: the way to it costs more
+ * than the open file.
+ */
+static int identify(const struct ses_creation *creation, int fd, uint64_t *inode) {
+  int failed = fd < 0 ? fd : look(creation, fd, "", AT_EMPTY_PATH, inode);
+  if (!failed)
+    return 0;
+  int seen = look(creation, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, inode);
+  return seen == -EXDEV || seen == -ESTALE ? seen : failed;
+}
+
+/* The union remembers the link count of the moment of the link (2) for a second; FORCE_SYNC makes
+ * it look again. */
+static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) {
+  struct statx *stat = creation->stat;
+  int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, stat);
+  return failed ? failed : is_file(stat, inode) ? 0 : -ESTALE;
+}
+
+/* From the file that has its name now to its descriptor, or -errno. */
+static int settle(const struct ses_creation *creation) {
+  uint64_t inode = ANY_INODE;
+  int fd = open_name(creation);
+  int failed = identify(creation, fd, &inode);
+  unlink_at(AT_FDCWD, creation->answer->stage);
+  if (!failed)
+    failed = refresh(creation, fd, inode);
+  if (!failed)
+    return fd;
+  if (fd >= 0)
+    ses_sys_close(fd);
+  /* ESTALE: somebody else's file has the name by now. */
+  return failed == -ESTALE ? failed : take_back(creation, inode, failed);
+}
+
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
-  uint64_t inode = ANY_INODE;
-  bool named = false;
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
@@ -151,18 +193,12 @@ static int create(struct ses_creation *creation) {
   if (failed)
     return failed; /* also EEXIST: then it is not ours to remove */
   failed = dress(creation);
-  if (!failed) {
-    failed = give_name(creation);
-    named = !failed;
-  }
   if (!failed)
-    failed = look_at_name(creation, &inode);
+    failed = give_name(creation);
+  if (!failed)
+    return settle(creation);
   unlink_at(AT_FDCWD, answer->stage);
-
-  int fd = failed ? failed : reopen(creation, inode);
-  if (fd < 0 && named && fd != -ESTALE) /* ESTALE: somebody else's file has the name by now */
-    return take_back(creation, inode, fd);
-  return fd;
+  return failed;
 }
 
 const struct ses_backend_row ses_backend_mergerfs = {

@@ -91,8 +91,9 @@ static size_t length_of(const char *path) {
 /* Find where the name begins.  False: no name, or not a path a file can be created at. */
 static bool find_parent(struct scene *scene) {
   size_t length = length_of(scene->path);
-  const char *slash = memrchr(scene->path, '/', length);
-  size_t parent = slash ? (size_t)(slash + 1 - scene->path) : 0;
+  size_t parent = length;
+  while (parent > 0 && scene->path[parent - 1] != '/')
+    parent--;
   scene->parent_length = (unsigned)parent;
   scene->path_length = (unsigned)length;
   return length > parent && parent < PARENT_MAX;

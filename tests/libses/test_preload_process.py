@@ -39,6 +39,15 @@ def test_child_of_vfork_never_asks_and_its_parent_does(union: Union, probes: Pat
     assert union.agent.connections == 1
 
 
+def test_child_of_vfork_is_told_from_a_parent_that_asked_before(union: Union, probes: Path) -> None:
+    """What the parent has found out about itself lies in memory that the child runs on."""
+    union.run(probes / "process", "forks", union.path)
+    served = ["first-0", "vfork-parent-0", "fork-0", "last-0"]
+    assert names(union) == {*served, "vfork-child-0"}
+    inodes = [(union.path / name).stat().st_ino for name in served]
+    assert [report.inode for report in union.agent.reports] == inodes
+
+
 @pytest.mark.parametrize("number", [signal.SIGALRM, signal.SIGTERM], ids=["held-off", "let-through"])
 def test_handlers_that_create_files_do_not_disturb(union: Union, probes: Path, number: int) -> None:
     handled = int(union.run(probes / "process", "signal", str(int(number)), union.path).stdout)

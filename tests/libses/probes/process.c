@@ -6,6 +6,8 @@
  *   process race COUNT TRIES DIR    COUNT processes try to create DIR/race-N with O_EXCL, N <
  * TRIES; prints the winners of each process fork DIR                a file in the child of fork()
  *   process vfork DIR               a file in the child of vfork(), then one in the parent
+ *   process forks DIR               a file in the parent, in a child of vfork(), in a child of
+ *                                   fork(), and in the parent again
  *   process signal NUMBER DIR       files from a handler of the signal, on a small stack, during
  *                                   creates; prints how many
  *   process interrupted DIR         one file, with a handler of SIGTERM that creates another
@@ -135,6 +137,12 @@ static int vforked(void) {
   return (status != 0) + create_and_close("vfork-parent", 0, O_EXCL);
 }
 
+static int forks(void) {
+  int failed = create_and_close("first", 0, O_EXCL);
+  failed += vforked();
+  return failed + forked() + create_and_close("last", 0, O_EXCL);
+}
+
 static volatile sig_atomic_t handled;
 static timer_t timer;
 
@@ -247,6 +255,8 @@ int main(int argc, char **argv) {
     return forked();
   if (!strcmp(argv[1], "vfork"))
     return vforked();
+  if (!strcmp(argv[1], "forks"))
+    return forks();
   if (!strcmp(argv[1], "signal"))
     return signalled(first);
   if (!strcmp(argv[1], "interrupted"))
