@@ -93,6 +93,8 @@ def element_table(environment: Environment) -> ElementTable:
 class ObservationTable:
     """The last observation of each element; ``sampled_at`` is ``nan`` where there is none.
 
+    ``closed`` elements take no file: they are mounted read-only, or an administrator said so.  The
+    capabilities are those of the description, or else what the monitor was given or learned.
     ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
     element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
     seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.health`), in the same unit.
@@ -106,12 +108,19 @@ class ObservationTable:
     average_write: Floats
     queue_depth: Floats
     free: Floats
-    read_only: Bools
+    closed: Bools
+    degraded: Bools
+    read_capability: Floats
+    write_capability: Floats
     rated: Bools
     utilisation: Floats
     average_utilisation: Floats
     top_speed: Floats
     health: Floats
+
+
+def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
+    return np.where(np.isnan(described), _at_least_one(seen), described)
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
@@ -133,7 +142,10 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
     current_write = column(lambda one: one.current_write_rate)
     average_read = column(lambda one: one.average_read_rate)
     average_write = column(lambda one: one.average_write_rate)
-    capabilities = table.read_capability, table.write_capability
+    capabilities = (
+        _described_first(table.read_capability, (one.read_capability if one else None for one in rows)),
+        _described_first(table.write_capability, (one.write_capability if one else None for one in rows)),
+    )
     average_read = np.where(np.isnan(average_read), current_read, average_read)
     average_write = np.where(np.isnan(average_write), current_write, average_write)
     return ObservationTable(
@@ -145,7 +157,12 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
         average_write=average_write,
         queue_depth=column(lambda one: one.queue_depth),
         free=column(lambda one: one.free_bytes),
-        read_only=np.array([one is not None and one.read_only for one in rows], dtype=np.bool_),
+        closed=np.array(
+            [one is not None and (one.read_only or one.no_create) for one in rows], dtype=np.bool_
+        ),
+        degraded=np.array([one is not None and one.degraded for one in rows], dtype=np.bool_),
+        read_capability=capabilities[0],
+        write_capability=capabilities[1],
         rated=~(np.isnan(current_read) & np.isnan(current_write)),
         utilisation=utilisation_of(current_read, current_write, *capabilities),
         average_utilisation=utilisation_of(average_read, average_write, *capabilities),

@@ -203,7 +203,8 @@ def _taken(counts: LedgerCounts, rows: Codes | Bools) -> LedgerCounts:
 
 def capability_of(view: View, kind: Kind) -> Floats:
     """Return the nominal rates of the direction a rate kind is about."""
-    return view.table.read_capability if kind in READ_KINDS else view.table.write_capability
+    seen = view.observations
+    return seen.read_capability if kind in READ_KINDS else seen.write_capability
 
 
 def _observed_rates(view: View) -> Mapping[Kind, Floats]:

@@ -140,8 +140,12 @@ def _sentence(question: Question, offers: Offers, place: int, reason: Reason) ->
         case Reason.DEGRADED:
             return "It is degraded, and elements in good order are left."
         case Reason.READ_ONLY:
-            seen = offers.view.observations.read_only[offers.rows[place]]
-            return "The monitor sees it mounted read-only." if seen else "The site describes it as read-only."
+            seen = offers.view.observations.by_row[offers.rows[place]]
+            if seen is not None and seen.no_create:
+                return "The monitor sees that it takes no files: an administrator said so."
+            if seen is not None and seen.read_only:
+                return "The monitor sees it mounted read-only."
+            return "The site describes it as read-only."
         case Reason.NO_SPACE:
             return _space_sentence(question, offers, place)
         case Reason.HARD_REQUIREMENT:

@@ -40,7 +40,8 @@ def refusals(question: Question, offers: Offers) -> Codes:
 
 def with_degraded_refused(codes: Codes, offers: Offers) -> Codes:
     """Return the codes with degraded elements refused, unless nothing else is left."""
-    degraded = offers.take(offers.view.table.state) == STATES.index(ElementState.DEGRADED)
+    described = offers.take(offers.view.table.state) == STATES.index(ElementState.DEGRADED)
+    degraded = described | offers.take(offers.view.observations.degraded)
     accepted = codes == ACCEPTED
     if not (accepted & ~degraded).any():
         return codes
@@ -67,7 +68,7 @@ def earlier_reasons(question: Question, offers: Offers) -> Codes:
     state = offers.take(table.state)
     for bad, reason in _STATE_REASONS.items():
         refuse(state == STATES.index(bad), reason)
-    refuse(offers.take(offers.view.observations.read_only), Reason.READ_ONLY)
+    refuse(offers.take(offers.view.observations.closed), Reason.READ_ONLY)
     refuse(offers.value(Kind.FREE_CAPACITY) < bytes_needed(question, offers.policies), Reason.NO_SPACE)
     for requirement in question.wanted:
         if requirement.strictness is Strictness.HARD:

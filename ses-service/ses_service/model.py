@@ -134,7 +134,8 @@ class Observation:
     """What the monitor last saw of one element.  Rates are bytes per second over its windows.
 
     ``sampled_at`` is seconds since the epoch by this machine's clock, ``None`` when the monitor
-    never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.
+    never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.  A
+    capability is what the monitor knows the element can give at best; the site's description goes before.
     """
 
     element: str
@@ -151,6 +152,10 @@ class Observation:
     target: str = ""
     state: str = "ok"
     detail: str = ""
+    degraded: bool = False
+    no_create: bool = False
+    read_capability: float | None = None
+    write_capability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ class _Observation(TypedDict, total=False):
     free_bytes: float | None
     size_bytes: float | None
     read_only: bool
+    degraded: bool
+    no_create: bool
+    read_capability_bytes_per_second: float | None
+    write_capability_bytes_per_second: float | None
     detail: str
 
 
@@ -179,6 +183,10 @@ def _observation(one: _Observation, received: float) -> Observation:
         free_bytes=one.get("free_bytes"),
         size_bytes=one.get("size_bytes"),
         read_only=one.get("read_only", False),
+        degraded=one.get("degraded", False),
+        no_create=one.get("no_create", False),
+        read_capability=one.get("read_capability_bytes_per_second"),
+        write_capability=one.get("write_capability_bytes_per_second"),
         source=one.get("source", ""),
         target=one.get("target", ""),
         state=one.get("state", "ok"),

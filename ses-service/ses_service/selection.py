@@ -130,10 +130,17 @@ def _notes(
             f"{standing.unseen} of {len(standing.codes) - total} candidates have no rates of the last "
             f"{offers.policies.max_data_age:g} s: judged by static facts and the ledger."
         )
-    if ranked and ranked[0].element.state == "degraded":
+    if ranked and _is_degraded(ranked[0], offers.view):
         yield "Only degraded elements are left."
     unknown = sorted(name for name in question.exclude if name not in offers.view.table.index)
     if unknown:
         yield f"Excluded but not described by the site: {', '.join(unknown[:5])}."
     if total > listed:
         yield f"{total - listed} more elements were refused; ask with limit 0 to list them all."
+
+
+def _is_degraded(one: Candidate, view: View) -> bool:
+    """Whether the site or the monitor says so."""
+    return one.element.state == "degraded" or bool(
+        view.observations.degraded[view.table.index[one.element.id]]
+    )

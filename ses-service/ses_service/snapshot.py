@@ -32,11 +32,11 @@ def sample(offers: Offers, count: int, draw: np.random.Generator) -> list[Sample
     Weighted sampling without replacement by exponential keys (Efraimidis and Spirakis, Information
     Processing Letters 97, 2006).  An element whose capability is unknown weighs as much as the median.
     """
-    table = offers.view.table
-    rows = np.flatnonzero(np.isin(table.state, _USABLE) & ~offers.view.observations.read_only)
+    table, seen = offers.view.table, offers.view.observations
+    rows = np.flatnonzero(np.isin(table.state, _USABLE) & ~seen.closed)
     if not len(rows):
         return []
-    weights = np.fmax(table.read_capability, table.write_capability)[rows]
+    weights = np.fmax(seen.read_capability, seen.write_capability)[rows]
     known = weights[~np.isnan(weights)]
     weights = np.where(np.isnan(weights), np.median(known) if len(known) else 1.0, weights)
     keys = draw.exponential(size=len(rows)) / weights

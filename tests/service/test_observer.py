@@ -118,6 +118,14 @@ def test_an_answer_is_read_once_at_the_edge(monitor: Monitor, seen: Seen) -> Non
     assert seen.observer.notes(NOW) == []
 
 
+def test_flags_and_capabilities_of_the_monitor_are_read(monitor: Monitor, seen: Seen) -> None:
+    told = {"read_capability_bytes_per_second": 2e9, "write_capability_bytes_per_second": None}
+    monitor.body = {"sequence": 1, "observations": [observation(degraded=True, no_create=True, **told)]}
+    seen.observer.step()
+    one = seen.taken[0][0]
+    assert (one.degraded, one.no_create, one.read_capability, one.write_capability) == (True, True, 2e9, None)
+
+
 def test_an_element_the_monitor_never_saw_has_no_sample(monitor: Monitor, seen: Seen) -> None:
     monitor.body = {
         "sequence": 1,

@@ -52,6 +52,36 @@ def test_an_element_seen_read_only_is_refused(site: Site) -> None:
     assert "monitor" in decision.refused[0].detail
 
 
+def test_an_element_seen_to_take_no_files_is_never_chosen(site: Site) -> None:
+    decision = site.equal(2).see_all().see("b1", no_create=True).decide()
+    assert site.reasons(decision) == {"b1": "read-only"}
+    assert decision.refused[0].detail == "The monitor sees that it takes no files: an administrator said so."
+    alone = site(site.element("b1")).see("b1", no_create=True).decide()
+    assert site.order(alone) == []
+
+
+def test_an_element_seen_degraded_serves_only_when_nothing_else_is_left(site: Site) -> None:
+    decision = site.equal(2).see_all().see("b1", degraded=True).decide()
+    assert site.reasons(decision) == {"b1": "degraded"}
+    assert decision.notes == ()
+    alone = site(site.element("b1")).see("b1", degraded=True).decide()
+    assert site.order(alone) == ["b1"]
+    assert "Only degraded elements are left." in alone.notes
+
+
+def test_a_capability_the_monitor_knows_serves_where_the_site_describes_none(site: Site) -> None:
+    unknown = site.element("a", write=None), site.element("b", write=None), site.element("c", write=60)
+    decision = (
+        site(*unknown)
+        .see("a", write_capability=50e6)
+        .see("b", write_capability=200e6)
+        .see("c", write_capability=900e6)
+        .decide(site.write(1000))
+    )
+    assert site.order(decision) == ["b", "c", "a"]
+    assert [one.available_write for one in decision.candidates] == [200e6, 60e6, 50e6]
+
+
 def test_only_the_storage_system_asked_for_is_considered(site: Site) -> None:
     decision = site(site.element("a/x"), site.element("b/y")).decide(storage_system="b")
     assert site.order(decision) == ["y"]
