@@ -267,7 +267,7 @@ void Booker::prepare(const BookingOrder &order, std::vector<Placement> booked,
       } else {
         lustre_.await_look(order.key.system);
         why = lustre_.trouble_of(order.key.system, placement);
-        lustre_.add_pool(order.key.system, placement);
+        lustre_.write_as(service_.lustre_form, order.key.system, placement);
       }
     }
     if (why.empty() && !make_place_answer(placement, 0, 0)) {

@@ -60,6 +60,7 @@ public:
     const std::string &node;
     ServiceHealth &health;
     Detached &detached;
+    ses_lustre_form lustre_form; // of OSTs
   };
 
   Booker(Service service, const Systems &systems, Housekeeper &housekeeper);

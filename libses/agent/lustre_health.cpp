@@ -166,4 +166,29 @@ void LustreHealth::add_pool(const std::string &system, Placement &placement) con
   }
 }
 
+void LustreHealth::write_as(ses_lustre_form form, const std::string &system,
+                            Placement &placement) const {
+  if (placement.lustre_form != SES_LUSTRE_LIST) {
+    return;
+  }
+  add_pool(system, placement);
+  if (form == SES_LUSTRE_OFFSET) {
+    placement.lustre_form = SES_LUSTRE_OFFSET;
+  }
+  if (form != SES_LUSTRE_POOL || placement.pool.empty()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end()) {
+    return;
+  }
+  const std::set<uint16_t> chosen(placement.osts.begin(), placement.osts.end());
+  const auto pool = targets->second.pools.find(placement.pool);
+  if (pool != targets->second.pools.end() && pool->second == chosen) {
+    placement.lustre_form = SES_LUSTRE_POOL;
+    placement.osts.clear();
+  }
+}
+
 } // namespace ses::agent

@@ -50,6 +50,10 @@ public:
   [[nodiscard]] std::string trouble_of(const std::string &system, const Placement &placement) const;
   // Names the smallest pool that holds all OSTs of a list, for when the list is refused.
   void add_pool(const std::string &system, Placement &placement) const;
+  // Makes of a list of OSTs what a site wants: for POOL the pool that has just these members, where
+  // there is one; for OFFSET a hint.  With a list and a hint stands the smallest pool that holds
+  // them, as above.  Other placements stay as they are.
+  void write_as(ses_lustre_form form, const std::string &system, Placement &placement) const;
 
 private:
   void work();

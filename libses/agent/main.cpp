@@ -108,8 +108,9 @@ int serve(const Options &options, Services &services, Token &token,
                              detached.save();
                            },
                            [&announcer] { return announcer.pace(); }});
-  Booker booker({services, token, options.ca_file, options.node, health, detached}, systems,
-                housekeeper);
+  Booker booker(
+      {services, token, options.ca_file, options.node, health, detached, options.lustre_form},
+      systems, housekeeper);
   const Returns returns(announcer, detached);
   PlanFinder finder(watcher, returns);
   PlanSurvey survey(options.jobs_dir);

@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "service_client.h"
-#include "ses/protocol.h"
 
 namespace ses::agent {
 namespace {
@@ -82,6 +81,13 @@ Options parse_options(int argc, char **argv) {
   app.add_flag("--plans,!--no-plans", options.plans,
                "Deal placements through shared memory, before programs ask (the default);\n"
                "--no-plans makes every program ask over the socket");
+  std::string lustre_form = "pool";
+  app.add_option("--lustre-form", lustre_form,
+                 "How OSTs are written into layouts on Lustre: pool, where a pool has just these\n"
+                 "members, else list; list, exactly these or the smallest pool that holds them;\n"
+                 "offset, a hint where to begin")
+      ->check(CLI::IsMember({"pool", "list", "offset"}))
+      ->capture_default_str();
   app.add_option("--log-level", options.log_level, "Least severe message that is logged")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->capture_default_str();
@@ -98,6 +104,9 @@ Options parse_options(int argc, char **argv) {
     std::exit(asked ? 0 : 2);
   }
   options.background = !foreground;
+  options.lustre_form = lustre_form == "pool"   ? SES_LUSTRE_POOL
+                        : lustre_form == "list" ? SES_LUSTRE_LIST
+                                                : SES_LUSTRE_OFFSET;
   options.answer_limit = std::chrono::milliseconds(answer_ms);
   return options;
 }

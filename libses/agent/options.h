@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ses/protocol.h"
+
 namespace ses::agent {
 
 struct Options {
@@ -17,6 +19,7 @@ struct Options {
   std::string state_dir;
   std::string jobs_dir = "/run/ses/jobs";
   bool plans = true;
+  ses_lustre_form lustre_form = SES_LUSTRE_POOL; // of OSTs
   std::string log_level = "info";
   bool background = false;
   unsigned asks_per_second = 20000;           // of one user

@@ -185,6 +185,19 @@ class Plan:
         _, _, _, element, _, stage, _ = _ELEMENT.unpack(raw)
         return element.split(b"\0", 1)[0].decode(), Path(stage.split(b"\0", 1)[0].decode())
 
+    def lustre_places(self, device: int, application: str = "") -> set[tuple[int, int, str]]:
+        """Form, index and pool of the first element of each ticket that can be taken."""
+        entry = self.entry(device, application)
+        assert entry
+        found = set()
+        for number in range(entry.taken, entry.filled):
+            at = TICKETS_AT + (entry.number * TICKETS + number % TICKETS) * TICKET_SIZE
+            place = _TICKET.unpack(self.read(at, TICKET_SIZE))[6]
+            raw = self.read(ELEMENTS_AT + place * ELEMENT_SIZE, ELEMENT_SIZE)
+            _, index, form, _, pool, *_ = _ELEMENT.unpack(raw)
+            found.add((form, index, pool.split(b"\0", 1)[0].decode()))
+        return found
+
     def waiting(self, device: int, application: str = "") -> list[tuple[str, ...]]:
         """The elements of each ticket that can be taken; rubbish while they change."""
         entry = self.entry(device, application)

@@ -14,6 +14,7 @@ from parameter_tree import lose_server, write_tree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
+from placed_programs import LIST, OFFSET, POOL
 from plan_program import NOT_CREATED, Plan, Ticket, remove_plans
 from program_side import PLACE
 from running_agent import Agent
@@ -127,3 +128,35 @@ def test_server_lost_before_the_agent_began_gets_no_file(
         with agent.ask(device) as conversation:
             assert conversation.answer.element != "union/1"
     assert not Plan(agent.socket, SELF).waiting(device, "app").count(("union/1",))
+
+
+@pytest.mark.parametrize(
+    ("form", "target", "place"),
+    [
+        ("pool", "5", (POOL, (), "small")),
+        ("pool", "4", (LIST, (4,), "slow")),
+        ("list", "5", (LIST, (5,), "small")),
+        ("offset", "4", (OFFSET, (4,), "slow")),
+        ("list", "slow", (POOL, (), "slow")),
+        ("offset", "slow", (POOL, (), "slow")),
+    ],
+)
+def test_form_of_a_placement_is_the_site_s_choice(
+    chain: Start, lustre: LustreMount, form: str, target: str, place: tuple[int, tuple[int, ...], str]
+) -> None:
+    """In answers and in tickets; one OST that has a pool of its own is written as that pool by default."""
+    agent, _ = chain(target, options=("--lustre-form", form))
+    device = lustre.path.stat().st_dev
+    with agent.ask(device) as conversation:
+        answer = conversation.answer
+    assert (answer.lustre_form, answer.osts, answer.pool) == place
+    plan = Plan(agent.socket, SELF)
+    wait_for(lambda: plan.stock(device, "app") > 0, "there is a ticket")
+    chosen, osts, pool = place
+    assert plan.lustre_places(device, "app") == {(chosen, osts[0] if osts else 0, pool)}
+
+
+def test_pool_is_the_form_nobody_has_to_ask_for(chain: Start, lustre: LustreMount) -> None:
+    agent, _ = chain("5")
+    with agent.ask(lustre.path.stat().st_dev) as conversation:
+        assert (conversation.answer.lustre_form, conversation.answer.pool) == (POOL, "small")
