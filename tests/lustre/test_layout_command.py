@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lov_blobs as lov
@@ -14,10 +16,13 @@ from click.testing import CliRunner, Result
 from layout_library import OFFSET, POOL, LayoutLibrary
 from lustre_mount import LOV, LustreMount, layout_of, osts_of
 from ses.cli import main
+from ses.errors import SesError
 from ses.lustre import blob
 from ses.lustre.evidence import on_lustre
 from ses.service import ServiceClient
 from write_corpus import DOM, LAYOUTS, MIRRORED, PFL, SEL
+
+UNIT = Path(__file__).parents[2] / "packaging/systemd/ses-apply@.service"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -177,3 +182,115 @@ def test_directory_the_site_does_not_describe_is_told(
     done = run("apply", tmp_path)
     assert done.exit_code == 5
     assert "no Lustre file system" in done.output
+
+
+def pool_of(directory: Path) -> str | None:
+    layout = layout_of(directory)
+    return lov.read_plain(layout).pool if layout else None
+
+
+@pytest.fixture
+def between_looks(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
+    """Say what happens in each pause of --watch; Ctrl-C is pressed in the one after the last."""
+
+    def script(*steps: Callable[[], object]) -> list[float]:
+        pauses: list[float] = []
+        waiting = iter(steps)
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            step = next(waiting, None)
+            if step is None:
+                raise KeyboardInterrupt
+            step()
+
+        module = importlib.import_module("ses.commands.apply")
+        monkeypatch.setattr(module, "time", SimpleNamespace(sleep=pause))
+        return pauses
+
+    return script
+
+
+def test_watch_follows_the_choice_until_ctrl_c_gives_the_default_back(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None], between_looks: Callable[..., list[float]]
+) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    seen: list[str | None] = []
+
+    def choose(target: str, pool: str) -> Callable[[], None]:
+        def step() -> None:
+            seen.append(pool_of(directory))
+            chosen(target, pool)
+
+        return step
+
+    chosen("5", "small")
+    pauses = between_looks(choose("0", "fast"), choose("0", "fast"), choose("3", "slow"), lambda: None)
+    done = run("apply", directory, "--watch", "--every", "7")
+    assert done.exit_code == 0, done.output
+    assert seen == ["small", "fast", "fast"]
+    assert pauses == [7.0] * 5
+    told = [line for line in done.output.splitlines() if line.startswith(str(directory))]
+    assert [line.rpartition(": ")[2] for line in told] == [
+        "pool small (lfs/one)", "pool fast (lfs/one)", "pool slow (lfs/one)", "as before",
+    ]  # fmt: skip
+    assert layout_of(directory) is None
+
+
+def test_watch_keeps_the_default_while_no_service_says_another(
+    lustre: LustreMount,
+    chosen: Callable[[str, str | None], None],
+    between_looks: Callable[..., list[float]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    seen: list[str | None] = []
+
+    def lose() -> None:
+        def nobody(_: ServiceClient) -> dict[str, Any]:
+            raise SesError("nobody listens")
+
+        monkeypatch.setattr(ServiceClient, "elements", nobody)
+
+    def find() -> None:
+        seen.append(pool_of(directory))
+        monkeypatch.setattr(ServiceClient, "elements", elements)
+
+    chosen("5", "small")
+    elements = ServiceClient.elements
+    between_looks(lose, find, lambda: chosen("0", "fast"), lambda: seen.append(pool_of(directory)))
+    done = run("apply", directory, "--watch")
+    assert done.exit_code == 0, done.output
+    assert done.output.count("not looked at: nobody listens") == 1
+    assert seen == ["small", "fast"]
+    assert layout_of(directory) is None
+
+
+def test_watch_that_was_killed_goes_on_where_it_was(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None], between_looks: Callable[..., list[float]]
+) -> None:
+    """What was there before all of it comes back, not what the first one had set."""
+    os.setxattr(lustre.path, LOV, PFL)
+    before = layout_of(lustre.path)
+    chosen("5", "small")
+    assert run("apply", lustre.path).exit_code == 0  # as one that is killed leaves it
+    chosen("0", "fast")
+    between_looks()
+    assert run("apply", lustre.path, "--watch").exit_code == 0
+    assert layout_of(lustre.path) == before
+
+
+def test_unit_that_keeps_a_directory_fresh_ends_with_what_ctrl_c_does() -> None:
+    text = UNIT.read_text()
+    settings = dict(
+        line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#")
+    )
+    program, *arguments = settings["ExecStart"].split()
+    assert Path(program).name == "ses"
+    assert arguments == ["apply", "%f", "--watch", "$SES_APPLY_OPTIONS"]
+    assert settings["KillSignal"] == "SIGINT"
+    state = Path("/var/lib") / settings["StateDirectory"]
+    assert state == Path("/var/lib/qstorman/applied"), "where what was there before is kept"
+    assert settings["Environment"].endswith(" XDG_STATE_HOME=/var/lib")
