@@ -6,7 +6,7 @@ nothing, so that an agent that got no answer can repeat it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ses_service.columns import ElementTable
@@ -64,6 +64,11 @@ class Announcement:
     ended: tuple[Ended, ...] = ()
     complete: bool = False
 
+    @property
+    def files(self) -> int:
+        """How many files it is about."""
+        return len(self.opened) + len(self.ended)
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -88,6 +93,29 @@ def pace_for(nodes: int) -> float:
 def silence_for(pace: float) -> float:
     """Return after how many seconds without a word a node counts as gone."""
     return max(SHORTEST_SILENCE, SILENT_PACES * pace)
+
+
+def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
+    """Yield the announcement in parts of so many files, for :func:`take` one after the other.
+
+    None is complete: whoever takes them ends what is not among all that is open when the last is taken.
+    """
+    part = replace(announcement, opened=(), ended=(), complete=False)
+    for start in range(0, len(announcement.opened), files):
+        yield replace(part, opened=announcement.opened[start : start + files])
+    for start in range(0, len(announcement.ended), files):
+        yield replace(part, ended=announcement.ended[start : start + files])
+
+
+def merged(taken: Sequence[Taken]) -> Taken:
+    """Return what came of all parts of an announcement."""
+    first = taken[0]
+    return Taken(
+        first.pace,
+        tuple(one for part in taken for one in part.unknown),
+        tuple(one for part in taken for one in part.refused),
+        first.open,
+    )
 
 
 def take(
@@ -130,9 +158,14 @@ def take(
         else:
             ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
     if announcement.complete:
-        kept = {one.opening.placement_id for one in announcement.opened}
-        ledger.end_others(announcement.node, kept, now)
+        end_others(announcement, ledger, now)
     return Taken(pace, tuple(unknown), tuple(refused), held)
+
+
+def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
+    """End what is open on the node and not in a complete announcement."""
+    kept = {one.opening.placement_id for one in announcement.opened}
+    ledger.end_others(announcement.node, kept, now)
 
 
 def _restored(

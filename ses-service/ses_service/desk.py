@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ses_service.announcement import Announcement, Taken, take
+from ses_service.announcement import Announcement, Taken, end_others, take
 from ses_service.beside import Beside
 from ses_service.books import Books
 from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
@@ -251,6 +251,11 @@ class Desk:
                 return found.backend if found else ""
 
             return take(announcement, self._ledger, table, home_vo, backend_of, now)
+
+    def end_others(self, announcement: Announcement) -> None:
+        """End what is open on a node and not in its announcement, all parts of which have been taken."""
+        with self._lock:
+            end_others(announcement, self._ledger, self._now())
 
     def nodes(self) -> list[tuple[Node, int]]:
         """Return the nodes that announce their files, by name, and how many are open on each."""

@@ -11,12 +11,13 @@ Neither way lets requests pile up: beyond what can be answered in time they get 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
 
 from apiflask import APIFlask
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ses_service import problems
 from ses_service.admission import Turns
@@ -45,6 +46,8 @@ class Edge:
         self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
         self._turns = Turns()
+        self._long_ones = 0
+        self._one_long = asyncio.Lock()
         self.refusal = problems.reply(OverloadedProblem())
         self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
         self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
@@ -124,12 +127,38 @@ class Edge:
             return None
         try:
             await self._turns.take(operation.waiting)
-            reply = operation.run(self._runtime, who, asked, *parts)
+            reply = await self._run(operation, who, asked, parts)
             if reply.stored is not None:
                 await asyncio.wait([asyncio.wrap_future(reply.stored)], timeout=STORING)
             return reply
         except Exception as error:
             return problems.reply(problems.problem_of(error))
+
+    async def _run(
+        self, operation: Operation, who: Principal, asked: BaseModel, parts: tuple[str, ...]
+    ) -> Reply:
+        """Return the answer; others have their turns between the parts of a long one.
+
+        Of the long ones, one goes on at a time, so that those that came first are answered first.
+        """
+        if operation.run_in_parts is None:
+            return operation.run(self._runtime, who, asked, *parts)
+        steps = operation.run_in_parts(self._runtime, who, asked, *parts)
+        first = next(steps)
+        if first is not None:
+            return first
+        if self._long_ones >= operation.waiting:
+            raise OverloadedProblem
+        self._long_ones += 1
+        try:
+            async with self._one_long:
+                for reply in steps:
+                    if reply is not None:
+                        return reply
+                    await self._turns.take(sys.maxsize)
+        finally:
+            self._long_ones -= 1
+        raise AssertionError("the last part is the answer")
 
     def _caller(self, scope: Scope) -> Principal | None:
         headers: dict[str, str] = {}

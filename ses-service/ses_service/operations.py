@@ -6,7 +6,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.problems` 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ses_service import render
+from ses_service.announcement import merged, parts_of
 from ses_service.auth import EVERYONE, Principal, Role
 from ses_service.desk import Asked, NoEnvironmentError
 from ses_service.problems import InvalidProblem, NoElementProblem
@@ -28,6 +29,9 @@ DECISIONS_WAITING = 32
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
 
+# Of how many files the ledger hears before others have their turn.
+FILES_AT_ONCE = 100
+
 # How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
 # as good as away.
 STORING = 2.0
@@ -39,6 +43,7 @@ class Operation:
 
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
+    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
     """
 
     route: str
@@ -46,6 +51,7 @@ class Operation:
     model: type[BaseModel]
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
+    run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
 
 
 def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
@@ -71,12 +77,35 @@ def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
     return render.reply(answer, 201)
 
 
-def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> Reply:
+def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
     """Bring the ledger to what a node says, and tell its agent what it should know.
 
     The answer is to wait until what was said is stored: the agent forgets what it was told is taken.
     """
-    taken = now.desk.announced(body.to_model(node))
+    for reply in announce_in_parts(now, who, body, node):
+        if reply is not None:
+            return reply
+    raise AssertionError("the last part is the answer")
+
+
+def announce_in_parts(
+    now: Runtime, _who: Principal, body: AnnouncementIn, node: str
+) -> Iterator[Reply | None]:
+    """Do the same, with ``None`` after each part of a long announcement, and the answer at the end.
+
+    Two thousand files at once would keep everybody else waiting for 40 ms.
+    """
+    said = body.to_model(node)
+    if said.files <= FILES_AT_ONCE:
+        taken = now.desk.announced(said)
+    else:
+        told = []
+        for part in parts_of(said, FILES_AT_ONCE):
+            told.append(now.desk.announced(part))
+            yield None
+        if said.complete:
+            now.desk.end_others(said)
+        taken = merged(told)
     snapshot = None
     if body.snapshot:
         with suppress(NoEnvironmentError):
@@ -92,7 +121,7 @@ def announce(now: Runtime, _who: Principal, body: AnnouncementIn, node: str) -> 
         "snapshot": snapshot,
     }
     made = render.reply(answer)
-    return replace(made, stored=now.stored()) if body.opened or body.ended else made
+    yield replace(made, stored=now.stored()) if body.opened or body.ended else made
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
@@ -103,6 +132,7 @@ ANNOUNCE = Operation(
     AnnouncementIn,
     announce,
     waiting=ANNOUNCEMENTS_WAITING,
+    run_in_parts=announce_in_parts,
 )
 OPERATIONS = (SELECT, PLACE, ANNOUNCE)
 

@@ -6,7 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ses_service.announcement import Announcement, Ended, Opened, Origin, Taken, pace_for, silence_for, take
+from hypothesis import given
+from hypothesis import strategies as st
+from ses_service.announcement import (
+    Announcement,
+    Ended,
+    Opened,
+    Origin,
+    Taken,
+    end_others,
+    merged,
+    pace_for,
+    parts_of,
+    silence_for,
+    take,
+)
 from ses_service.columns import ElementTable, element_table
 from ses_service.ledger import Ledger, Opening
 from ses_service.model import Element, Environment, Subject
@@ -81,6 +95,37 @@ def test_the_same_announcement_again_changes_nothing(site: Site) -> None:
     assert [site.ledger.get(first), site.ledger.get(second), site.open_now()] == before
     assert (again.unknown, again.refused) == ((), ())
     assert site.open_now() == [1, 0, 0]
+
+
+@given(
+    files=st.integers(1, 7),
+    said=st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=12),
+    complete=st.booleans(),
+    stranger=st.booleans(),
+)
+def test_in_parts_or_at_once_an_announcement_comes_to_the_same(
+    files: int, said: list[tuple[int, bool]], complete: bool, stranger: bool
+) -> None:
+    results = []
+    for in_parts in (False, True):
+        site = Site()
+        ids = [
+            site.book(number, user="bob" if stranger and number == 2 else "alice") for number in range(1, 7)
+        ]
+        site.say(saying(opened(ids[4]), opened(ids[5]), agent=SECOND))
+        whole = saying(
+            *(opened(f"{number:016x}") for number, over in said if not over),
+            ended=tuple(Ended(f"{number:016x}", EndReason.CLOSED, 5.0) for number, over in said if over),
+            complete=complete,
+        )
+        if in_parts and whole.files:
+            taken = merged([site.say(part) for part in parts_of(whole, files)])
+            if complete:
+                end_others(whole, site.ledger, site.now)
+        else:
+            taken = site.say(whole)
+        results.append((taken, [site.ledger.get(one) for one in ids], site.open_now()))
+    assert results[0] == results[1]
 
 
 def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:

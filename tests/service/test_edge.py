@@ -212,3 +212,35 @@ def test_an_error_of_its_own_is_told_without_its_words(service: Any, monkeypatch
     monkeypatch.setattr(service.runtime.desk, "select", fail)
     status, _, body = through(service, "/v1/selections", b'{"subject": {"user": "alice"}}')
     assert (status, b"secret" in body) == (500, False)
+
+
+def test_a_long_announcement_lets_others_go_first_and_ends_what_it_does_not_list(service: Any) -> None:
+    many = {"subject": {"user": "alice", "node": "n1"}, "count": 1024}
+    ids = [one["placement_id"] for one in service.post("/v1/placements", many).get_json()["placements"]]
+    opened = [
+        {"placement_id": one, "user": "alice", "device": 5, "inode": str(number + 1)}
+        for number, one in enumerate(ids)
+    ]
+    said: dict[str, Any] = {"incarnation": "a" * 16, "opened": opened}
+    assert through(service, "/v1/nodes/n1/announcements", json.dumps(said).encode())[0] == 200
+    assert service.runtime.desk.open_placements == 1024
+    said.update(opened=opened[24:], ended=[{"placement_id": ids[30], "reason": "closed"}], complete=True)
+    order: list[str] = []
+
+    async def both() -> None:
+        edge = Edge(service.app)
+
+        async def one(name: str, path: str, body: Any) -> None:
+            status, _, _ = await ask(edge, path, json.dumps(body).encode())
+            assert status == 200
+            order.append(name)
+
+        await asyncio.gather(
+            one("long", "/v1/nodes/n1/announcements", said),
+            *(one("short", "/v1/selections", {"subject": {"user": "alice"}}) for _ in range(3)),
+        )
+        edge.close()
+
+    asyncio.run(both())
+    assert order == ["short"] * 3 + ["long"]
+    assert service.runtime.desk.open_placements == 1024 - 24 - 1
