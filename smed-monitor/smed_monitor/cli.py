@@ -18,6 +18,7 @@ from smed_monitor.report import print_table
 from smed_monitor.schemas import observations_out
 from smed_monitor.server import serve as serve_forever
 from smed_monitor.settings import ElementSettings, Settings, Target, load
+from smed_monitor.site import described
 from smed_monitor.textfile import page, write
 
 
@@ -37,6 +38,13 @@ config_option = click.option(
 )
 
 
+site_option = click.option(
+    "--site",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Description of the site (Turtle): elements to look for, besides those of the settings.",
+)
+
+
 @click.group()
 def main() -> None:
     """Watch storage elements: rates, load and free space, each with its age."""
@@ -44,6 +52,7 @@ def main() -> None:
 
 @main.command()
 @config_option
+@site_option
 @click.option(
     "--listen",
     default="127.0.0.1:8631",
@@ -63,19 +72,20 @@ def main() -> None:
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="Least important events to log, as JSON lines on standard error.",
 )
-def serve(path: Path, listen: str, state_dir: Path | None, log_level: str) -> None:
+def serve(path: Path, site: Path | None, listen: str, state_dir: Path | None, log_level: str) -> None:
     """Scrape and answer until SIGTERM."""
-    settings = _settings(path)
+    settings = _settings(path, site)
     _log_to_stderr(log_level)
     serve_forever(settings, listen, state_dir)
 
 
 @main.command()
 @config_option
+@site_option
 @click.option("--json", "as_json", is_flag=True, help="Print what GET /v1/observations would answer.")
-def check(path: Path, as_json: bool) -> None:
+def check(path: Path, site: Path | None, as_json: bool) -> None:
     """Check the settings, scrape every target once and say what was found (no rates: those take two)."""
-    monitor = Monitor(_settings(path))
+    monitor = Monitor(_settings(path, site))
     _log_to_stderr("error")
     monitor.scrape_once()
     snapshot = monitor.table.snapshot()
@@ -131,9 +141,13 @@ def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
         time.sleep(interval)
 
 
-def _settings(path: Path) -> Settings:
+def _settings(path: Path, site: Path | None) -> Settings:
+    def elements(settings: Settings) -> tuple[ElementSettings, ...]:
+        assert site is not None
+        return described(site, settings.targets, COLLECTORS, own=[each.id for each in settings.elements])
+
     try:
-        return load(path, collectors=COLLECTORS)
+        return load(path, collectors=COLLECTORS, described=elements if site else None)
     except SettingsError as error:
         click.echo(str(error), err=True)
         sys.exit(2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -165,8 +165,6 @@ class Settings(_Model):
 
     @model_validator(mode="after")
     def _windows_fit(self) -> Settings:
-        if not self.elements and not self.rules:
-            raise ValueError("element: is required, unless there is a [[rule]]")
         if self.stale_after_seconds < 2 * self.interval_seconds:
             raise ValueError("stale_after_seconds must be at least twice interval_seconds")
         if self.average_window_seconds < self.current_window_seconds:
@@ -181,8 +179,15 @@ class _Kind(Protocol):
     def local(self) -> bool: ...
 
 
-def load(path: Path, *, collectors: Mapping[str, _Kind]) -> Settings:
+def load(
+    path: Path,
+    *,
+    collectors: Mapping[str, _Kind],
+    described: Callable[[Settings], Sequence[ElementSettings]] | None = None,
+) -> Settings:
     """Read and check ``path``; ``collectors`` are the names a target may use.
+
+    ``described`` gives the elements of the site that the settings do not name themselves.
 
     Raises :class:`SettingsError` with one line per fault, each naming the file and the key.
     """
@@ -200,6 +205,13 @@ def load(path: Path, *, collectors: Mapping[str, _Kind]) -> Settings:
         faults = _contradictions(settings, collectors)
     if faults:
         raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
+    if described is not None:
+        settings = settings.model_copy(update={"elements": (*settings.elements, *described(settings))})
+    if not settings.elements and not settings.rules:
+        raise SettingsError(
+            f"{path}: element: is required, unless there is a [[rule]] or a description (--site) that has "
+            "elements with qsm:observedAt"
+        )
     return settings
 
 

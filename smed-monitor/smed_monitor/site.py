@@ -1,0 +1,134 @@
+"""Which elements there are and where to look for them, as the description of the site says it (Turtle).
+
+The settings say how to ask: targets, addresses, time-outs.  The description says what they show, by two
+terms of ``ontology/qstorman.ttl``: ``qsm:observedAt``, the targets (a name or a shell pattern), of an
+element, else of its server, else of its storage system; and ``qsm:observedAs``, what an element is called
+there, of an element or, with {name} and {target}, of its system.  Without that a branch is called as its
+directory and an OST as Lustre does, like lfs01-OST0003.  Elements that are observed nowhere are left out.
+
+Checks only what it uses; whether the description is right as a whole, the knowledge base says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal, Protocol
+
+from pydantic import ValidationError
+from rdflib import Graph, Namespace, URIRef
+from rdflib.namespace import RDF
+from rdflib.term import Node
+
+from smed_monitor.errors import SettingsError
+from smed_monitor.settings import ElementSettings, Target
+
+QSM = Namespace("https://example.org/qstorman/ontology#")
+
+
+class _Kind(Protocol):
+    """What must be known of a collector."""
+
+    @property
+    def finds_by(self) -> Literal["ost", "mount_point"]: ...
+
+
+def described(
+    path: Path, targets: Sequence[Target], collectors: Mapping[str, _Kind], own: Iterable[str] = ()
+) -> tuple[ElementSettings, ...]:
+    """The elements of the description at ``path`` that ``targets`` show, by name; not those in ``own``.
+
+    Raises SettingsError with one line per fault, each naming the file and the element.
+    """
+    try:
+        graph = Graph().parse(data=path.read_text("utf-8"), format="turtle")
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    except Exception as error:  # the parser lets several kinds out on malformed texts
+        raise SettingsError(f"{path}: is not Turtle: {str(error).splitlines()[0]}") from error
+    site = _Site(graph)
+    left_out, found, faults = frozenset(own), [], []
+    for element in sorted(set(graph.subjects(QSM.elementOf)), key=str):
+        name = site.name(element)
+        if name in left_out:
+            continue
+        patterns = site.observed_at(element)
+        if not patterns:
+            continue
+        shown = [one for one in targets if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
+        if not shown:
+            known = ", ".join(one.name for one in targets)
+            faults.append(f"{name}: no [[target]] is called {' or '.join(patterns)}; known: {known}")
+            continue
+        try:
+            found.append(_settings(site, element, shown, collectors))
+        except ValidationError as error:
+            faults.append(f"{name}: {error.errors()[0]['msg']}")
+        except ValueError as error:
+            faults.append(f"{name}: {error}")
+    if faults:
+        raise SettingsError("\n".join(f"{path}: {fault}" for fault in faults))
+    return tuple(sorted(found, key=lambda one: one.id))
+
+
+class _Site:
+    """The triples of a description, asked about elements."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def text(self, subject: Node | None, predicate: URIRef) -> str:
+        """The value of a property, empty when there is none."""
+        value = None if subject is None else self._graph.value(subject, predicate)
+        return "" if value is None else str(value)
+
+    def system(self, element: Node) -> Node | None:
+        """The storage system of an element."""
+        return self._graph.value(element, QSM.elementOf)
+
+    def name(self, element: Node) -> str:
+        """SYSTEM/ELEMENT, as everywhere."""
+        return f"{self.text(self.system(element), QSM.name)}/{self.text(element, QSM.name)}"
+
+    def observed_at(self, element: Node) -> list[str]:
+        """The patterns of the first that states any: the element, its server, its system."""
+        for subject in (element, self._graph.value(element, QSM.servedBy), self.system(element)):
+            if subject is not None:
+                stated = sorted(str(value) for value in self._graph.objects(subject, QSM.observedAt))
+                if stated:
+                    return stated
+        return []
+
+    def observed_as(self, element: Node) -> str:
+        """What the element is called at its targets.  Raises ValueError."""
+        own = self.text(element, QSM.observedAs)
+        if own:
+            return own
+        name, target = self.text(element, QSM.name), self.text(element, QSM.target)
+        rule = self.text(self.system(element), QSM.observedAs)
+        if rule:
+            return rule.replace("{name}", name).replace("{target}", target)
+        if (element, RDF.type, QSM.ObjectStorageTarget) not in self._graph:
+            return target
+        if not target.isdigit():
+            raise ValueError(f"qsm:target {target!r} is not the index of an OST")
+        return f"{self.text(self.system(element), QSM.name)}-OST{int(target):04x}"
+
+
+def _settings(
+    site: _Site, element: Node, shown: Sequence[Target], collectors: Mapping[str, _Kind]
+) -> ElementSettings:
+    first, *others = shown
+    kind: str = collectors[first.collector].finds_by
+    called = site.observed_as(element)
+    if kind == "mount_point" and not called.startswith("/"):
+        kind = "device"
+    return ElementSettings.model_validate(
+        {
+            "id": site.name(element),
+            "target": first.name,
+            kind: called,
+            "failover": tuple(one.name for one in others),
+        }
+    )
