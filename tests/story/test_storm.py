@@ -185,16 +185,19 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
     going_on.touch()
     writers = [site.program(STORM, str(one), str(FILES // WRITERS), str(going_on)) for one in range(WRITERS)]
     begin = {"service": site.start_service, "agent": site.start_agent}
-    interruptions = [(name, how) for name in begin for how in (signal.SIGKILL, signal.SIGTERM)]
+    interruptions = [([name], how) for name in begin for how in (signal.SIGKILL, signal.SIGTERM)]
+    interruptions.append((["agent", "service"], signal.SIGKILL))
 
     def created() -> int:
         return sum(1 for path in site.union.iterdir() if path.name[0].isdigit())
 
-    for name, how in interruptions:
+    for names, how in interruptions:
         before_it = created()
         wait_until(lambda before_it=before_it: created() > before_it + FILES // 20, "the storm goes on")  # type: ignore[misc]
-        site.stop(name, how)
-        begin[name]()
+        for name in names:
+            site.stop(name, how)
+        for name in reversed(names):
+            begin[name]()
         wait_until(lambda: all(site.knows(path) for path in held("before")), "what is held is known again")
     going_on.unlink()
     counts = []

@@ -1,0 +1,101 @@
+"""Agents that a service sent away together do not come back together, nor before it wished."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import program_side as side
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import Answer, Request, ServiceDouble, problem
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("service_health", "service_messages", "service_json", "lustre_place", "wire")
+RANKS = 64
+THREADS = 5  # of the agent that talk with the service beside the one that asks whether it is back
+
+
+@pytest.fixture(scope="module")
+def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("health") / "health_delays"
+    agent = ROOT / "libses" / "agent"
+    libraries = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
+    ).stdout
+    command = [
+        "c++", "-std=c++20", "-g", "-O1", "-pthread", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}",
+        "-o", program, Path(__file__).parent / "probes" / "health_delays.cpp",
+        *(agent / f"{name}.cpp" for name in SOURCES), *shlex.split(libraries),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.parametrize("wish", [0, 5, 3600])
+def test_agents_are_spread_over_a_time_that_doubles_beyond_the_service_s_wish(
+    health_delays: Path, wish: int
+) -> None:
+    """Anywhere between 0 and a bound: 0.2 s, twice as much with each failure, 30 s at most."""
+    done = subprocess.run(
+        [health_delays, "12", str(wish)], capture_output=True, text=True, timeout=120, check=True
+    )
+    delays = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    bounds = [min(200 * 2**failure, 30000) for failure in range(12)]
+    assert len(delays) == len(bounds)
+    for (least, most), bound in zip(delays, bounds, strict=True):
+        assert 0 <= least < bound / 10
+        assert bound * 0.9 < most < bound + 5000, "the bound, and what a loaded machine adds"
+
+
+def test_ranks_do_not_ask_a_busy_service_again_and_are_placed_when_it_is_not(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    """A job's ranks that ask at once: whoever has no answer goes on without; nobody asks in between."""
+    agent = start(service.url)
+    agent.wait_for("service found")
+    busy: list[Request] = []
+
+    def overloaded(request: Request) -> Answer:
+        busy.append(request)
+        return problem(503, "overloaded", "later", **{"Retry-After": "2"})
+
+    service.instead = overloaded
+    for rank in range(RANKS):
+        with agent.ask(device, f"rank{rank}") as conversation:
+            assert conversation.answer.status == side.UNAVAILABLE
+    wait_until(lambda: any(request.method == "GET" for request in busy), "the agent asks again")
+    number = next(number for number, request in enumerate(busy) if request.method == "GET")
+    assert number <= THREADS, "what was under way, and nothing after it"
+    assert busy[number].at - busy[0].at >= 2.0
+    service.instead = lambda _: None
+    for rank in range(RANKS):
+
+        def placed(rank: int = rank) -> bool:
+            with agent.ask(device, f"rank{rank}") as conversation:
+                return bool(conversation.answer.status == side.PLACE)
+
+        wait_until(placed, "the rank is placed")
+
+
+def test_ranks_that_create_at_once_get_a_place_each_in_turn(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    agent = start(service.url)
+    agent.wait_for("service found")
+    waiting = [side.connect(agent.socket) for _ in range(RANKS)]
+    for connection in waiting:
+        connection.send(side.ask_message(device, "ranks"))
+    answers = [side.parse_answer(connection.recv(4096)) for connection in waiting]
+    for connection in waiting:
+        connection.close()
+    assert {answer.status for answer in answers} == {side.PLACE}
+    assert len({answer.placement for answer in answers}) == RANKS
+    share = [[answer.element for answer in answers].count(element) for element in service.targets]
+    assert sum(share) == RANKS
+    assert max(share) - min(share) <= len(service.bookings()), "each booking deals elements in turn"
+    assert len(service.bookings()) < RANKS / 2
