@@ -1,6 +1,7 @@
 /*
- * create_loop CALL DIRECTORY COUNT CPU [BRANCH]: make one call COUNT times and
- * print how long each took, in nanoseconds, one a line.
+ * create_loop CALL[,CALL] DIRECTORY COUNT CPU [BRANCH]: make one call, or two in
+ * turn, COUNT times each, and print how long each took, in nanoseconds: a line
+ * for each turn.
  *
  *   open-existing    open() of a file that is there, for reading
  *   create-absolute  open(O_CREAT | O_EXCL) of a fresh name in DIRECTORY, by its absolute path
@@ -11,15 +12,23 @@
  *                    with a whole file and the union knows its links: make it in BRANCH/.ses/UID,
  *                    link it through DIRECTORY, unlink the first name, open it, refresh it
  *   exec-true        start /bin/true and wait for it; LD_PRELOAD is what CHILD_LD_PRELOAD says
+ *   storm            create STORM_FILES files in DIRECTORY by their absolute paths, look at each,
+ *                    open and close each, remove them: what programs that measure metadata do
+ *
+ * With "plain-" before it a call goes to the C library past whatever is
+ * preloaded, so that one process can make it with and without, in turn, and
+ * what slows the machine for a while slows both; plain-exec-true starts
+ * /bin/true without LD_PRELOAD.
  *
  * Only the call is timed, not the close, the unlink or the clean-up.  The
- * first calls (WARM_UP) are not printed.  With BRANCH, the number of created
- * files that lay there is printed to standard error as "on-branch N".
+ * first calls (WARM_UP) are not printed.  With BRANCH, the number of files
+ * created by the first CALL that lay there is printed to standard error as
+ * "on-branch N".
  *
- * Runs pinned to CPU.  Does NOT know whether a library is preloaded: run it
- * once with and once without, and compare.
+ * Runs pinned to CPU.
  */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
@@ -27,12 +36,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define WARM_UP 100
 #define PATH_SIZE 4096
+#define WAYS 2
+#define STORM_FILES 100
+
+typedef int (*open_function)(const char *path, int flags, ...);
 
 struct loop {
   const char *directory;
@@ -42,7 +56,23 @@ struct loop {
   char staged[PATH_SIZE];
   char staged_in_union[PATH_SIZE];
   char name[64];
-  char **child_environment;
+  char storm_file[PATH_SIZE + 16];
+  char existing[PATH_SIZE];
+};
+
+/* A way to make a call: through whatever is preloaded, or past it. */
+struct way {
+  const struct call *call;
+  open_function open;
+  char **environment; /* of children */
+  long long *spent;
+};
+
+struct call {
+  const char *name;
+  int (*make)(struct loop *loop, const struct way *way);
+  int leaves_file;
+  int leaves_descriptor;
 };
 
 static void fail(const char *what) {
@@ -56,8 +86,8 @@ static long long now(void) {
   return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-static void name_file(struct loop *loop, long number) {
-  snprintf(loop->name, sizeof loop->name, "%d-%ld", (int)getpid(), number);
+static void name_file(struct loop *loop, long number, int way) {
+  snprintf(loop->name, sizeof loop->name, "%d-%ld-%d", (int)getpid(), number, way);
   snprintf(loop->path, PATH_SIZE, "%s/%s", loop->directory, loop->name);
   const char *branch = loop->branch ? loop->branch : "";
   int uid = (int)geteuid();
@@ -66,61 +96,118 @@ static void name_file(struct loop *loop, long number) {
   snprintf(loop->staged_in_union, PATH_SIZE, "%s/.ses/%d/%s", loop->directory, uid, loop->name);
 }
 
-static int open_existing(struct loop *loop) { return open(loop->path, O_RDONLY); }
-
-static int create_absolute(struct loop *loop) {
-  return open(loop->path, O_CREAT | O_EXCL | O_WRONLY, 0644);
+static int open_existing(struct loop *loop, const struct way *way) {
+  return way->open(loop->existing, O_RDONLY);
 }
 
-static int create_relative(struct loop *loop) {
-  return open(loop->name, O_CREAT | O_EXCL | O_WRONLY, 0644);
+static int create_absolute(struct loop *loop, const struct way *way) {
+  return way->open(loop->path, O_CREAT | O_EXCL | O_WRONLY, 0644);
 }
 
-static int create_by_hand(struct loop *loop) {
-  int fd = open(loop->branch_path, O_CREAT | O_EXCL | O_WRONLY, 0644);
+static int create_relative(struct loop *loop, const struct way *way) {
+  return way->open(loop->name, O_CREAT | O_EXCL | O_WRONLY, 0644);
+}
+
+static int create_by_hand(struct loop *loop, const struct way *way) {
+  int fd = way->open(loop->branch_path, O_CREAT | O_EXCL | O_WRONLY, 0644);
   if (fd < 0 || close(fd) != 0)
     return -1;
-  return open(loop->path, O_WRONLY);
+  return way->open(loop->path, O_WRONLY);
 }
 
-static int create_staged(struct loop *loop) {
+static int create_staged(struct loop *loop, const struct way *way) {
   struct statx stat;
-  if (mknod(loop->staged, S_IFREG | 0644, 0) != 0 || link(loop->staged_in_union, loop->path) != 0 ||
-      unlink(loop->staged) != 0)
+  /* Not mknod(), which may be the preloaded one. */
+  if (syscall(SYS_mknodat, AT_FDCWD, loop->staged, S_IFREG | 0644, 0) != 0 ||
+      link(loop->staged_in_union, loop->path) != 0 || unlink(loop->staged) != 0)
     return -1;
-  int fd = open(loop->path, O_WRONLY);
+  int fd = way->open(loop->path, O_WRONLY);
   if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stat) != 0)
     return -1;
   return fd;
 }
 
-static int exec_true(struct loop *loop) {
+static int exec_true(struct loop *loop, const struct way *way) {
   char *arguments[] = {"true", NULL};
   pid_t child;
   int status;
-  if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, loop->child_environment) != 0 ||
+  (void)loop;
+  if (posix_spawn(&child, "/bin/true", NULL, NULL, arguments, way->environment) != 0 ||
       waitpid(child, &status, 0) != child || status != 0)
     return -1;
-  return STDIN_FILENO;
+  return 0;
 }
 
-struct call {
-  const char *name;
-  int (*make)(struct loop *loop);
-};
+static void name_storm_file(struct loop *loop, int number) {
+  snprintf(loop->storm_file, sizeof loop->storm_file, "%s-%d", loop->path, number);
+}
+
+static int storm(struct loop *loop, const struct way *way) {
+  struct stat stat_;
+  for (int i = 0; i < STORM_FILES; i++) {
+    name_storm_file(loop, i);
+    if (close(way->open(loop->storm_file, O_CREAT | O_WRONLY, 0644)) != 0)
+      return -1;
+  }
+  for (int i = 0; i < STORM_FILES; i++) {
+    name_storm_file(loop, i);
+    if (stat(loop->storm_file, &stat_) != 0)
+      return -1;
+  }
+  for (int i = 0; i < STORM_FILES; i++) {
+    name_storm_file(loop, i);
+    if (close(way->open(loop->storm_file, O_RDONLY)) != 0)
+      return -1;
+  }
+  for (int i = 0; i < STORM_FILES; i++) {
+    name_storm_file(loop, i);
+    if (unlink(loop->storm_file) != 0)
+      return -1;
+  }
+  return 0;
+}
 
 static const struct call calls[] = {
-    {"open-existing", open_existing},     {"create-absolute", create_absolute},
-    {"create-relative", create_relative}, {"create-by-hand", create_by_hand},
-    {"create-staged", create_staged},     {"exec-true", exec_true},
+    {"open-existing", open_existing, 0, 1},
+    {"create-absolute", create_absolute, 1, 1},
+    {"create-relative", create_relative, 1, 1},
+    {"create-by-hand", create_by_hand, 1, 1},
+    {"create-staged", create_staged, 1, 1},
+    {"exec-true", exec_true, 0, 0},
+    {"storm", storm, 0, 0},
 };
 
-static const struct call *find_call(const char *name) {
+/* The environment without LD_PRELOAD, or with it as CHILD_LD_PRELOAD says. */
+static char **environment_with(const char *library) {
+  size_t count = 0;
+  for (; environ[count]; count++)
+    ;
+  char **copy = calloc(count + 2, sizeof *copy);
+  if (!copy || (library && asprintf(&copy[0], "LD_PRELOAD=%s", library) < 0))
+    fail("create_loop: environment");
+  char **next = copy + (library ? 1 : 0);
+  for (size_t i = 0; i < count; i++)
+    if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+      *next++ = environ[i];
+  return copy;
+}
+
+static struct way find_way(const char *name, long count) {
+  static const char plain[] = "plain-";
+  struct way way = {.spent = calloc((size_t)count, sizeof(long long))};
+  int is_plain = strncmp(name, plain, sizeof plain - 1) == 0;
+  name += is_plain ? sizeof plain - 1 : 0;
   for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
     if (strcmp(name, calls[i].name) == 0)
-      return &calls[i];
-  fprintf(stderr, "create_loop: no call %s\n", name);
-  exit(2);
+      way.call = &calls[i];
+  void *library = is_plain ? dlopen("libc.so.6", RTLD_LAZY) : RTLD_DEFAULT;
+  *(void **)&way.open = dlsym(library, "open");
+  way.environment = environment_with(is_plain ? NULL : getenv("CHILD_LD_PRELOAD"));
+  if (!way.call || !way.open || !way.spent) {
+    fprintf(stderr, "create_loop: no call %s\n", name);
+    exit(2);
+  }
+  return way;
 }
 
 static void pin(int cpu) {
@@ -131,61 +218,62 @@ static void pin(int cpu) {
     fail("sched_setaffinity");
 }
 
-/* The environment of children: this one's, with LD_PRELOAD from CHILD_LD_PRELOAD. */
-static char **child_environment(void) {
-  const char *library = getenv("CHILD_LD_PRELOAD");
-  if (library && *library)
-    setenv("LD_PRELOAD", library, 1);
-  else
-    unsetenv("LD_PRELOAD");
-  return environ;
+static long long time_of(struct loop *loop, const struct way *way) {
+  long long start = now();
+  int result = way->call->make(loop, way);
+  long long end = now();
+  if (result < 0)
+    fail(loop->path);
+  if (way->call->leaves_descriptor)
+    close(result);
+  return end - start;
+}
+
+/* Make calls -WARM_UP to COUNT of each way in turn, every other time the second way first; how many
+ * files of the first lay on the branch. */
+static long make_all(struct loop *loop, struct way *ways, int way_count, long count) {
+  long on_branch = 0;
+  for (long i = -WARM_UP; i < count; i++)
+    for (int turn = 0; turn < way_count; turn++) {
+      int number = (int)((i + WARM_UP + turn) % way_count);
+      const struct way *way = &ways[number];
+      name_file(loop, i, number);
+      long long spent = time_of(loop, way);
+      if (i >= 0)
+        way->spent[i] = spent;
+      if (!way->call->leaves_file)
+        continue;
+      if (loop->branch && i >= 0 && number == 0 && access(loop->branch_path, F_OK) == 0)
+        on_branch++;
+      if (unlink(loop->path) != 0)
+        fail(loop->path);
+    }
+  return on_branch;
 }
 
 int main(int argc, char **argv) {
   if (argc != 5 && argc != 6) {
-    fprintf(stderr, "usage: create_loop CALL DIRECTORY COUNT CPU [BRANCH]\n");
+    fprintf(stderr, "usage: create_loop CALL[,CALL] DIRECTORY COUNT CPU [BRANCH]\n");
     return 2;
   }
-  const struct call *call = find_call(argv[1]);
   struct loop loop = {.directory = argv[2], .branch = argc == 6 ? argv[5] : NULL};
   long count = strtol(argv[3], NULL, 10);
-  int creates = call->make != open_existing && call->make != exec_true;
-  long on_branch = 0;
-  long long *spent = calloc((size_t)count, sizeof *spent);
-  if (!spent || count < 1)
+  struct way ways[WAYS];
+  int way_count = 0;
+  if (count < 1)
     fail("create_loop: COUNT");
+  for (char *name = strtok(argv[1], ","); name && way_count < WAYS; name = strtok(NULL, ","))
+    ways[way_count++] = find_way(name, count);
   pin((int)strtol(argv[4], NULL, 10));
   if (chdir(loop.directory) != 0)
     fail(loop.directory);
-  loop.child_environment = child_environment();
-  if (call->make == open_existing) {
-    name_file(&loop, 0);
-    close(open(loop.path, O_CREAT | O_WRONLY, 0644));
-  }
-
-  for (long i = -WARM_UP; i < count; i++) {
-    if (creates)
-      name_file(&loop, i);
-    long long start = now();
-    int fd = call->make(&loop);
-    long long end = now();
-    if (fd < 0)
-      fail(loop.path);
-    if (i >= 0)
-      spent[i] = end - start;
-    if (call->make != exec_true)
-      close(fd);
-    if (!creates)
-      continue;
-    if (loop.branch && i >= 0 && access(loop.branch_path, F_OK) == 0)
-      on_branch++;
-    if (unlink(loop.path) != 0)
-      fail(loop.path);
-  }
-  if (call->make == open_existing)
-    unlink(loop.path);
+  snprintf(loop.existing, PATH_SIZE, "%s/%d-existing", loop.directory, (int)getpid());
+  close(open(loop.existing, O_CREAT | O_WRONLY, 0644));
+  long on_branch = make_all(&loop, ways, way_count, count);
+  unlink(loop.existing);
   for (long i = 0; i < count; i++)
-    printf("%lld\n", spent[i]);
+    for (int number = 0; number < way_count; number++)
+      printf("%lld%c", ways[number].spent[i], number + 1 < way_count ? ' ' : '\n');
   if (loop.branch)
     fprintf(stderr, "on-branch %ld\n", on_branch);
   return 0;

@@ -46,7 +46,7 @@ class Plan:
 
 
 FULL = Plan(
-    Effort(pairs=7, calls=3000, slow_calls=200),
+    Effort(pairs=7, calls=3000, slow_calls=450, storms=150),
     selection_rounds=5,
     selection_calls=40,
     largest_site=max(SELECTION_SIZES),
@@ -58,7 +58,7 @@ FULL = Plan(
 )
 LONG = replace(FULL, crowd_seconds=20)
 QUICK = Plan(
-    Effort(pairs=2, calls=50, slow_calls=20),
+    Effort(pairs=2, calls=50, slow_calls=20, storms=2),
     selection_rounds=2,
     selection_calls=2,
     largest_site=100,
@@ -80,7 +80,9 @@ def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> G
     off_policy.mkdir()
     with chain(agent, programs, scratch) as site:
         yield from creates.passed_on(probe, library, off_policy, site.socket, plan.creates)
+        yield creates.storm(probe, library, off_policy, site.socket, plan.creates)
         yield creates.exec_true(probe, library, off_policy, plan.creates)
+        yield creates.hung(probe, library, site.union, scratch, plan.creates)
         yield from creates.placed(probe, library, site, plan.creates)
         yield from plans.planned(probe, library, site, plan.creates, scratch)
 

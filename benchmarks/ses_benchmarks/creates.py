@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket as sockets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ses_benchmarks.chain import Chain
 from ses_benchmarks.probe import BenchmarkError, Probe, Run, Side
-from ses_benchmarks.summary import Measurement, summarise
+from ses_benchmarks.summary import Measurement, percentile, summarise
 
 WITHOUT = "without the library"
+STALL_NS = 15e6  # longer than any create without an agent that hangs takes; the library waits 20 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Effort:
     pairs: int
     calls: int
     slow_calls: int  # of calls that take most of a millisecond
+    storms: int  # of a hundred files each, in each process
 
 
 def row(name: str, pairs: list[tuple[Run, Run]], baseline_is: str, note: str = "") -> Measurement:
@@ -45,14 +48,38 @@ def passed_on(
         ("create-offpolicy-relative-no-agent", "create-relative", no_agent),
     ):
         measured = Side(call, directory, library, environment=environment)
-        pairs = probe.pairs(measured, Side(call, directory), effort.calls, effort.pairs)
+        pairs = probe.in_turn(measured, f"plain-{call}", effort.calls, effort.pairs)
         yield row(name, pairs, WITHOUT)
+
+
+def storm(probe: Probe, library: Path, directory: Path, socket: Path, effort: Effort) -> Measurement:
+    """A hundred files created, looked at, opened and removed, where no site describes anything."""
+    measured = Side("storm", directory, library, environment={"SES_AGENT_SOCKET": str(socket)})
+    pairs = probe.in_turn(measured, "plain-storm", effort.storms, effort.pairs)
+    return row("metadata-storm", pairs, WITHOUT, f"{effort.storms * effort.pairs} times 100 files")
 
 
 def exec_true(probe: Probe, library: Path, directory: Path, effort: Effort) -> Measurement:
     """Starting and ending a program that creates nothing."""
-    sides = (Side("exec-true", directory, library), Side("exec-true", directory))
-    return row("exec-true", probe.pairs(*sides, effort.slow_calls, effort.pairs), WITHOUT)
+    side = Side("exec-true", directory, library)
+    pairs = probe.in_turn(side, "plain-exec-true", effort.slow_calls, effort.pairs)
+    return row("exec-true", pairs, WITHOUT)
+
+
+def hung(probe: Probe, library: Path, union: Path, scratch: Path, effort: Effort) -> Measurement:
+    """The slowest hundredth of creates in the union while the agent takes questions and never answers."""
+    path = scratch / "hung.sock"
+    with sockets.socket(sockets.AF_UNIX, sockets.SOCK_SEQPACKET) as agent:
+        agent.bind(str(path))
+        agent.listen(128)
+        measured = Side("create-absolute", union, library, environment={"SES_AGENT_SOCKET": str(path)})
+        pairs = probe.in_turn(measured, "plain-create-absolute", effort.calls, effort.pairs)
+    slowest = [
+        ([percentile(run.nanoseconds, 99)], [percentile(plain.nanoseconds, 99)]) for run, plain in pairs
+    ]
+    stalls = [sum(spent > STALL_NS for spent in run.nanoseconds) for run, _ in pairs]
+    note = f"p99 of each process; {max(stalls)} waits of 20 ms among {effort.calls} creates at most"
+    return summarise("create-hung-agent", "ns", slowest, baseline_is=WITHOUT, note=note)
 
 
 def placed(probe: Probe, library: Path, site: Chain, effort: Effort) -> Iterator[Measurement]:

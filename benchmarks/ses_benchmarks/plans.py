@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ READER: tuple[str, ...] = (
 )
 READER += ("plan", "plan_segment", "self", "settings")
 COMPILE_SECONDS = 60
+TICKETS_SECONDS = 30
 
 
 def build_plan_bench(directory: Path) -> Path:
@@ -69,7 +71,9 @@ def planned(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: P
     """The decision on a hit against one system call, and the create on a hit against the same by hand.
 
     By hand: what an expert would write for a correct file on that branch (create_loop.c, create-staged).
-    Raises BenchmarkError when not every create was placed: then something else was measured.
+    Both with a plan of our own, whose tickets never end; and the create once more with tickets that the
+    agent of ``site`` deals.  Raises BenchmarkError when creates were not placed: then something else
+    was measured.
     """
     program = build_plan_bench(scratch)
     environment = {"SES_AGENT_SOCKET": str(scratch / "plan.sock"), "SES_SYNC_MS": "0"}
@@ -80,12 +84,40 @@ def planned(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: P
             Side("system-call", site.union, environment=environment),
         )
         yield row("plan-decision", decider.pairs(*sides, effort.calls, effort.pairs), "one system call")
-        hit = Side("create-absolute", site.union, library, site.fast_branch, environment)
-        by_hand = Side("create-staged", site.union, branch=site.fast_branch)
-        pairs = probe.pairs(hit, by_hand, effort.slow_calls, effort.pairs)
-        placed = sum(run.on_branch for run, _ in pairs)
-        if placed < effort.slow_calls * effort.pairs:
-            raise BenchmarkError(
-                f"create-plan-hit: {placed} of {effort.slow_calls * effort.pairs} creates placed"
-            )
-        yield row("create-plan-hit", pairs, "the same steps by hand")
+        yield hit_row("create-plan-hit", probe, library, site, effort, environment, 1.0)
+    dealt = {"SES_AGENT_SOCKET": str(site.socket), "SES_SYNC_MS": "0"}
+    await_tickets(probe, library, site, effort, dealt)
+    yield hit_row("create-plan-hit-agent", probe, library, site, effort, dealt, 0.9)
+
+
+def hit_row(
+    name: str,
+    probe: Probe,
+    library: Path,
+    site: Chain,
+    effort: Effort,
+    environment: dict[str, str],
+    least: float,
+) -> Measurement:
+    """Creates that take a ticket, in turn with the same by hand.
+
+    Raises BenchmarkError when less than the share ``least`` was placed.
+    """
+    hit = Side("create-absolute", site.union, library, site.fast_branch, environment)
+    pairs = probe.in_turn(hit, "plain-create-staged", effort.slow_calls, effort.pairs)
+    share = sum(run.on_branch for run, _ in pairs) / (effort.slow_calls * effort.pairs)
+    if share < least:
+        raise BenchmarkError(f"{name}: only {share:.0%} of the creates placed")
+    return row(name, pairs, "the same steps by hand", f"{share:.1%} placed")
+
+
+def await_tickets(
+    probe: Probe, library: Path, site: Chain, effort: Effort, environment: dict[str, str]
+) -> None:
+    """Create until the agent deals as many tickets as a run takes; BenchmarkError when it never does."""
+    hit = Side("create-absolute", site.union, library, site.fast_branch, environment)
+    deadline = time.monotonic() + TICKETS_SECONDS
+    while probe.run(hit, effort.slow_calls).on_branch < effort.slow_calls:
+        if time.monotonic() > deadline:
+            raise BenchmarkError("create-plan-hit-agent: the agent deals too few tickets; see its log")
+        time.sleep(0.1)

@@ -55,13 +55,31 @@ class Probe:
 
     def run(self, side: Side, count: int) -> Run:
         """One process making ``count`` calls; raises BenchmarkError when it fails."""
+        return self._runs(side, side.call, count)[0]
+
+    def in_turn(
+        self, measured: Side, baseline_call: str, count: int, processes: int
+    ) -> list[tuple[Run, Run]]:
+        """``processes`` processes, each making ``count`` calls of both kinds in turn.
+
+        Closer than ``pairs``, as whatever slows the machine meets neighbouring calls; only for a
+        baseline that one process can make past the library (the calls named ``plain-``).
+        """
+        found = []
+        for _ in range(processes):
+            own, baseline = self._runs(measured, f"{measured.call},{baseline_call}", count)
+            found.append((own, baseline))
+        return found
+
+    def _runs(self, side: Side, calls: str, count: int) -> list[Run]:
+        """What one process measured of each of ``calls``."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("SES_", "LD_"))}
         environment = {**kept, **side.environment}
         if side.library:
             # exec-true measures its children, so they get the library and the measuring process does not.
             key = "CHILD_LD_PRELOAD" if side.call == "exec-true" else "LD_PRELOAD"
             environment[key] = str(side.library)
-        command = [self.program, side.call, side.directory, count, self.cpu]
+        command = [self.program, calls, side.directory, count, self.cpu]
         if side.branch:
             command.append(side.branch)
         done = subprocess.run(
@@ -73,9 +91,11 @@ class Probe:
             check=False,
         )
         if done.returncode != 0:
-            raise BenchmarkError(f"create_loop {side.call}: {done.stderr.strip()}")
+            raise BenchmarkError(f"create_loop {calls}: {done.stderr.strip()}")
         seen = re.search(r"on-branch (\d+)", done.stderr)
-        return Run([float(line) for line in done.stdout.split()], int(seen[1]) if seen else 0)
+        lines = (line.split() for line in done.stdout.splitlines())
+        columns = zip(*lines, strict=True)
+        return [Run([float(word) for word in column], int(seen[1]) if seen else 0) for column in columns]
 
     def pairs(
         self,

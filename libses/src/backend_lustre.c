@@ -27,6 +27,7 @@
 #include "lustre_default.h"
 #include "lustre_layout.h"
 #include "place.h"
+#include "self.h"
 #include "sys.h"
 
 #define LL_SUPER_MAGIC 0x0bd00bd0ul
@@ -71,7 +72,7 @@ static struct area areas[AREAS];
 /* One held by another process was copied by fork() from a thread that is not here; a child of
  * vfork(), which shares memory with its parent, does not come this far. */
 static struct area *take_area(void) {
-  long self = ses_sys0(SYS_getpid);
+  long self = ses_self_pid();
   for (unsigned i = 0; i < AREAS; i++) {
     long owner = atomic_load_explicit(&areas[i].owner, memory_order_relaxed);
     if (owner != self &&
