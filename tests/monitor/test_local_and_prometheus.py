@@ -105,6 +105,14 @@ def test_prometheus_is_asked_once_for_each_metric(exporter: Any, answer_whole: A
     assert exporter.requests == len(QUERIES)
 
 
+def test_an_ost_whose_first_sample_arrives_between_two_queries_is_not_taken_for_idle() -> None:
+    before, after = vectors(), vectors(read_bytes=5, written_bytes=7, free=2, size=4, stamp=99.0)
+    collector = Prometheus()
+    for asked in range(1, len(QUERIES)):
+        sample = collector.parse(b"\n".join(before[:asked] + after[asked:]))
+        assert list(collector.found(sample)) == []
+
+
 def test_an_ost_whose_exporter_died_is_missing_and_refusals_are_told() -> None:
     collector = Prometheus()
     sample = collector.parse(b"\n".join(vectors(read_bytes=5)))

@@ -55,7 +55,7 @@ def test_counters_space_and_flags_of_the_go_exporters(name: str, page: str) -> N
 def test_the_rust_exporter_tells_start_and_service_time() -> None:
     found = reading("lustre_whamcloud", WHAMCLOUD)
     assert (found.read_bytes, found.written_bytes, found.free_bytes) == (100, 200, 10240)
-    assert (found.busy_seconds, found.started) == (3.0, 1795214806)
+    assert (found.busy_seconds, found.request_seconds, found.started) == (3.0, 3.0, 1795214806)
 
 
 def test_series_of_one_target_are_added_up_over_other_labels_and_repeats_count_once() -> None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from smed_monitor.collectors.prometheus import Prometheus
 from smed_monitor.errors import CollectorError
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.history import Point, Ring
+from smed_monitor.model import Record
+from smed_monitor.past import Past, past
+from smed_monitor.settings import ElementSettings, HistorySettings, Target
+
+Eventually = Callable[[Callable[[], object], str], None]
+TEXT = "Content-Type: text/plain; version=0.0.4\r\n"
 
 PAGE = b"".join(
     b'%b{component="ost",target="fs-OST0000"} %d\n' % (name, value)
@@ -26,11 +33,14 @@ PAGE = b"".join(
 )
 
 
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Debian package prometheus is not installed")
-def test_an_ost_is_read_out_of_prometheus(
-    tmp_path: Path, exporter: Any, answer_whole: Any, eventually: Callable[[Callable[[], object], str], None]
-) -> None:
-    exporter.answer = answer_whole(PAGE, headers="Content-Type: text/plain; version=0.0.4\r\n")
+needs_prometheus = pytest.mark.skipif(
+    shutil.which("prometheus") is None, reason="Debian package prometheus is not installed"
+)
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
+    """The address of a Prometheus that scrapes the exporter every second."""
     address = exporter.url.removeprefix("http://").removesuffix("/metrics")
     config = tmp_path / "prometheus.yml"
     config.write_text(
@@ -48,10 +58,18 @@ def test_an_ost_is_read_out_of_prometheus(
             "--log.level=error",
         ]
     )
+    yield f"http://{listen}"
+    server.terminate()
+    server.wait(30)
+
+
+@needs_prometheus
+def test_an_ost_is_read_out_of_prometheus(
+    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
+) -> None:
+    exporter.answer = answer_whole(PAGE, headers=TEXT)
     collector = Prometheus()
-    source = collector.open(
-        Target(name="p", collector="prometheus", url=f"http://{listen}", timeout_seconds=5)
-    )
+    source = collector.open(Target(name="p", collector="prometheus", url=prometheus, timeout_seconds=5))
     samples: list[Any] = []
 
     def scraped() -> bool:
@@ -61,13 +79,51 @@ def test_an_ost_is_read_out_of_prometheus(
             return False
         return list(collector.found(samples[-1])) == ["fs-OST0000"]
 
-    try:
-        eventually(scraped, "Prometheus knows the OST")
-        found = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
-        assert (found.read_bytes, found.written_bytes) == (100, 200)
-        assert (found.free_bytes, found.size_bytes, found.degraded) == (10240, 20480, True)
-        assert found.stamp is not None
-    finally:
-        source.close()
-        server.terminate()
-        server.wait(30)
+    eventually(scraped, "Prometheus knows the OST")
+    found = collector.reading(samples[-1], ElementSettings(id="fs/o", target="p", ost="fs-OST0000"))
+    assert (found.read_bytes, found.written_bytes) == (100, 200)
+    assert (found.free_bytes, found.size_bytes, found.degraded) == (10240, 20480, True)
+    assert found.stamp is not None
+    source.close()
+
+
+def history(record: Record, prometheus: str, eventually: Eventually) -> list[Point]:
+    """The first two known steps of a record's element, once Prometheus has them."""
+    begun = time.time() - 5
+    settings = HistorySettings(prometheus=prometheus if record.source != "prometheus" else None)
+    settings = settings.model_copy(update={"timeout_seconds": 10.0})
+    answers: list[Past] = []
+
+    def answered() -> bool:
+        answers.append(past(record, Ring(2), settings, begun, time.time(), 5.0))
+        return answers[-1].source == "prometheus" and len(answers[-1].points) >= 2
+
+    eventually(answered, "Prometheus has two steps")
+    return answers[-1].points
+
+
+@needs_prometheus
+def test_the_history_of_an_element_comes_from_the_prometheus_that_scrapes_the_monitor(
+    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
+) -> None:
+    page = (
+        b'smed_element_read_bytes_per_second{element="u/a",window="current"} 3e6\n'
+        b'smed_element_read_bytes_per_second{element="u/a",window="average"} 9e9\n'
+        b'smed_element_read_bytes_per_second{element="u/b",window="current"} 8e9\n'
+        b'smed_element_write_bytes_per_second{element="u/a",window="current"} 5e6\n'
+        b'smed_element_queue_depth{element="u/a"} 2\n'
+    )
+    exporter.answer = answer_whole(page, headers=TEXT)
+    points = history(Record(element="u/a", source="statvfs", target="n1"), prometheus, eventually)
+    assert {(point.read, point.write, point.queue_depth) for point in points} == {(3e6, 5e6, 2)}
+    assert all(point.at % 5 == 0 for point in points)
+
+
+@needs_prometheus
+def test_the_history_of_an_ost_that_is_read_out_of_prometheus_comes_from_its_counters(
+    prometheus: str, exporter: Any, answer_whole: Any, eventually: Eventually
+) -> None:
+    exporter.answer = answer_whole(PAGE, headers=TEXT)
+    record = Record(element="fs/o", source="prometheus", target=prometheus, device="fs-OST0000")
+    points = history(record, prometheus, eventually)
+    assert {(point.read, point.write, point.queue_depth) for point in points} == {(0, 0, None)}

@@ -26,8 +26,9 @@ NODE_EXPORTER = shutil.which("prometheus-node-exporter")
 class Served:
     """A running ``smed-monitor serve`` and how to ask it."""
 
-    def __init__(self, config: Path, log: Path) -> None:
-        command = [str(Path(sys.executable).parent / "smed-monitor"), "serve", "--listen", "127.0.0.1:0"]
+    def __init__(self, config: Path, log: Path, *options: str) -> None:
+        program = str(Path(sys.executable).parent / "smed-monitor")
+        command = [program, "serve", "--listen", "127.0.0.1:0", *options]
         self._log = log
         with log.open("wb") as output:
             self.process = subprocess.Popen([*command, "--config", str(config)], stderr=output)
@@ -224,6 +225,45 @@ def test_long_waits_do_not_hold_up_other_questions_and_end_when_it_stops(
         thread.join(timeout=60)
     assert [answer["sequence"] for answer in ended] == [sequence] * 20
     assert monitor.events()[-1]["event"] == "stopped"
+
+
+def test_history_survives_a_restart(
+    tmp_path: Path, exporter: Any, answer_whole: Any, page: Any, eventually: Eventually
+) -> None:
+    exporter.answer = answer_whole(page("before"))
+    config, state = tmp_path / "smed.toml", tmp_path / "state"
+    state.mkdir()
+    config.write_text(
+        "interval_seconds = 0.2\ncurrent_window_seconds = 0.2\nstale_after_seconds = 30\n"
+        f'[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "{exporter.url}"\n'
+        "timeout_seconds = 10\n"
+        '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/srv/qstorman/b1"\n'
+        "[history]\nperiod_seconds = 0.4\npoints = 1000\n"
+    )
+
+    def run(name: str) -> Served:
+        served = Served(config, tmp_path / name, "--state-dir", str(state))
+        eventually(served.listening, "the monitor listens")
+        return served
+
+    def times(served: Served) -> list[float]:
+        answer = served.get("/v1/history?element=union/b1&step=0.4")
+        assert answer["source"] == "memory"
+        return [point["at"] for point in answer["points"]]
+
+    first = run("first.log")
+    eventually(lambda: len(times(first)) >= 2, "two points are recorded")
+    before = times(first)
+    assert first.stop() == 0
+    second = run("second.log")
+    try:
+        assert times(second)[:2] == before[:2]
+        assert "state-taken-up" in [event["event"] for event in second.events()]
+        (state / "monitor.state").write_bytes(b"torn")
+        eventually(lambda: len(times(second)) > len(before), "it goes on")
+    finally:
+        assert second.stop() == 0
+    assert (state / "monitor.state").stat().st_size > 100
 
 
 def test_a_taken_port_ends_the_command_with_a_message(tmp_path: Path, exporter: Any) -> None:

@@ -70,12 +70,14 @@ class LustreExporter(Collector[OstSample]):
                 f"{self.dialect.who} reports no OST {element.ost}: is it mounted on another server now?"
             )
         values = sample[element.ost or ""]
+        busy = values["busy_microseconds"] / 1e6 if "busy_microseconds" in values else None
         return Reading(
             device=element.ost or "",
             read_bytes=values.get("read_bytes", 0.0),
             written_bytes=values.get("written_bytes", 0.0),
             operations=values.get("operations", 0.0),
-            busy_seconds=values["busy_microseconds"] / 1e6 if "busy_microseconds" in values else None,
+            busy_seconds=busy,
+            request_seconds=busy,
             in_flight=values.get("in_flight"),
             free_bytes=_bytes(values.get("free")),
             size_bytes=_bytes(values.get("size")),

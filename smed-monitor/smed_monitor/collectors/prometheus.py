@@ -19,13 +19,14 @@ from smed_monitor.model import Reading
 from smed_monitor.settings import ElementSettings, Target
 
 QUERIES: Mapping[str, str] = {
+    "stamp": 'max by (target) (timestamp({__name__=~"lustre_capacity_ki(lo|bi)bytes",component="ost"}))',
     "read_bytes": 'sum by (target) (lustre_read_bytes_total{component="ost"})',
     "written_bytes": 'sum by (target) (lustre_write_bytes_total{component="ost"})',
     "free": 'max by (target) ({__name__=~"lustre_available_ki(lo|bi)bytes",component="ost"})',
     "size": 'max by (target) ({__name__=~"lustre_capacity_ki(lo|bi)bytes",component="ost"})',
     "degraded": 'max by (target) (lustre_degraded{component="ost"})',
-    "stamp": 'max by (target) (timestamp({__name__=~"lustre_capacity_ki(lo|bi)bytes",component="ost"}))',
 }
+"""The time comes first: an OST that has one has everything else in the answers after it."""
 Vectors = Mapping[str, Mapping[str, float]]
 """OST -> what it is (a key of QUERIES) -> value."""
 
