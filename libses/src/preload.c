@@ -6,13 +6,14 @@
  *
  * Does NOT see: static programs, Go programs, direct system calls, functions
  * taken from dlopen("libc.so.6"), the children of programs that clear
- * LD_PRELOAD, file actions of posix_spawn().  A create that is placed is not
- * a cancellation point.
+ * LD_PRELOAD, file actions of posix_spawn().  A create that is placed can be
+ * cancelled before it begins, not in the middle.
  *
  * May be called before any constructor and after any destructor, in any
  * thread, child or signal handler.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -28,9 +29,14 @@ typedef int (*creat_function)(const char *path, mode_t mode);
 /* O_TMPFILE contains O_DIRECTORY: all of its bits must be there. */
 static int takes_mode(int flags) { return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE; }
 
+int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode) {
+  pthread_testcancel();
+  return ses_place_open(dirfd, path, flags, mode, NULL, NULL);
+}
+
 static int open_through(enum ses_call call, const char *path, int flags, mode_t mode) {
   if (flags & O_CREAT) {
-    int fd = ses_place_open(AT_FDCWD, path, flags, mode, NULL, NULL);
+    int fd = ses_place_or_cancel(AT_FDCWD, path, flags, mode);
     if (fd >= 0)
       return fd;
   }
@@ -40,7 +46,7 @@ static int open_through(enum ses_call call, const char *path, int flags, mode_t 
 
 static int openat_through(enum ses_call call, int dirfd, const char *path, int flags, mode_t mode) {
   if (flags & O_CREAT) {
-    int fd = ses_place_open(dirfd, path, flags, mode, NULL, NULL);
+    int fd = ses_place_or_cancel(dirfd, path, flags, mode);
     if (fd >= 0)
       return fd;
   }
@@ -50,7 +56,7 @@ static int openat_through(enum ses_call call, int dirfd, const char *path, int f
 
 static int creat_through(enum ses_call call, const char *path, mode_t mode) {
   int flags = O_CREAT | O_WRONLY | O_TRUNC;
-  int fd = ses_place_open(AT_FDCWD, path, flags, mode, NULL, NULL);
+  int fd = ses_place_or_cancel(AT_FDCWD, path, flags, mode);
   if (fd >= 0)
     return fd;
   creat_function real = (creat_function)ses_real(call);

@@ -48,6 +48,10 @@ typedef void (*ses_function)(void);
  */
 ses_function ses_real(enum ses_call call);
 
+/* As ses_place_open(); before it the thread ends here if it has been cancelled, as in the real
+ * call: what is placed never gets that far. */
+int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode);
+
 /* openat() by system call, with errno set as the C library does: for want of a real function. */
 int ses_raw_openat(int dirfd, const char *path, int flags, mode_t mode);
 

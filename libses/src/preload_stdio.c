@@ -67,7 +67,7 @@ static FILE *stream_on(int fd, int flags) {
 static FILE *fopen_through(enum ses_call call, const char *path, const char *mode) {
   int flags = flags_of(mode);
   if (flags >= 0 && (flags & O_CREAT)) {
-    int fd = ses_place_open(AT_FDCWD, path, flags, STREAM_MODE, NULL, NULL);
+    int fd = ses_place_or_cancel(AT_FDCWD, path, flags, STREAM_MODE);
     if (fd >= 0)
       return stream_on(fd, flags);
   }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -50,6 +51,7 @@ static int place_temporary(char *pattern, int suffix_length, int flags) {
     return SES_PLAIN;
   flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
   struct ses_where where = {.status = SES_PLACE_EXISTS};
+  pthread_testcancel(); /* as in ses_place_or_cancel() */
   for (int i = 0; i < TRIES && where.status == SES_PLACE_EXISTS; i++) {
     fill_letters(letters);
     int fd = ses_place_open(AT_FDCWD, pattern, flags, TEMPORARY_MODE, NULL, &where);

@@ -1,8 +1,10 @@
 #include "settings.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "ses/plan.h"
 
@@ -46,20 +48,17 @@ static void copy_truncated(char *into, size_t size, const char *text) {
   into[length] = '\0';
 }
 
-/* "/usr/bin/dd" and "-bash" become "dd" and "bash". */
-static const char *short_name(int argc, char **argv) {
-  if (argc < 1 || !argv || !argv[0])
-    return "";
-  const char *slash = strrchr(argv[0], '/');
-  const char *name = slash ? slash + 1 : argv[0];
-  return *name == '-' ? name + 1 : name;
+/* "-bash" becomes "bash". */
+static const char *short_name(void) {
+  const char *name = program_invocation_short_name;
+  return name && *name == '-' ? name + 1 : name ? name : "";
 }
 
-__attribute__((constructor)) static void read_settings(int argc, char **argv, char **environment) {
+/* Not from the arguments of the constructor: musl calls constructors without any. */
+__attribute__((constructor)) static void read_settings(void) {
   static char *nothing[] = {NULL};
   settings.secure = getauxval(AT_SECURE) != 0;
-  if (!environment || settings.secure)
-    environment = nothing;
+  char **environment = environ && !settings.secure ? environ : nothing;
 
   settings.disabled = is_on(value_of(environment, "SES_DISABLE"));
   settings.lustre_standin = is_on(value_of(environment, "SES_LUSTRE_STANDIN"));
@@ -74,7 +73,7 @@ __attribute__((constructor)) static void read_settings(int argc, char **argv, ch
 
   const char *application = value_of(environment, "SES_APPLICATION");
   copy_truncated(settings.application, sizeof settings.application,
-                 application && *application ? application : short_name(argc, argv));
+                 application && *application ? application : short_name());
   settings.application_hash = ses_plan_hash(settings.application);
   settings.ready = true;
 }

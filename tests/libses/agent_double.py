@@ -63,8 +63,11 @@ class Handle:
     path_only: bool
 
     @classmethod
-    def of(cls, fd: int) -> "Handle":
-        status = os.fstat(fd)
+    def of(cls, fd: int) -> "Handle | None":
+        try:
+            status = os.fstat(fd)
+        except OSError:  # the file is gone already
+            return None
         path_only = bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_PATH)
         return cls(status.st_dev, status.st_ino, str(Path(f"/proc/self/fd/{fd}").readlink()), path_only)
 

@@ -1,0 +1,184 @@
+"""Creates at odd times of a process's life, and beside what else gets between a program and its calls."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from mergerfs_union import NOBODY, Union
+
+VARIANTS = ["", "-fortified"]
+
+
+def names(union: Union) -> set[str]:
+    return {path.name for path in union.path.iterdir() if path.name not in (".ses", "lost")}
+
+
+def placed(union: Union) -> int:
+    return sum(report.outcome == 1 for report in union.agent.reports)
+
+
+def test_destructor_that_runs_after_everything_creates(union: Union, probes: Path) -> None:
+    union.run(probes / "life", "1", union.path, LATE_FILE=str(union.path / "late"))
+    assert names(union) == {"life-0", "late"}
+    assert placed(union) == 2
+
+
+@pytest.mark.parametrize("suffix", VARIANTS)
+def test_threads_that_fork_and_their_children_are_all_served(union: Union, probes: Path, suffix: str) -> None:
+    union.agent.choose = lambda number: number % 3
+    union.run(probes / f"life{suffix}", "storm", union.path)
+    assert names(union) == {f"{who}-{i}" for who in ("child", "thread") for i in range(40)}
+    assert placed(union) == 80
+
+
+def test_spawned_program_is_served_and_the_file_of_its_actions_is_made(union: Union, probes: Path) -> None:
+    union.run(probes / "life", "spawn", union.path)
+    assert names(union) == {"action-0", "life-0", "parent-0"}
+    assert placed(union) == 2
+
+
+def test_clones_create_and_one_on_foreign_memory_asks_nobody(union: Union, probes: Path) -> None:
+    union.run(probes / "life", "clone", union.path)
+    assert names(union) == {"sharing-0", "own-0", "parent-0"}
+    inodes = {report.inode for report in union.agent.reports}
+    assert (union.path / "parent-0").stat().st_ino in inodes
+    assert (union.path / "sharing-0").stat().st_ino not in inodes
+
+
+@pytest.mark.parametrize("suffix", VARIANTS)
+def test_handler_on_a_stack_of_8_kib_is_served(union: Union, probes: Path, suffix: str) -> None:
+    union.run(probes / f"life{suffix}", "alternate", union.path)
+    assert names(union) == {"handler-0"}
+    assert placed(union) == 1
+
+
+def test_cancelled_threads_leave_no_descriptor_and_no_staged_file(union: Union, probes: Path) -> None:
+    assert union.run(probes / "life", "cancel", union.path).stdout == "0\n"
+    assert union.agent.leftovers() == []
+    assert placed(union) >= 16
+
+
+def test_program_that_closes_all_descriptors_gets_what_it_expects(union: Union, probes: Path) -> None:
+    assert union.run(probes / "life", "daemon", union.path).stdout == "0\n"
+    assert placed(union) == 20
+
+
+def test_program_that_changes_its_root_creates_without_the_agent(union: Union, probes: Path) -> None:
+    union.run(probes / "life", "chroot", union.path)
+    assert names(union) == {"chroot-0"}
+    assert union.agent.leftovers() == []
+
+
+def test_program_without_memory_creates(union: Union, probes: Path) -> None:
+    union.run(probes / "life", "memory", union.path)
+    assert len(names(union)) == 21
+    assert placed(union) == 21
+
+
+def test_program_without_proc_and_run_creates(union: Union, probes: Path) -> None:
+    script = 'umount -l /proc && mount -t tmpfs none /run && exec "$@"'
+    union.run(*("unshare", "-m", "sh", "-c", script, "sh"), probes / "life", "3", union.path)
+    assert names(union) == {"life-0", "life-1", "life-2"}
+    assert placed(union) == 3
+
+
+def test_libraries_that_come_and_go_change_nothing(union: Union, probes: Path) -> None:
+    for library in (probes / "libearly.so", union.wrapper):
+        union.run(probes / "life", "library", union.path, library)
+        assert names(union) == {"before-0", "during-0", "during-1", "during-2", "after-0"}
+        for path in union.path.glob("*-?"):
+            path.unlink()
+    assert placed(union) == 10
+
+
+def companion(name: str) -> str:
+    """Another library to be preloaded, where Debian has it."""
+    found = sorted(Path("/usr/lib").glob(f"*/{name}"))
+    assert found, f"{name} missing: packaging/install.sh test"
+    return str(found[0])
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize("name", ["libeatmydata.so", "libjemalloc.so.2", "libasan", "libfakeroot"])
+def test_library_works_beside_others(union: Union, probes: Path, name: str, order: str) -> None:
+    command = [probes / "life", "storm", union.path]
+    other = ""
+    if name == "libfakeroot":
+        command = ["fakeroot", "--", *command]
+    elif name == "libasan":
+        done = subprocess.run(
+            ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True, timeout=30
+        )
+        other = done.stdout.strip()
+    else:
+        other = companion(name)
+    both = [other, str(union.wrapper)] if order == "last" else [str(union.wrapper), other]
+    options = {"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+    if name == "libfakeroot" and order == "first":
+        command = ["fakeroot", "--", "env", f"LD_PRELOAD={union.wrapper}", *command[2:]]
+    union.run(*command, LD_PRELOAD=":".join(filter(None, both)), **options)
+    assert placed(union) == 80
+    assert union.agent.leftovers() == []
+
+
+def build_life(into: Path, *options: str) -> Path:
+    """The probe as one file, built in its own way."""
+    program = into / "life"
+    sources = [Path(__file__).parent / "probes" / name for name in ("life.c", "early.c")]
+    command = ["gcc", "-g", *options, *sources, "-o", program]
+    subprocess.run(command, check=True, timeout=120)
+    return program
+
+
+def test_address_sanitizer_finds_nothing(union: Union, tmp_path: Path) -> None:
+    program = build_life(tmp_path, "-fsanitize=address,undefined")
+    done = union.run(program, "storm", union.path, ASAN_OPTIONS="verify_asan_link_order=0")
+    assert done.stderr == ""
+    assert placed(union) == 80
+
+
+def test_valgrind_finds_nothing(union: Union, probes: Path) -> None:
+    """But tells of the question by which the library learns whether an address is one."""
+    if not shutil.which("valgrind"):
+        pytest.skip("valgrind is not installed, and not installed by packaging/install.sh")
+    done = union.run("valgrind", "-q", "--error-exitcode=9", probes / "life", "3", union.path)
+    assert names(union) == {"life-0", "life-1", "life-2"}
+    told = [line for line in done.stderr.splitlines() if "unknown 'how' field" not in line]
+    assert told == []
+
+
+@pytest.mark.parametrize("kind", ["setuid", "capability"])
+def test_program_with_more_rights_than_its_caller_never_meets_the_library(union: Union, kind: str) -> None:
+    """And says nothing about it."""
+    as_user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
+    union.path.chmod(0o777)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:  # /tmp may be mounted nosuid
+        Path(directory).chmod(0o755)
+        program = build_life(Path(directory))
+        if kind == "setuid":
+            program.chmod(0o4755)
+        else:
+            subprocess.run(["setcap", "cap_dac_override+ep", program], check=True, timeout=30)
+        done = union.run(*as_user, program, "2", union.path)
+    assert done.stderr == ""
+    assert names(union) == {"life-0", "life-1"}
+    assert union.agent.asks == []
+
+
+def test_dynamic_program_of_another_c_library_creates_in_silence(union: Union, tmp_path: Path) -> None:
+    """musl loads the library as well, but has not what tells a thread of a program's own from another's
+    (see ses_ask_allowed()): nothing is placed."""
+    source = tmp_path / "create.c"
+    source.write_text(
+        "#include <fcntl.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        'int main(int argc, char **argv) { FILE *file = fopen(argv[2], "w");\n'
+        "return argc != 3 || !file || fclose(file) || close(creat(argv[1], 0644)); }\n"
+    )
+    program = tmp_path / "create"
+    subprocess.run(["musl-gcc", source, "-o", program], check=True, timeout=60)
+    done = union.run(program, union.path / "one", union.path / "two")
+    assert done.stderr == ""
+    assert names(union) == {"one", "two"}
+    assert union.agent.asks == []
