@@ -82,12 +82,14 @@ class Ring:
     def contents(self) -> Contents:
         """A copy, oldest point first, without elements that have no figure left."""
         with self._lock:
-            order = (self._head + np.arange(self._points)) % self._points
-            order = order[~np.isnan(self._times[order])]
-            times, values = self._times[order], self._values[: len(self._rows)][:, order]
-            names = tuple(self._rows)
-        known = np.flatnonzero(~np.isnan(values).all(axis=(1, 2)))
-        return Contents(tuple(names[row] for row in known), times, values[known])
+            oldest = self._points if np.isnan(self._times[self._head]) else self._head
+            names, rows = tuple(self._rows), self._values[: len(self._rows)]
+            times = np.concatenate([self._times[oldest:], self._times[: self._head]])
+            values = np.concatenate([rows[:, oldest:], rows[:, : self._head]], axis=1)
+        known = ~np.isnan(values).all(axis=(1, 2))
+        if not known.all():
+            names, values = tuple(names[row] for row in np.flatnonzero(known)), values[known]
+        return Contents(names, times, values)
 
     def fill(self, contents: Contents) -> None:
         """Take up what ``contents()`` gave, into a ring that has nothing yet; the latest points win."""

@@ -51,8 +51,8 @@ def save(path: Path, state: State) -> None:
     }
     parts = (
         MAGIC + VERSION + b"\n" + json.dumps(facts).encode() + b"\n",
-        state.history.times.astype(np.float64).tobytes(),
-        state.history.values.astype(np.float32).tobytes(),
+        np.ascontiguousarray(state.history.times, np.float64).reshape(-1).view(np.uint8).data,
+        np.ascontiguousarray(state.history.values, np.float32).reshape(-1).view(np.uint8).data,
     )
     check = 0
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from smed_monitor import monitor as monitor_module
 from smed_monitor import recorder as recorder_module
 from smed_monitor.app import create_app
 from smed_monitor.capability import Best, better
@@ -246,13 +247,18 @@ def test_a_monitor_starts_with_what_the_last_one_kept(tmp_path: Path) -> None:
 
 
 def test_a_refused_file_is_told_and_the_monitor_starts_empty(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(
+        monitor_module.log,
+        "warning",
+        lambda *event, **facts: told.extend((*event, facts["detail"])),
+        raising=False,
+    )
     (tmp_path / NAME).write_bytes(b"rubbish")
     monitor = Monitor(settings_of(), state_dir=tmp_path)
-    out = capsys.readouterr()
-    assert "state-refused" in out.out + out.err
-    assert "is not a file of smed-monitor" in out.out + out.err
+    assert told == ["state-refused", "is not a file of smed-monitor; starting with no history"]
     assert monitor.learned() == {}
     assert monitor.ring.contents().names == ()
 
