@@ -1,6 +1,7 @@
 """Creates in unusual circumstances: other threads, children, handlers, filters, before any constructor."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from agent_double import Ask
 from mergerfs_union import Union
+from plan_double import PlanDouble
 
 VARIANTS = ["", "-fortified"]
 
@@ -80,10 +82,24 @@ def test_handlers_that_jump_out_of_a_create_leave_nothing_behind(union: Union, p
     assert union.agent.reports != []
 
 
-def test_program_under_a_filter_never_meets_a_socket(union: Union, probes: Path) -> None:
-    union.run(probes / "process", "seccomp", union.path)
+def test_program_under_a_filter_meets_no_socket_and_no_shared_memory(
+    union: Union, probes: Path, tmp_path: Path
+) -> None:
+    """A sandbox kills for calls it did not foresee: beside the open itself there are only these."""
+    plan = PlanDouble(union.socket)
+    try:
+        plan.entry(0, union.path.stat().st_dev)
+        tracer = ("strace", "-qq", "-E", f"LD_PRELOAD={union.wrapper}", "-o", tmp_path / "trace")
+        union.run(*tracer, probes / "process", "seccomp", union.path, library=False)
+    finally:
+        plan.close()
     assert names(union) == {"seccomp-0"}
     assert union.agent.connections == 0
+    after = (tmp_path / "trace").read_text().split("PR_SET_SECCOMP")[1]
+    calls = re.findall(r"^(\w+)\(", after.split('seccomp-0"')[0], re.MULTILINE)
+    allowed = {"rt_sigprocmask", "statx", "statfs", "gettid", "get_robust_list", "prctl", "openat"}
+    assert calls[-1] == "openat"
+    assert set(calls) <= allowed
 
 
 def test_call_before_the_constructors_works(union: Union, probes: Path) -> None:

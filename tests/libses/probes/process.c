@@ -13,7 +13,7 @@
  *   process interrupted DIR         one file, with a handler of SIGTERM that creates another
  *   process jump COUNT DIR          COUNT creates, each left by a handler that jumps out of it;
  *                                   prints the sockets that are open afterwards
- *   process seccomp DIR             a file under a filter that kills for socket()
+ *   process seccomp DIR             a file under a filter that kills for sockets and shared memory
  *   process descriptors DIR         a file with only one free descriptor
  *   process closed DIR              a file with descriptors 0-2 closed; prints its number
  *   process early DIR               nothing of its own (see early.c)
@@ -208,11 +208,16 @@ static int jump(int count) {
 }
 
 static int filtered(void) {
+  /* A jump leads to the verdict at the end, by so many instructions. */
   struct sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmget, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmat, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_shmctl, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
   };
   struct sock_fprog filter = {.len = sizeof program / sizeof program[0], .filter = program};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
