@@ -123,6 +123,11 @@ def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
     return np.where(np.isnan(described), _at_least_one(seen), described)
 
 
+def read_parts(table: ElementTable, observations: ObservationTable) -> Floats:
+    """Return which part of its read capability each element used; ``nan`` is unknown."""
+    return observations.current_read / table.read_capability
+
+
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
     """Line observations up with the elements, and take every element for as fast as described.
 

@@ -15,7 +15,14 @@ import numpy as np
 from ses_service.announcement import Announcement, Taken, end_others, take
 from ses_service.beside import Beside
 from ses_service.books import Books
-from ses_service.columns import ElementTable, Floats, ObservationTable, element_table, observation_table
+from ses_service.columns import (
+    ElementTable,
+    Floats,
+    ObservationTable,
+    element_table,
+    observation_table,
+    read_parts,
+)
 from ses_service.evaluation import Offers
 from ses_service.generations import Generations
 from ses_service.health import learned
@@ -148,7 +155,9 @@ class Desk:
                 observations = observation_table(self._table, kept)
             observations = learned(observations, self._observations, self.policies)
             self._observations = observations
-            self._ledger.observe(self._reference(observations), self._clock())
+            self._ledger.observe(
+                self._reference(observations), self._clock(), read_parts(self._table, observations)
+            )
 
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""

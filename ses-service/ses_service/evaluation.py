@@ -171,8 +171,9 @@ class Offers:
             utilisation,
             depth,
             counts.open_at_sample,
-            counts.since,
+            counts.since + counts.read_since,
             counts.ended,
+            counts.read_ended,
             self.policies,
         )
         usable = self.fresh & ~np.isnan(rate)

@@ -22,6 +22,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from ses_service.columns import ElementTable, Floats
 from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
@@ -145,9 +147,13 @@ class Ledger:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
         self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
 
-    def observe(self, reference: Floats, now: float) -> None:
-        """Take new reference times: per row, the moment its last rates describe (``nan``: none)."""
-        self._tally.observe(reference, now)
+    def observe(self, reference: Floats, now: float, reading: Floats | None = None) -> None:
+        """Take new reference times: per row, the moment its last rates describe (``nan``: none).
+
+        ``reading`` is the part of its read capability that an element used then (``nan``: unknown).
+        """
+        unknown = np.full(len(reference), np.nan)
+        self._tally.observe(reference, now, unknown if reading is None else reading)
 
     def book(self, placement: Placement) -> None:
         """Add a booked placement.  Its id must not have been used before."""
@@ -217,6 +223,8 @@ class Ledger:
             return self._complete(self.get(placement_id), bytes_written, path)
         if is_stream(placement):
             self._tally.end(placement, now)
+            if reason is EndReason.CLOSED:
+                self._tally.closed(placement, now)
         ended = replace(
             placement,
             state=PlacementState.ENDED,
@@ -302,7 +310,7 @@ class Ledger:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
         With ``most``, stop after about so many; the next call goes on.  Forgets what other services said
-        that are not heard any more.
+        that are not heard any more, and who must have read back by now what was closed.
         """
         count = 0
         while self._leases and self._leases[0][0] <= now and (most is None or count < most):
@@ -326,6 +334,7 @@ class Ledger:
                 del self._nodes[name]
                 self.silenced_total += 1
         self._foreign.expire(now, most)
+        self._tally.advance(now)
         return count
 
     def get(self, placement_id: str) -> Placement:

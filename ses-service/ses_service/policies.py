@@ -22,9 +22,11 @@ class Policies:
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
         ``activity_factor``: active streams per unit of utilisation below saturation.
-        ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
+    Reading back (:mod:`ses_service.readers`)
+        ``reader_share``: part of its read capability from which an element counts as read.
+        ``readers_memory``: elements with an expected reader in whose number evidence loses half its worth.
     Health (:mod:`ses_service.health`)
         ``health_fall``, ``health_recovery``: parts by which the top speed of an element falls with a
         sample that had a queue but no higher rate, and rises with one that had no queue.
@@ -51,8 +53,9 @@ class Policies:
     saturated_prior: float = 1.5
     busy_prior: float = 0.35
     activity_factor: float = 1.5
-    ended_weight: float = 0.5
     unseen_streams: float = 1.0
+    reader_share: float = 0.05
+    readers_memory: float = 100.0
     health_fall: float = 0.1
     health_recovery: float = 0.01
     sound_speed: float = 0.75

@@ -28,19 +28,21 @@ def active_streams(
     queue_depth: Floats | None,
     open_at_sample: Floats,
     ended_since: Floats,
+    read_ended: Floats,
     policies: Policies,
 ) -> Floats:
     """Return how many of the streams seen by the sample are still active.
 
     With ``u`` utilisation, ``q`` queue depth (``nan``, or no column, when not visible), ``L`` ledger
-    placements open at the sample and ``K`` those of them that ended since::
+    placements open at the sample, ``K`` those of them that ended since, and ``R`` programs that read back
+    what was closed before the sample and must be done by now (:mod:`ses_service.readers`)::
 
         b   = max(0, max(q, u) - L)                      if the depth is visible
             = 1.5 if u > .97 else u                      else, when L == 0
             = .35                                        else
         act = min(L + b, 1.5 u)                          if u < .97
             = max(1, L + b)                              else
-        still active = act (L + b - K / 2) / (L + b)
+        still active = act (L + b - K - min(b, R)) / (L + b)
 
     A queue holds on average at least as many requests as the device is busy (Little's law), so a
     depth below ``u`` counts as ``u``: the kernel does not count what waits for a limit above it.
@@ -48,10 +50,7 @@ def active_streams(
     What ended since is taken off in proportion, whether the sample was saturated or not: nobody can
     say which of the streams were the active ones.  Without that an element that was busy and is idle
     now ranks behind one that began to be busy in the middle of a long window (simulated with samples
-    every 30 s: mean slowdown 1.12 of the clairvoyant rule's without, 0.99 with it).  Half of it stays
-    until the next sample (``ended_weight``): after its end a file is still being written out, or its
-    program reads it back, and only the next sample can tell (simulated for the loops of the paper's
-    Table 1: one to two points of gain; nothing lost elsewhere).
+    every 30 s: mean slowdown 1.12 of the clairvoyant rule's without, 0.99 with it).
     """
     others = np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation)
     others[open_at_sample != 0] = policies.busy_prior
@@ -66,7 +65,7 @@ def active_streams(
         np.maximum(1.0, claimed),
     )
     part = np.divide(active, claimed, out=np.zeros_like(claimed), where=claimed > 0)
-    return part * np.maximum(0.0, claimed - policies.ended_weight * ended_since)
+    return part * np.maximum(0.0, claimed - ended_since - np.minimum(others, read_ended))
 
 
 def utilisation_of(
@@ -92,12 +91,13 @@ def predicted_share(
     open_at_sample: Floats,
     placed_since: Floats,
     ended_since: Floats,
+    read_ended: Floats,
     policies: Policies,
 ) -> Floats:
     """Return the rate a newcomer would get where the monitor's data are fresh.
 
     With ``C`` the capability, ``u`` the utilisation and ``S`` placements made since the sample and
-    still there::
+    still there, with programs that are expected to read back what was closed since::
 
         n = act + S
         a = C / (n + 1)                                  if S > 0 or u >= .97
@@ -105,7 +105,7 @@ def predicted_share(
 
     ``nan`` in ``capability`` or ``utilisation`` gives ``nan``.
     """
-    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, policies)
+    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, read_ended, policies)
     fair = capability / (active + placed_since + 1.0)
     crowded = (placed_since > 0) | (utilisation >= policies.saturation)
     return np.where(crowded, fair, np.maximum(capability * (1.0 - utilisation), fair))

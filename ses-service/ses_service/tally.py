@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ses_service.columns import ElementTable, Floats
 from ses_service.lately import Lately
 from ses_service.placement import Placement
 from ses_service.policies import Policies
+from ses_service.readers import Readers
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,9 @@ class LedgerCounts:
     ``open_now``: placements not ended.  ``since``: those of them that began after the element's
     reference time (S of the load model).  ``ended``: placements begun before it that ended after
     it (K).  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
-    placement was booked, ended ones included; 0 where none is known.
+    placement was booked, ended ones included; 0 where none is known.  ``read_since``,
+    ``read_ended``: programs expected to read back what was closed, those that began after the
+    reference time and those of then that must be done (:mod:`ses_service.readers`).
     """
 
     open_now: Floats
@@ -35,6 +38,8 @@ class LedgerCounts:
     ended: Floats
     reserved: Floats
     booked_last: Floats
+    read_since: Floats
+    read_ended: Floats
 
     @property
     def open_at_sample(self) -> Floats:
@@ -44,7 +49,7 @@ class LedgerCounts:
     @classmethod
     def zeros(cls, size: int) -> LedgerCounts:
         """Return the counts of an empty ledger."""
-        return cls(*(np.zeros(size) for _ in range(5)))
+        return cls(*(np.zeros(size) for _ in fields(cls)))
 
 
 def elements_of(placement: Placement) -> tuple[str, ...]:
@@ -71,6 +76,7 @@ class Tally:
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self._lately = Lately()
+        self._readers = Readers(policies)
         self._booked_last: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
@@ -90,10 +96,13 @@ class Tally:
             known = self._index.get(element)
             if known is not None:
                 counts.booked_last[known] = moment
-        self.observe(reference, now)
+        self._readers.bind(table, counts.read_since, counts.read_ended)
+        self.observe(reference, now, np.full(len(table), np.nan))
 
-    def observe(self, reference: Floats, now: float) -> None:
+    def observe(self, reference: Floats, now: float, reading: Floats) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).
+
+        ``reading`` is the part of its read capability that an element used then (``nan``: unknown).
 
         Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
         observation is not used any more: a placement older than that is no longer told apart from those
@@ -103,6 +112,7 @@ class Tally:
         self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
         since, ended = self._lately.counted(reference)
         self.counts.since[:], self.counts.ended[:] = since, ended
+        self._readers.observe(reference, reading, now)
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""
@@ -126,6 +136,14 @@ class Tally:
             elif self._reference[row] < now:
                 self.counts.ended[row] += 1
         self._lately.put(placement.placement_id, elements_of(placement), began_at, now)
+
+    def closed(self, placement: Placement, now: float) -> None:
+        """Note that a stream ended because its file was closed, which may be read from now on."""
+        self._readers.expect((row for row, _ in self._rows(placement)), now - began(placement), now)
+
+    def advance(self, now: float) -> None:
+        """Let time go by."""
+        self._readers.advance(now)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ses_service.columns import observation_table
+from ses_service.columns import observation_table, read_parts
 from ses_service.health import learned
 from ses_service.ledger import Ledger
 from ses_service.model import Subject
@@ -46,11 +46,13 @@ class Ours(Policy):
 
     def choose(self, now: float, file: File) -> int:
         """Ask ``decide`` and book its first candidate."""
+        self._ledger.expire(now)
         decision = decide(self.question(file), self.view(), now, self.policies, kept=self._kept)
         return self._book(now, file, decision.candidates[0])
 
     def deal(self, now: float, files: Sequence[File]) -> Iterator[int]:
         """Ask ``deal`` for all files of one moment at once, as an agent asks for tickets."""
+        self._ledger.expire(now)
         chosen: list[int] = []
 
         def book(candidate: Candidate, _first: tuple[Candidate, ...], _refused: tuple[Refusal, ...]) -> None:
@@ -63,7 +65,8 @@ class Ours(Policy):
         """Hand the sample to the service as its observer would."""
         seen = observation_table(self._table, observations(self._table, sample))
         self._observations = learned(seen, self._observations, self.policies)
-        self._ledger.observe(self._observations.sampled_at - self.policies.rate_window / 2, now)
+        reference = self._observations.sampled_at - self.policies.rate_window / 2
+        self._ledger.observe(reference, now, read_parts(self._table, self._observations))
 
     def closed(self, now: float, file: File, element: int) -> None:
         """End the placement."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import numpy as np
-from ses_service.columns import observation_table
+from ses_service.columns import observation_table, read_parts
 from ses_service.evaluation import Offers
 from ses_service.health import learned
 from ses_service.ledger import Ledger, LedgerCounts
@@ -112,7 +112,8 @@ class OursApart(Policy):
         """Hand the sample to every decider."""
         seen = observation_table(self._table, observations(self._table, sample))
         self._observations = learned(seen, self._observations, self._policies)
-        self._ledger.observe(self._observations.sampled_at - self._policies.rate_window / 2, now)
+        reference = self._observations.sampled_at - self._policies.rate_window / 2
+        self._ledger.observe(reference, now, read_parts(self._table, self._observations))
 
     def closed(self, now: float, file: File, element: int) -> None:
         """Let the decider know; the others hear of it when the ledger is shared."""
@@ -126,6 +127,7 @@ class OursApart(Policy):
 
     def _share(self, now: float) -> None:
         """Enter what every decider placed and saw end since the last time."""
+        self._ledger.expire(now)
         came = sum(placement is not None for _, _, placement in self._pending)
         for moment, file, placement in self._pending:
             if placement is not None:
