@@ -29,6 +29,7 @@ CORE = (
     "prediction",
     "question",
     "ranking",
+    "readers",
     "resolve",
     "selection",
     "sizes",
