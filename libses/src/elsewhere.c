@@ -15,10 +15,11 @@ uint64_t ses_elsewhere_key(const char *way, size_t length) {
   uint64_t word;
   for (; length >= sizeof word; way += sizeof word, length -= sizeof word) {
     memcpy(&word, way, sizeof word);
-    key = ses_recall_mix(key ^ word);
+    key = (key ^ word) * 0x9e3779b97f4a7c15u;
+    key ^= key >> 32;
   }
-  word = 0;
-  memcpy(&word, way, length);
+  for (word = 0; length > 0; length--)
+    word = word << 8 | (unsigned char)way[length - 1];
   key = ses_recall_mix(key ^ word);
   return key ? key : 1;
 }

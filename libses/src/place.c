@@ -6,7 +6,6 @@
 #include "place.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,6 +21,7 @@
 #include "device.h"
 #include "directory.h"
 #include "elsewhere.h"
+#include "path.h"
 #include "plan.h"
 #include "plan_segment.h"
 #include "settings.h"
@@ -29,7 +29,6 @@
 
 /* Longer ways to the directory are left to the plain call. */
 #define PARENT_MAX sizeof(struct ses_answer)
-#define PAGE 4096u /* the smallest there is */
 
 /* Where the file shall go, and the one buffer of the whole path (2 KiB of stack is the limit for
  * everything: threads and signal handlers may have little). */
@@ -68,29 +67,9 @@ static _Thread_local uintptr_t busy_frame;
 
 static bool is_busy(uintptr_t frame) { return busy_frame > frame; }
 
-/* True when 8 bytes around ADDRESS can be read: the kernel copies the set before it looks at the
- * nonsensical first argument.  A bad pointer must give EFAULT from the plain call, not a signal. */
-static bool is_readable(const char *address) {
-  uintptr_t aligned = (uintptr_t)address & ~(uintptr_t)7;
-  return ses_sys4(SYS_rt_sigprocmask, -1, (long)aligned, 0, 8) == -EINVAL;
-}
-
-/* The length of PATH, looked for page by page; 0: it ends nowhere, or too late. */
-static size_t length_of(const char *path) {
-  size_t length = 0;
-  while (length <= PATH_MAX && is_readable(path + length)) {
-    size_t room = PAGE - ((uintptr_t)(path + length) & (PAGE - 1));
-    size_t part = strnlen(path + length, room);
-    length += part;
-    if (part < room)
-      return length <= PATH_MAX ? length : 0;
-  }
-  return 0;
-}
-
 /* Find where the name begins.  False: no name, or not a path a file can be created at. */
 static bool find_parent(struct scene *scene) {
-  size_t length = length_of(scene->path);
+  size_t length = ses_path_length(scene->path);
   size_t parent = length;
   while (parent > 0 && scene->path[parent - 1] != '/')
     parent--;

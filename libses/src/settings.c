@@ -75,5 +75,6 @@ __attribute__((constructor)) static void read_settings(void) {
   copy_truncated(settings.application, sizeof settings.application,
                  application && *application ? application : short_name());
   settings.application_hash = ses_plan_hash(settings.application);
+  settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
   settings.ready = true;
 }

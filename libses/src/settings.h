@@ -22,6 +22,7 @@ struct ses_settings {
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
   uint64_t application_hash;             /* ses_plan_hash() of it */
+  uintptr_t stack_top; /* an address above every frame of the first thread; 0: not known */
 };
 
 /* The settings of this process; never NULL, constant once `ready`. */
