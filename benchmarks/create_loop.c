@@ -44,7 +44,7 @@
 #define WARM_UP 100
 #define PATH_SIZE 4096
 #define WAYS 2
-#define STORM_FILES 100
+#define STORM_FILES 10
 
 typedef int (*open_function)(const char *path, int flags, ...);
 

@@ -46,7 +46,7 @@ class Plan:
 
 
 FULL = Plan(
-    Effort(pairs=7, calls=3000, slow_calls=450, storms=150),
+    Effort(pairs=7, calls=3000, slow_calls=450, storms=1500),
     selection_rounds=5,
     selection_calls=40,
     largest_site=max(SELECTION_SIZES),
@@ -58,7 +58,7 @@ FULL = Plan(
 )
 LONG = replace(FULL, crowd_seconds=20)
 QUICK = Plan(
-    Effort(pairs=2, calls=50, slow_calls=20, storms=2),
+    Effort(pairs=2, calls=50, slow_calls=20, storms=20),
     selection_rounds=2,
     selection_calls=2,
     largest_site=100,

@@ -22,7 +22,7 @@ class Effort:
     pairs: int
     calls: int
     slow_calls: int  # of calls that take most of a millisecond
-    storms: int  # of a hundred files each, in each process
+    storms: int  # of ten files each, in each process
 
 
 def row(name: str, pairs: list[tuple[Run, Run]], baseline_is: str, note: str = "") -> Measurement:
@@ -53,10 +53,10 @@ def passed_on(
 
 
 def storm(probe: Probe, library: Path, directory: Path, socket: Path, effort: Effort) -> Measurement:
-    """A hundred files created, looked at, opened and removed, where no site describes anything."""
+    """Ten files created, looked at, opened and removed, where no site describes anything."""
     measured = Side("storm", directory, library, environment={"SES_AGENT_SOCKET": str(socket)})
     pairs = probe.in_turn(measured, "plain-storm", effort.storms, effort.pairs)
-    return row("metadata-storm", pairs, WITHOUT, f"{effort.storms * effort.pairs} times 100 files")
+    return row("metadata-storm", pairs, WITHOUT, f"{effort.storms * effort.pairs} times 10 files")
 
 
 def exec_true(probe: Probe, library: Path, directory: Path, effort: Effort) -> Measurement:
