@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
 
 #include "service_messages.h"
 #include "wire.h"
@@ -15,6 +16,7 @@ constexpr size_t kMostUsers = 1000;
 constexpr std::chrono::milliseconds kCollect{200};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
+constexpr std::chrono::milliseconds kUnhurried{5000}; // pace of a service with few nodes
 constexpr std::chrono::hours kUserLife{1};
 constexpr std::chrono::minutes kIdleSnapshot{5}; // renewed this often even if nobody creates files
 constexpr unsigned kSnapshotElements = 64;
@@ -30,6 +32,16 @@ std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double least,
   std::uniform_real_distribution<double> share(least, 1.0);
   return std::chrono::milliseconds(
       static_cast<int64_t>(static_cast<double>(whole.count()) * share(random)));
+}
+
+std::vector<uid_t> users_of_closed(const AnnouncementBook::Batch &batch) {
+  std::set<uid_t> users;
+  for (const auto &ending : batch.ended) {
+    if (ending.file.reason == EndReason::kClosed || ending.file.reason == EndReason::kExited) {
+      users.insert(ending.uid);
+    }
+  }
+  return {users.begin(), users.end()};
 }
 
 } // namespace
@@ -333,6 +345,10 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) 
   }
   if (const auto changed = changed_users(reply); !changed.empty() && listeners_.on_changed) {
     listeners_.on_changed(changed);
+  }
+  if (const auto users = users_of_closed(batch);
+      !users.empty() && reply.next_within <= kUnhurried && listeners_.on_closed) {
+    listeners_.on_closed(users);
   }
   if (!reply.snapshot.empty() && listeners_.on_snapshot) {
     listeners_.on_snapshot(reply.snapshot);

@@ -46,6 +46,8 @@ public:
     std::function<void(const std::map<uid_t, std::vector<std::string>> &)> on_applications;
     // Requirements of these users are not what they were: what was booked for them is out of date.
     std::function<void(const std::vector<uid_t> &)> on_changed;
+    // The service has heard that files of these users are closed, and has time to choose again.
+    std::function<void(const std::vector<uid_t> &)> on_closed;
     // JSON for parse_snapshot().
     std::function<void(const std::string &)> on_snapshot;
   };

@@ -130,6 +130,7 @@ int serve(const Options &options, Services &services, Token &token,
   announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
                    [&plans](const auto &applications) { plans.set_applications(applications); },
                    [&plans](const auto &users) { plans.requirements_changed(users); },
+                   [&plans](const auto &users) { plans.files_closed(users); },
                    [&detached](const std::string &text) { detached.set_snapshot(text); }});
   housekeeper.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,

@@ -8,6 +8,7 @@ namespace {
 constexpr std::chrono::milliseconds kWindow{500};
 constexpr std::chrono::seconds kInUse{5};
 constexpr unsigned kMost = SES_PLAN_TICKETS;
+constexpr unsigned kSmall = 16;        // up to here files may well come one after the other
 constexpr unsigned kMostByMissing = 8; // saying that something was missing costs nothing
 
 } // namespace
@@ -19,9 +20,11 @@ void PlanDemand::update(uint64_t taken, uint64_t missed, Time now) {
   }
   since_growth_ += wanted;
   in_window_ += wanted;
-  while (level_ < kMost && since_growth_ >= std::max(1u, level_ / 2) &&
-         (taken > 0 || level_ < kMostByMissing)) {
-    since_growth_ -= std::max(1u, level_ / 2);
+  const auto growth = [&] {
+    return missed > 0 || level_ >= kSmall ? std::max(1u, level_ / 2) : level_ + 1;
+  };
+  while (level_ < kMost && since_growth_ >= growth() && (taken > 0 || level_ < kMostByMissing)) {
+    since_growth_ -= growth();
     level_ *= 2;
   }
   if (now - window_at_ >= kWindow) {

@@ -1,9 +1,10 @@
 // How many tickets an entry of the plan should hold.
 //
 // Pure: time and counts are passed in.  One ticket at first; twice as many each time half of them
-// were used up within half a second, or somebody found none, up to 1024; half as many with each
-// half second in which less than an eighth was used.  So an entry follows a storm within a few
-// bookings and is back to one ticket five seconds after it.
+// were used up within half a second (of less than 16: more than all of them, because files may come
+// one after the other), or somebody found none, up to 1024; half as many with each half second in
+// which less than an eighth was used.  So an entry follows a storm within a few bookings and is
+// back to one ticket five seconds after it.
 #ifndef SES_AGENT_PLAN_DEMAND_H
 #define SES_AGENT_PLAN_DEMAND_H
 

@@ -110,6 +110,11 @@ void PlanKeeper::requirements_changed(const std::vector<uid_t> &users) {
   changed_.insert(users.begin(), users.end());
 }
 
+void PlanKeeper::files_closed(const std::vector<uid_t> &users) {
+  const std::lock_guard lock(mutex_);
+  closed_.insert(users.begin(), users.end());
+}
+
 void PlanKeeper::asked(const TicketKey &key, Time now) {
   const bool servable = geteuid() == 0 || key.uid == geteuid();
   if (!servable || key.application.empty()) { // that would be the default entry
@@ -227,10 +232,17 @@ void PlanKeeper::leave(Known &known, Time now, bool removed) {
 void PlanKeeper::take_news(Time now) {
   std::unique_ptr<Applications> applications;
   std::set<uid_t> changed;
+  std::set<uid_t> closed;
   {
     const std::lock_guard lock(mutex_);
     applications = std::move(applications_);
     changed.swap(changed_);
+    closed.swap(closed_);
+  }
+  for (const uid_t uid : closed) {
+    if (PlanUser *const plan = plan_of(uid)) {
+      plan->refresh(now);
+    }
   }
   for (const uid_t uid : changed) {
     if (PlanUser *const plan = plan_of(uid)) {

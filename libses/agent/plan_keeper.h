@@ -55,6 +55,9 @@ public:
   void set_applications(const Applications &applications);
   // What was booked for these users is out of date and goes back.  Any thread.
   void requirements_changed(const std::vector<uid_t> &users);
+  // The service knows that files of these users are closed; what was booked while they were open
+  // stands on another load than there is.  Any thread.
+  void files_closed(const std::vector<uid_t> &users);
 
   // KEY was asked for over the socket; it states nothing of its own.
   void asked(const TicketKey &key, Clock::time_point now);
@@ -113,9 +116,10 @@ private:
   // Set on the thread that looks at Lustre, which may outlive this.
   const std::shared_ptr<std::atomic<bool>> lustre_changed_;
 
-  std::mutex mutex_; // guards the two below
+  std::mutex mutex_; // guards the three below
   std::unique_ptr<Applications> applications_;
   std::set<uid_t> changed_;
+  std::set<uid_t> closed_;
 };
 
 } // namespace ses::agent

@@ -20,7 +20,10 @@ constexpr int64_t kSpread = 1024;
 constexpr size_t kMostDealt = 4096;
 constexpr size_t kMostStrangers = 65536;
 constexpr unsigned kLargestBooking = 1024;
-constexpr unsigned kFewTickets = 2; // as many are held ahead of need
+constexpr unsigned kFewTickets = 2;    // as many are held ahead of need
+constexpr unsigned kMostRefreshed = 8; // who takes more has files open beside each other
+constexpr milliseconds kRefreshEvery{250};
+constexpr size_t kEntriesRefreshed = 8; // at once
 
 uint64_t in_ms(PlanUser::Time time) {
   return static_cast<uint64_t>(
@@ -199,13 +202,16 @@ void PlanUser::stock(Time now, milliseconds idle_life) {
 void PlanUser::restock(unsigned number, Entry &entry, Time now) {
   const size_t level = entry.demand.level();
   const size_t lasting = board_.stock(number) - board_.due(number, in_ms(now + kRenewBefore));
-  const size_t held = lasting + entry.ordered - entry.out_of_date;
+  const bool replace = entry.refresh && entry.ordered == 0;
+  const size_t held = replace ? 0 : lasting + entry.ordered - entry.out_of_date;
   if (held > level / 2 || now < entry.not_before || dealt_.size() >= kMostDealt) {
     return;
   }
   const auto count = static_cast<unsigned>(std::min<size_t>(level - held, kLargestBooking));
   if (outlet_.book(key_of(entry), count, count <= kFewTickets)) {
     entry.ordered += count;
+    entry.replacing = entry.replacing || replace;
+    entry.refresh = entry.refresh && !replace;
   }
 }
 
@@ -223,6 +229,9 @@ void PlanUser::booked(const TicketKey &key, Booking outcome, std::vector<Placeme
     entry.out_of_date -= std::min(entry.out_of_date, ordered);
     give_back(placements, EndReason::kUnused);
     return;
+  }
+  if (std::exchange(entry.replacing, false) && outcome == Booking::kBooked) {
+    give_back(withdraw(*number, SES_PLAN_TICKETS, now), EndReason::kUnused);
   }
   if (outcome == Booking::kBooked) {
     entry.pause = milliseconds(0);
@@ -286,6 +295,24 @@ void PlanUser::withdraw_unusable(
     for (const Placement &placement : withdraw(number, SES_PLAN_TICKETS, now)) {
       if (is_unusable(system, placement) || !fill(number, placement, now)) {
         outlet_.give_back(uid_, placement, EndReason::kUnused);
+      }
+    }
+  }
+}
+
+void PlanUser::refresh(Time now) {
+  size_t left = kEntriesRefreshed;
+  for (const bool in_use : {true, false}) {
+    for (auto &[number, entry] : entries_) {
+      if (left == 0) {
+        return;
+      }
+      if (entry.demand.in_use(now) == in_use && entry.demand.level() <= kMostRefreshed &&
+          now - entry.refreshed_at >= kRefreshEvery && board_.stock(number) > 0) {
+        entry.refreshed_at = now;
+        entry.refresh = true;
+        busy_until_ = now + kBusyFor;
+        --left;
       }
     }
   }

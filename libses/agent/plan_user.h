@@ -69,6 +69,9 @@ public:
       const std::function<bool(const std::string &system, const Placement &)> &is_unusable,
       Time now);
   void withdraw_all(Time now);
+  // Books anew for entries with few tickets, those in use first, and takes theirs back when the
+  // others have come.
+  void refresh(Time now);
   // Takes back every ticket, and what is being booked when it comes; others are booked instead.
   void renew(Time now);
 
@@ -87,6 +90,9 @@ private:
     PlanDemand demand;
     unsigned ordered = 0;     // tickets
     unsigned out_of_date = 0; // of those, that are not wanted any more
+    bool refresh = false;     // book in place of what is there
+    bool replacing = false;   // what is ordered takes the place of what is there
+    Time refreshed_at{};
     std::optional<std::vector<Requirement>> requirements;
     Time not_before{}; // of the next booking
     std::chrono::milliseconds pause{0};
