@@ -95,30 +95,34 @@ def test_libraries_that_come_and_go_change_nothing(union: Union, probes: Path) -
 
 def companion(name: str) -> str:
     """Another library to be preloaded, where Debian has it."""
+    if name == "libasan.so":
+        command = ["gcc", f"-print-file-name={name}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
     found = sorted(Path("/usr/lib").glob(f"*/{name}"))
     assert found, f"{name} missing: packaging/install.sh test"
     return str(found[0])
 
 
 @pytest.mark.parametrize("order", ["first", "last"])
-@pytest.mark.parametrize("name", ["libeatmydata.so", "libjemalloc.so.2", "libasan", "libfakeroot"])
+@pytest.mark.parametrize("name", ["libeatmydata.so", "libjemalloc.so.2", "libasan.so"])
 def test_library_works_beside_others(union: Union, probes: Path, name: str, order: str) -> None:
-    command = [probes / "life", "storm", union.path]
-    other = ""
-    if name == "libfakeroot":
-        command = ["fakeroot", "--", *command]
-    elif name == "libasan":
-        done = subprocess.run(
-            ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True, timeout=30
-        )
-        other = done.stdout.strip()
-    else:
-        other = companion(name)
-    both = [other, str(union.wrapper)] if order == "last" else [str(union.wrapper), other]
-    options = {"ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
-    if name == "libfakeroot" and order == "first":
-        command = ["fakeroot", "--", "env", f"LD_PRELOAD={union.wrapper}", *command[2:]]
-    union.run(*command, LD_PRELOAD=":".join(filter(None, both)), **options)
+    both = [str(union.wrapper), companion(name)]
+    union.run(
+        *(probes / "life", "storm", union.path),
+        library=False,
+        LD_PRELOAD=":".join(both if order == "first" else reversed(both)),
+        ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0",
+    )
+    assert placed(union) == 80
+    assert union.agent.leftovers() == []
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+def test_library_works_under_fakeroot(union: Union, probes: Path, order: str) -> None:
+    both = "$WRAPPER:$LD_PRELOAD" if order == "first" else "$LD_PRELOAD:$WRAPPER"
+    script = f'LD_PRELOAD="{both}" exec "$@"'
+    command = ("fakeroot", "--", "sh", "-c", script, "sh", probes / "life", "storm", union.path)
+    union.run(*command, library=False, WRAPPER=str(union.wrapper))
     assert placed(union) == 80
     assert union.agent.leftovers() == []
 
@@ -182,3 +186,23 @@ def test_dynamic_program_of_another_c_library_creates_in_silence(union: Union, t
     assert done.stderr == ""
     assert names(union) == {"one", "two"}
     assert union.agent.asks == []
+
+
+def test_32_bit_program_creates_in_silence(union: Union, tmp_path: Path) -> None:
+    """Under a path with $LIB, as packages install it: the same path brings the library to 64-bit programs."""
+    places = [tmp_path / name for name in ("lib/x86_64-linux-gnu", "lib32", "lib/i386-linux-gnu")]
+    for place in places:
+        place.mkdir(parents=True)
+    shutil.copy(union.wrapper, places[0] / "libses-wrapper.so")
+    quiet = Path(__file__).parents[2] / "libses/quiet/quiet.c"
+    for place in places[1:]:
+        command = ["gcc", "-m32", "-shared", "-nostdlib", "-fPIC", quiet, "-o", place / "libses-wrapper.so"]
+        subprocess.run(command, check=True, timeout=60)
+    preload = f"{tmp_path}/$LIB/libses-wrapper.so"
+    for bits, number in (("-m32", 0), ("-m64", 2)):
+        done = union.run(build_life(tmp_path, bits), "2", union.path, library=False, LD_PRELOAD=preload)
+        assert done.stderr == ""
+        assert names(union) == {"life-0", "life-1"}
+        assert placed(union) == number
+        for name in ("life-0", "life-1"):
+            (union.path / name).unlink()
