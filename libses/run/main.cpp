@@ -15,6 +15,7 @@
 #include "options.h"
 #include "preload_list.h"
 #include "report.h"
+#include "supervision.h"
 #include "target.h"
 
 namespace ses::run {
@@ -29,7 +30,10 @@ Finding look(const Options &options) {
   const Library library = find_library(options.library);
   finding.library = library.entry;
   finding.no_library = library.why;
-  if (finding.reach == Reach::kLibrary && library.entry.empty()) {
+  finding.supervised = options.supervise;
+  if (finding.reach == Reach::kLibrary && options.supervise) {
+    finding.reach = Reach::kSupervisor;
+  } else if (finding.reach == Reach::kLibrary && library.entry.empty()) {
     finding.reach = Reach::kNothing;
   }
   return finding;
@@ -56,8 +60,8 @@ void set_environment(const Options &options, const Finding &finding) {
   if (!options.socket.empty()) {
     set("SES_AGENT_SOCKET", options.socket);
   }
-  // A 32-bit program would complain of a 64-bit library.
-  if (finding.library.empty() ||
+  // Under a supervisor the library does nothing; a 32-bit program would complain of a 64-bit one.
+  if (options.supervise || finding.library.empty() ||
       (finding.target.kind == Kind::k32Bit && finding.library.find("$LIB") == std::string::npos)) {
     return;
   }
@@ -72,7 +76,17 @@ int check(const Options &options, const Finding &finding) {
   if (std::printf("%s\n", text.c_str()) < 0 || std::fflush(stdout) != 0) {
     return kMisuse;
   }
-  return finding.reach == Reach::kLibrary ? 0 : 1;
+  return is_placed(finding) ? 0 : 1;
+}
+
+// False: the program cannot be run any more.
+bool go_under_supervisor() {
+  std::string why;
+  const Supervised supervised = supervise(why);
+  if (supervised != Supervised::kYes) {
+    say("files go where the file system puts them: " + why);
+  }
+  return supervised != Supervised::kDead;
 }
 
 int run(const Options &options) {
@@ -81,10 +95,13 @@ int run(const Options &options) {
     return check(options, finding);
   }
   const bool found = finding.target.kind != Kind::kMissing;
-  if (found && !options.disable && (options.verbose || finding.reach != Reach::kLibrary)) {
+  if (found && !options.disable && (options.verbose || !is_placed(finding))) {
     say(sentence(finding));
   }
   set_environment(options, finding);
+  if (options.supervise && is_placed(finding) && !go_under_supervisor()) {
+    return kMisuse;
+  }
   execvp(options.command[0], options.command);
   const int error = errno;
   say(std::string(options.command[0]) + ": " + std::strerror(error));

@@ -22,6 +22,8 @@ Options:
   --socket PATH        Where the agent listens
   --library FILE       The preload library (default: the one installed with ses-run)
   --disable            Every call is the plain call, also where the library is loaded already
+  --supervise          Create the files of PROGRAM for it, by a supervisor beside it: for programs
+                       that load no library (static, Go, musl), and their children
   --check              Say who can place the files of PROGRAM, and do not run it
   --json               With --check: as JSON
   --verbose            Say it also before running
@@ -38,6 +40,7 @@ enum Option {
   kSocket,
   kLibrary,
   kDisable,
+  kSupervise,
   kCheck,
   kJson,
   kVerbose,
@@ -51,6 +54,7 @@ constexpr option kOptions[] = {
     {"socket", required_argument, nullptr, kSocket},
     {"library", required_argument, nullptr, kLibrary},
     {"disable", no_argument, nullptr, kDisable},
+    {"supervise", no_argument, nullptr, kSupervise},
     {"check", no_argument, nullptr, kCheck},
     {"json", no_argument, nullptr, kJson},
     {"verbose", no_argument, nullptr, kVerbose},
@@ -86,6 +90,9 @@ bool take(Options &options, int which) {
     return !options.library.empty() || wrong("--library needs a file");
   case kDisable:
     options.disable = true;
+    return true;
+  case kSupervise:
+    options.supervise = true;
     return true;
   case kCheck:
     options.check = true;
@@ -123,6 +130,10 @@ std::optional<Options> parse_options(int argc, char **argv, int &status) {
   }
   if (options.json && !options.check) {
     wrong("--json goes with --check");
+    return std::nullopt;
+  }
+  if (options.supervise && options.disable) {
+    wrong("--supervise and --disable exclude each other");
     return std::nullopt;
   }
   options.command = argv + optind;

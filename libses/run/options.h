@@ -12,6 +12,7 @@ struct Options {
   bool json = false;
   bool verbose = false;
   bool disable = false;
+  bool supervise = false;
   std::string application; // empty: not given
   std::string sync_ms;
   std::string socket;

@@ -8,27 +8,20 @@ namespace {
 
 struct Words {
   const char *name;
-  const char *sentence;
+  const char *fact;
 };
 
-// By Kind.
+// By Kind: its name, and what is particular about it.
 constexpr Words kWords[] = {
-    {"dynamic", "the preload library places its files"},
-    {"musl", "built with musl: its files go where the file "
-             "system puts them"},
-    {"static",
-     "a static program, which loads no library: its files go where the file system puts them"},
-    {"go", "a Go program, which makes its system calls by itself: its files go where "
-           "the file system puts them"},
-    {"other-linker",
-     "its dynamic linker is not glibc's: its files go where the file system puts them"},
-    {"32-bit", "a 32-bit program: its files go where the file system puts them; set a default for "
-               "their directory with ses apply"},
-    {"other-machine", "built for another processor: its files go where the file system puts them"},
-    {"setuid", "runs with more rights than its caller, so nothing may be loaded into it: its files "
-               "go where the file system puts them"},
-    {"clears-environment", "a script whose env -i clears LD_PRELOAD: its files go where "
-                           "the file system puts them"},
+    {"dynamic", ""},
+    {"musl", "built with musl, not with glibc: "},
+    {"static", "a static program, which loads no library: "},
+    {"go", "a Go program, which makes its system calls by itself: "},
+    {"other-linker", "its dynamic linker is not glibc's: "},
+    {"32-bit", "a 32-bit program: "},
+    {"other-machine", "built for another processor: "},
+    {"setuid", "runs with more rights than its caller, so nobody may meddle: "},
+    {"clears-environment", "a script whose env -i clears LD_PRELOAD: "},
     {"missing", ""},
 };
 
@@ -53,7 +46,25 @@ std::string subject(const Target &target) {
   return text;
 }
 
+std::string who_places(const Finding &finding) {
+  switch (finding.reach) {
+  case Reach::kLibrary:
+    return "the preload library places its files";
+  case Reach::kSupervisor:
+    return finding.supervised ? "the supervisor places its files"
+                              : "ses-run --supervise places its files";
+  default:
+    return "its files go where the file system puts them; on Lustre, ses apply sets a default for "
+           "their directory";
+  }
+}
+
 } // namespace
+
+bool is_placed(const Finding &finding) {
+  return finding.reach == Reach::kLibrary ||
+         (finding.reach == Reach::kSupervisor && finding.supervised);
+}
 
 std::string sentence(const Finding &finding) {
   const Target &target = finding.target;
@@ -63,13 +74,11 @@ std::string sentence(const Finding &finding) {
                ? target.name + ": " + reason
                : subject(target) + ": its interpreter " + target.missing + ": " + reason;
   }
-  if (target.kind == Kind::kDynamic && !finding.no_library.empty()) {
-    return subject(target) +
-           ": its files go where the file system puts them: " + finding.no_library +
-           "; is libses installed beside ses-run? Else: --library FILE";
-  }
-  std::string text = subject(target) + ": " + words_of(target.kind).sentence;
-  if (target.has_asan && target.kind == Kind::kDynamic) {
+  std::string text = subject(target) + ": " + words_of(target.kind).fact + who_places(finding);
+  if (target.kind == Kind::kDynamic && finding.reach == Reach::kNothing) {
+    text +=
+        " (" + finding.no_library + "; is libses installed beside ses-run? Else: --library FILE)";
+  } else if (target.has_asan && finding.reach == Reach::kLibrary) {
     text += "; for AddressSanitizer, ASAN_OPTIONS gets verify_asan_link_order=0";
   }
   return text;

@@ -10,10 +10,14 @@ namespace ses::run {
 
 struct Finding {
   Target target;
-  Reach reach = Reach::kNothing; // the target's, as far as the library is there
+  Reach reach = Reach::kNothing; // who can: the target's, as far as the library is there
+  bool supervised = false;       // it is to run under a supervisor, not under the library
   std::string library;           // what LD_PRELOAD would name
   std::string no_library;        // why there is none
 };
+
+// Will its files be placed?
+bool is_placed(const Finding &finding);
 
 // One sentence, with what to do where something can be done.
 std::string sentence(const Finding &finding);

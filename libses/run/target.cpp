@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
+#include "descriptor.h"
 #include "elf_file.h"
 #include "program_search.h"
 #include "script.h"
@@ -19,22 +19,6 @@ namespace {
 constexpr size_t kMostInterpreters = 5; // the kernel follows no more
 
 std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
-
-class Descriptor {
-public:
-  explicit Descriptor(const std::string &path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      close(fd_);
-    }
-  }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-
-private:
-  const int fd_;
-};
 
 // Would the kernel start PATH with more rights than ours?  The dynamic linker then ignores
 // LD_PRELOAD, and a filter would take those rights away.
@@ -85,7 +69,7 @@ void set_missing(Target &target, const std::string &what, int error) {
 
 // What runs next when PATH is run; empty when PATH itself does, and TARGET says what it is.
 std::string follow(Target &target, const std::string &path) {
-  const Descriptor file(path);
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   const auto line = read_script_line(file.get());
   if (line && !line->interpreter.empty()) {
     return line->interpreter;
@@ -105,7 +89,7 @@ std::string follow(Target &target, const std::string &path) {
 
 // env(1) only passes on; what counts is what it runs.
 std::string follow_env(Target &target, const std::string &script) {
-  const Descriptor file(script);
+  const Descriptor file(open(script.c_str(), O_RDONLY | O_CLOEXEC));
   const auto line = read_script_line(file.get());
   if (!line || base_name(line->interpreter) != "env") {
     return "";

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,23 +23,29 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def ses_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of ses-run that every user can reach, with the preload library where it looks for it."""
-    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
-    if not (build / "run/ses-run").exists():
-        pytest.fail(f"{build}/run/ses-run does not exist: run `make native` first")
-    place = tmp_path_factory.mktemp("ses-run")
-    for parent in (place, *place.parents):
-        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    (place / "run").mkdir(mode=0o755)
-    shutil.copy(build / "libses-wrapper.so", place)
-    return Path(shutil.copy(build / "run/ses-run", place / "run"))
+def public_directory() -> Iterator[Path]:
+    """A directory every user can reach, wherever the checkout lies."""
+    with tempfile.TemporaryDirectory(prefix="ses-run-") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
 
 
 @pytest.fixture(scope="session")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+def ses_run(public_directory: Path) -> Path:
+    """A copy of ses-run, with the library and the supervisor where it looks for them."""
+    build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
+    place = public_directory / "run"
+    place.mkdir(mode=0o755)
+    for name in ("libses-wrapper.so", "run/ses-run", "run/ses-supervisor"):
+        if not (build / name).exists():
+            pytest.fail(f"{build / name} does not exist: run `make native` first")
+        shutil.copy(build / name, public_directory / name)
+    return place / "ses-run"
+
+
+@pytest.fixture(scope="session")
+def programs(public_directory: Path) -> Programs:
     """Programs by the way they are built."""
-    directory = tmp_path_factory.mktemp("programs")
-    directory.chmod(0o755)
+    directory = public_directory / "programs"
+    directory.mkdir(mode=0o755)
     return Programs(directory)

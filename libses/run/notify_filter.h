@@ -1,0 +1,21 @@
+// The filter that makes this process, and all it starts, tell a listener about creating calls.
+#ifndef SES_RUN_NOTIFY_FILTER_H
+#define SES_RUN_NOTIFY_FILTER_H
+
+namespace ses::run {
+
+// Installs the filter; returns the listener, or -errno: EBUSY when somebody listens already, EINVAL
+// when the kernel is older than 5.19.
+//
+// Notified are open(), openat() with O_CREAT, creat(), openat2() (whose flags a filter cannot see),
+// and landlock_restrict_self(), after which nothing may be done on a process's behalf any more.
+// Nothing of programs for other machines or in 32-bit mode is.
+//
+// From then on the creating calls fail (ENOSYS) when nobody has the listener open; it cannot be
+// undone. Without the right to do otherwise, sets no_new_privs: setuid programs started later gain
+// no rights.
+int install_notify_filter();
+
+} // namespace ses::run
+
+#endif // SES_RUN_NOTIFY_FILTER_H

@@ -1,0 +1,103 @@
+#include "supervision.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "descriptor.h"
+#include "notify_filter.h"
+#include "supervisor/handover.h"
+
+namespace ses::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path find_supervisor() {
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  return here.filename() == SES_BIN_DIRECTORY
+             ? here.parent_path() / SES_LIBEXEC_DIRECTORY / "ses-supervisor"
+             : here / "ses-supervisor";
+}
+
+// The supervisor has neither the program's descriptors, so that a reader of its output sees the
+// end, nor its libraries, nor its terminal.
+[[noreturn]] void become_supervisor(const fs::path &program, int control) {
+  const int null = open("/dev/null", O_RDWR);
+  for (int fd = 0; fd < kControl; ++fd) {
+    dup2(null, fd);
+  }
+  dup2(control, kControl);
+  close_range(kControl + 1, ~0U, 0);
+  unsetenv("LD_PRELOAD");
+  setenv("SES_SYNC_MS", "2", 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execl(program.c_str(), "ses-supervisor", "start", nullptr);
+  _exit(1);
+}
+
+// As no child of this process: the program may wait for all it has.
+bool start(const fs::path &program, int control) {
+  const pid_t between = fork();
+  if (between == 0) {
+    setsid();
+    if (fork() == 0) {
+      become_supervisor(program, control);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  while (between > 0 && waitpid(between, &status, 0) < 0 && errno == EINTR) {
+  }
+  return between > 0;
+}
+
+} // namespace
+
+Supervised supervise(std::string &why) {
+  const fs::path program = find_supervisor();
+  int ends[2] = {-1, -1};
+  if (access(program.c_str(), X_OK) != 0 ||
+      socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    why = program.string() + ": " + std::strerror(errno);
+    return Supervised::kNo;
+  }
+  const Descriptor ours(ends[0]);
+  {
+    const Descriptor theirs(ends[1]);
+    if (!start(program, theirs.get())) {
+      why = std::string("no process for the supervisor: ") + std::strerror(errno);
+      return Supervised::kNo;
+    }
+  }
+  if (!await(ours.get())) {
+    why = program.string() + " did not start";
+    return Supervised::kNo;
+  }
+  const Descriptor listener(install_notify_filter());
+  if (!listener) {
+    why = listener.get() == -EBUSY
+              ? "somebody supervises this process already"
+              : std::string("the kernel refuses the filter (5.19 is needed): ") +
+                    std::strerror(-listener.get());
+    return Supervised::kNo;
+  }
+  if (!hand_over(ours.get(), listener.get()) || !await(ours.get())) {
+    why = "the supervisor has died";
+    return Supervised::kDead;
+  }
+  return Supervised::kYes;
+}
+
+} // namespace ses::run

@@ -1,0 +1,21 @@
+// Starting ses-supervisor, and putting this process under it.
+#ifndef SES_RUN_SUPERVISION_H
+#define SES_RUN_SUPERVISION_H
+
+#include <string>
+
+namespace ses::run {
+
+enum class Supervised {
+  kYes,
+  kNo,   // nothing has changed
+  kDead, // the filter is there and nobody listens: no file can be created in this process any more
+};
+
+// On return the supervisor listens to this process.  It is no child of this process.  WHY, unless
+// kYes: the reason.
+Supervised supervise(std::string &why);
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISION_H

@@ -1,0 +1,68 @@
+// What guardian and worker share, so that either can go on where the other was killed.
+//
+// The kernel writes each call straight into a slot: there is no moment at which a call has been
+// taken and its number is known to the dead alone.
+#ifndef SES_RUN_SUPERVISOR_BOARD_H
+#define SES_RUN_SUPERVISOR_BOARD_H
+
+#include <linux/seccomp.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace ses::run {
+
+inline constexpr unsigned kSlots = 8; // calls in work at a time
+
+// Of a call whose number is in a slot.
+enum class Phase : uint64_t {
+  kOpen = 0,      // being looked at: nothing has been changed
+  kCreating = 1,  // by the worker: a file may have been made
+  kAbandoned = 2, // answered by the guardian: the worker leaves it alone
+  kGiving = 3,    // by the worker: the file is made, its process may have the descriptor already
+};
+
+struct Slot {
+  // Low bits of the call's number, and its phase; 0: not said yet.
+  std::atomic<uint64_t> state;
+  // kGiving: what was made.
+  uint64_t device;
+  uint64_t inode;
+  union {
+    seccomp_notif call; // all zero: none has come
+    char room[256];     // later kernels may write more
+  };
+};
+
+struct Board {
+  std::atomic<uint64_t> received; // calls the worker has taken
+  // A process has confined itself by rules that cannot be seen from outside; nothing is created for
+  // any of them any more.
+  std::atomic<bool> confined;
+  Slot slots[kSlots];
+};
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "the board is shared by processes");
+
+inline uint64_t state_of(uint64_t id, Phase phase) {
+  return id << 2 | static_cast<uint64_t>(phase);
+}
+inline bool is_about(uint64_t state, uint64_t id) { return state >> 2 == (id << 2) >> 2; }
+inline Phase phase_of(uint64_t state) { return static_cast<Phase>(state & 3); }
+
+// The number of the call in SLOT; 0: none.  The kernel writes it.
+inline uint64_t id_in(const Slot &slot) { return __atomic_load_n(&slot.call.id, __ATOMIC_ACQUIRE); }
+
+// Worker: move the call ID of SLOT to PHASE.  False: the guardian has answered it.
+bool claim(Slot &slot, uint64_t id, Phase phase);
+// Guardian: answer the call ID of SLOT instead of the worker.  False: it is past that.
+bool abandon(Slot &slot, uint64_t id);
+
+// Memory for a board, as a descriptor; -1: none.
+int make_board();
+// The board behind FD; nullptr: it cannot be mapped.
+Board *map_board(int fd);
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_BOARD_H

@@ -1,0 +1,29 @@
+// A notified call, as far as its registers (and for openat2() its memory) tell.
+#ifndef SES_RUN_SUPERVISOR_CALL_H
+#define SES_RUN_SUPERVISOR_CALL_H
+
+#include <linux/seccomp.h>
+#include <sys/types.h>
+
+#include <optional>
+
+#include "caller.h"
+
+namespace ses::run {
+
+struct CreateCall {
+  int dirfd;
+  uint64_t path; // an address
+  int flags;     // contain O_CREAT
+  mode_t mode;
+};
+
+// Nothing when the call creates nothing, or asks for more than openat() could.
+std::optional<CreateCall> read_call(const seccomp_notif &call, const Caller &caller);
+
+// Does the call confine its process by rules that are not seen from outside?
+bool is_confining(const seccomp_notif &call);
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_CALL_H

@@ -1,0 +1,148 @@
+#include "caller.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+namespace ses::run {
+namespace {
+
+constexpr size_t kPage = 4096; // the smallest there is
+constexpr size_t kTextMax = 16384;
+
+bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
+  struct statx first {};
+  struct statx second {};
+  constexpr unsigned kMask = STATX_INO | STATX_MNT_ID;
+  return statx(directory_a, a, 0, kMask, &first) == 0 &&
+         statx(directory_b, b, 0, kMask, &second) == 0 && first.stx_ino == second.stx_ino &&
+         first.stx_dev_major == second.stx_dev_major &&
+         first.stx_dev_minor == second.stx_dev_minor && first.stx_mnt_id == second.stx_mnt_id;
+}
+
+std::string read_all(int fd) {
+  std::string text(kTextMax, '\0');
+  const ssize_t got = fd >= 0 ? ::read(fd, text.data(), text.size()) : 0;
+  text.resize(got > 0 && static_cast<size_t>(got) < kTextMax ? static_cast<size_t>(got) : 0);
+  return text;
+}
+
+} // namespace
+
+Caller::Caller(pid_t thread)
+    : thread_(thread),
+      proc_(open(("/proc/" + std::to_string(thread)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+
+bool Caller::read(uint64_t address, void *into, size_t size) const {
+  const iovec here = {into, size};
+  const iovec there = {reinterpret_cast<void *>(address), size};
+  return process_vm_readv(thread_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+}
+
+// One page after the other: what follows the string may not be readable.
+bool Caller::read_path(uint64_t address, char (&into)[PATH_MAX]) const {
+  size_t length = 0;
+  while (length < sizeof into) {
+    size_t part = kPage - (address + length) % kPage;
+    part = part < sizeof into - length ? part : sizeof into - length;
+    if (!read(address + length, into + length, part)) {
+      return false;
+    }
+    if (std::memchr(into + length, '\0', part) != nullptr) {
+      return true;
+    }
+    length += part;
+  }
+  return false;
+}
+
+std::string Caller::text(const char *name) const {
+  const Descriptor file(openat(proc_.get(), name, O_RDONLY | O_CLOEXEC));
+  return read_all(file.get());
+}
+
+bool Caller::read_status(Status &into) const {
+  std::istringstream lines(text("status"));
+  unsigned found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key;
+    words >> key;
+    if (key == "Umask:") {
+      words >> std::oct >> into.umask;
+    } else if (key == "Tgid:") {
+      words >> into.process;
+    } else if (key == "Uid:") {
+      uid_t saved = 0;
+      words >> into.identity.uid >> into.identity.effective_uid >> saved >> into.identity.fs_uid;
+    } else if (key == "Gid:") {
+      gid_t real = 0;
+      gid_t saved = 0;
+      words >> real >> into.identity.effective_gid >> saved >> into.identity.fs_gid;
+    } else if (key == "Groups:") {
+      for (gid_t group = 0; words >> group;) {
+        into.identity.groups.push_back(group);
+      }
+      words.clear();
+    } else if (key == "CapEff:") {
+      words >> into.identity.capabilities;
+    } else {
+      continue;
+    }
+    if (words.fail()) {
+      return false;
+    }
+    ++found;
+  }
+  return found == 6;
+}
+
+Descriptor Caller::open_path(const char *name) const {
+  return Descriptor(openat(proc_.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+Descriptor Caller::directory(int dirfd) const {
+  return dirfd == AT_FDCWD ? open_path("cwd") : open_path(("fd/" + std::to_string(dirfd)).c_str());
+}
+
+Descriptor Caller::root() const { return open_path("root"); }
+
+bool Caller::shares_root() const { return is_same(proc_.get(), "root", AT_FDCWD, "/"); }
+
+bool Caller::shares_namespaces() const {
+  static const std::string label =
+      read_all(Descriptor(open("/proc/self/attr/current", O_RDONLY | O_CLOEXEC)).get());
+  return is_same(proc_.get(), "ns/mnt", AT_FDCWD, "/proc/self/ns/mnt") &&
+         is_same(proc_.get(), "ns/user", AT_FDCWD, "/proc/self/ns/user") &&
+         text("attr/current") == label;
+}
+
+int Caller::find_descriptor(dev_t device, ino_t inode) const {
+  DIR *directory = fdopendir(openat(proc_.get(), "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory == nullptr) {
+    return -1;
+  }
+  int found = -1;
+  while (const dirent *entry = found < 0 ? readdir(directory) : nullptr) {
+    struct stat status {};
+    if (entry->d_name[0] != '.' && fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
+        status.st_dev == device && status.st_ino == inode) {
+      found = std::atoi(entry->d_name);
+    }
+  }
+  closedir(directory);
+  return found;
+}
+
+std::string Caller::short_name() const {
+  std::string name = text("cmdline").c_str();
+  name = name.substr(name.rfind('/') + 1);
+  return name.starts_with('-') ? name.substr(1) : name;
+}
+
+} // namespace ses::run

@@ -1,0 +1,68 @@
+// The thread whose call waits: its memory, its directories, its umask, who it is.
+//
+// What is read is that thread's only if its call still waits afterwards (Listener::waits()).
+// Nothing here changes anything.
+#ifndef SES_RUN_SUPERVISOR_CALLER_H
+#define SES_RUN_SUPERVISOR_CALLER_H
+
+#include <sys/types.h>
+
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../descriptor.h"
+
+namespace ses::run {
+
+// As in /proc/PID/status.
+struct Identity {
+  uid_t uid = 0;
+  uid_t effective_uid = 0;
+  uid_t fs_uid = 0;
+  gid_t effective_gid = 0;
+  gid_t fs_gid = 0;
+  std::vector<gid_t> groups;
+  std::string capabilities; // effective ones, hexadecimal
+
+  bool operator==(const Identity &) const = default;
+};
+
+struct Status {
+  Identity identity;
+  mode_t umask = 0;
+  pid_t process = 0;
+};
+
+class Caller {
+public:
+  explicit Caller(pid_t thread);
+
+  // SIZE bytes at ADDRESS of its memory.
+  bool read(uint64_t address, void *into, size_t size) const;
+  // The string at ADDRESS; false: it is not readable to its end, or longer than a path may be.
+  bool read_path(uint64_t address, char (&into)[PATH_MAX]) const;
+  bool read_status(Status &into) const;
+  // Its working directory (AT_FDCWD) or open directory, and its root; O_PATH.
+  [[nodiscard]] Descriptor directory(int dirfd) const;
+  [[nodiscard]] Descriptor root() const;
+  // Does it see the same root, mounts and users as this process, and no other security label?
+  [[nodiscard]] bool shares_root() const;
+  [[nodiscard]] bool shares_namespaces() const;
+  // Its descriptor of a file; -1: it has none.
+  [[nodiscard]] int find_descriptor(dev_t device, ino_t inode) const;
+  // What requirements are looked up under: "dd" of "/usr/bin/dd", "bash" of "-bash".
+  [[nodiscard]] std::string short_name() const;
+
+private:
+  [[nodiscard]] std::string text(const char *name) const;
+  [[nodiscard]] Descriptor open_path(const char *name) const;
+
+  const pid_t thread_;
+  Descriptor proc_;
+};
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_CALLER_H

@@ -1,0 +1,241 @@
+#include "creation.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "call.h"
+#include "impersonation.h"
+
+extern "C" {
+#include "backend.h"
+#include "place.h"
+#include "settings.h"
+}
+
+namespace ses::run {
+namespace {
+
+Descriptor resolve(int base, const char *path, uint64_t how_far) {
+  open_how how = {};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_MAGICLINKS | how_far; // those below /proc/self would be our own
+  return Descriptor(static_cast<int>(syscall(SYS_openat2, base, path, &how, sizeof how)));
+}
+
+bool is_managed(int directory) {
+  struct statfs found {};
+  return fstatfs(directory, &found) == 0 &&
+         ses_backend_of(static_cast<unsigned long>(found.f_type)) != nullptr;
+}
+
+bool is_there(int directory, const char *name, struct statx &found) {
+  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &found) == 0;
+}
+
+bool is_absent(int directory, const char *name) {
+  struct statx found {};
+  return !is_there(directory, name, found) && errno == ENOENT;
+}
+
+// The call does not get the file of FD: a file of that NAME would surprise it.
+void take_back(int directory, const char *name, int fd) {
+  struct statx named {};
+  struct statx made {};
+  if (is_there(directory, name, named) &&
+      statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &made) == 0 &&
+      named.stx_ino == made.stx_ino && named.stx_dev_major == made.stx_dev_major &&
+      named.stx_dev_minor == made.stx_dev_minor && named.stx_size == 0) {
+    unlinkat(directory, name, 0);
+  }
+}
+
+} // namespace
+
+// Where a call wants its file.
+struct Creator::Place {
+  explicit Place(const seccomp_notif &notification)
+      : caller(static_cast<pid_t>(notification.pid)) {}
+
+  Caller caller;
+  CreateCall call{};
+  char path[PATH_MAX] = {};
+  const char *name = path; // in it
+  Descriptor directory;
+  Status status;
+  std::optional<Impersonation> as_caller;
+
+  bool split(const char *&parent);
+  bool enter(const Identity &own);
+};
+
+// The directory's part of the path into PARENT, which may be in PATH or a constant.
+bool Creator::Place::split(const char *&parent) {
+  char *slash = std::strrchr(path, '/');
+  name = slash != nullptr ? slash + 1 : path;
+  if (*name == '\0' || std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) {
+    return false;
+  }
+  if (slash == nullptr) {
+    parent = ".";
+  } else if (slash == path) {
+    parent = "/";
+  } else {
+    *slash = '\0';
+    parent = path;
+  }
+  return true;
+}
+
+// Finds the directory as the caller would.
+bool Creator::Place::enter(const Identity &own) {
+  const char *parent = nullptr;
+  if (!split(parent)) {
+    return false;
+  }
+  const bool absolute = *parent == '/';
+  const bool shares_root = caller.shares_root();
+  const Descriptor base = absolute ? caller.root() : caller.directory(call.dirfd);
+  const uint64_t how_far = shares_root ? 0 : absolute ? RESOLVE_IN_ROOT : RESOLVE_BENEATH;
+  directory = base ? resolve(base.get(), parent, how_far) : Descriptor();
+  if (!directory || !is_managed(directory.get()) || !caller.shares_namespaces() ||
+      !caller.read_status(status)) {
+    return false;
+  }
+  as_caller.emplace(own, status.identity);
+  if (!*as_caller) {
+    return false;
+  }
+  if (status.identity != own) { // may the caller go there?
+    directory = resolve(base.get(), parent, how_far);
+  }
+  return static_cast<bool>(directory);
+}
+
+Creator::Creator(const Listener &listener, Board &board) : listener_(listener), board_(board) {
+  Status status;
+  if (Caller(static_cast<pid_t>(syscall(SYS_gettid))).read_status(status)) {
+    own_ = status.identity;
+  } else {
+    own_.capabilities = "unknown"; // equals nobody's
+    own_.effective_uid = static_cast<uid_t>(-1);
+  }
+}
+
+bool Creator::find_place(Place &place, const Slot &slot) const {
+  const auto call = read_call(slot.call, place.caller);
+  if (!call || !place.caller.read_path(call->path, place.path)) {
+    return false;
+  }
+  place.call = *call;
+  return place.enter(own_) && listener_.waits(slot.call.id);
+}
+
+bool Creator::create(Slot &slot) const {
+  Place place(slot.call);
+  if (!find_place(place, slot)) {
+    return false;
+  }
+  const int directory = place.directory.get();
+  if (((place.call.flags & O_EXCL) != 0 && !is_absent(directory, place.name)) ||
+      !claim(slot, slot.call.id, Phase::kCreating)) {
+    return false;
+  }
+  static const bool is_named = std::getenv("SES_APPLICATION") != nullptr;
+  const std::string name = is_named ? "" : place.caller.short_name();
+  ses_need need = {};
+  need.application = is_named ? nullptr : name.c_str();
+  need.expected_bytes = -1;
+  umask(place.status.umask);
+  const Descriptor file(
+      ses_place_open(directory, place.name, place.call.flags, place.call.mode, &need, nullptr));
+  if (!file) {
+    return false;
+  }
+  if (!give(slot, place, file.get())) {
+    take_back(directory, place.name, file.get());
+    return false;
+  }
+  return true;
+}
+
+bool Creator::give(Slot &slot, const Place &place, int file) const {
+  struct stat made {};
+  const uint64_t id = slot.call.id;
+  if (fstat(file, &made) != 0) {
+    return false;
+  }
+  slot.device = made.st_dev;
+  slot.inode = made.st_ino;
+  slot.state = state_of(id, Phase::kGiving);
+  const int number = listener_.add(id, file, (place.call.flags & O_CLOEXEC) != 0);
+  if (number < 0) {
+    return false;
+  }
+  listener_.answer(id, number);
+  return true;
+}
+
+void Creator::answer(Slot &slot) const {
+  const uint64_t id = slot.call.id;
+  if (is_confining(slot.call)) {
+    board_.confined = true;
+  }
+  if (!claim(slot, id, Phase::kOpen)) {
+    return;
+  }
+  const bool done = !board_.confined && create(slot);
+  // What the guardian has answered meanwhile is no longer there.
+  if (!done) {
+    listener_.let_go_on(id);
+  }
+}
+
+bool Creator::give_any(Slot &slot) const {
+  Place place(slot.call);
+  if (!find_place(place, slot) || (place.call.flags & O_EXCL) == 0) {
+    return false;
+  }
+  umask(place.status.umask);
+  const int flags = (place.call.flags & ~O_EXCL) | O_NOFOLLOW;
+  const Descriptor file(openat(place.directory.get(), place.name, flags, place.call.mode));
+  struct stat found {};
+  return file && fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size == 0 &&
+         found.st_uid == place.status.identity.fs_uid && give(slot, place, file.get());
+}
+
+bool Creator::give_given(const Slot &slot) const {
+  const Caller caller(static_cast<pid_t>(slot.call.pid));
+  const int number = caller.find_descriptor(slot.device, slot.inode);
+  if (number >= 0) {
+    listener_.answer(slot.call.id, number);
+  }
+  return number >= 0;
+}
+
+void Creator::finish(Slot &slot) const {
+  const uint64_t id = id_in(slot);
+  if (id == 0) {
+    return;
+  }
+  if (is_confining(slot.call)) {
+    board_.confined = true;
+  }
+  const uint64_t state = slot.state;
+  const Phase phase = is_about(state, id) ? phase_of(state) : Phase::kOpen;
+  bool done = phase == Phase::kGiving && listener_.waits(id) && give_given(slot);
+  done = done || ((phase == Phase::kCreating || phase == Phase::kGiving) && listener_.waits(id) &&
+                  give_any(slot));
+  if (!done) {
+    listener_.let_go_on(id);
+  }
+}
+
+} // namespace ses::run

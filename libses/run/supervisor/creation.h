@@ -1,0 +1,44 @@
+// Creating a file for a call that waits, exactly as the call would have, but where the agent says.
+//
+// What this does NOT do is left to the call itself: files that exist, callers in other namespaces
+// or under other rules than this process, paths with magic links, file systems that are not
+// managed.
+#ifndef SES_RUN_SUPERVISOR_CREATION_H
+#define SES_RUN_SUPERVISOR_CREATION_H
+
+#include "board.h"
+#include "caller.h"
+#include "listener.h"
+
+namespace ses::run {
+
+// Answers calls; used by one thread, whose working state (umask, identity) it changes for a moment.
+class Creator {
+public:
+  Creator(const Listener &listener, Board &board);
+
+  // Answers the call in SLOT: with a placed file, or by letting it go on.
+  void answer(Slot &slot) const;
+  // The same after a worker was killed over it.  What it has put into the caller's process counts.
+  // If it was about to make a file that was not there (O_EXCL), the file may be there by now, or
+  // come in a moment from a server that has been asked for it: the call gets that one, or an
+  // unplaced one, but not EEXIST.
+  void finish(Slot &slot) const;
+
+private:
+  struct Place;
+
+  [[nodiscard]] bool find_place(Place &place, const Slot &slot) const;
+  [[nodiscard]] bool create(Slot &slot) const;
+  [[nodiscard]] bool give(Slot &slot, const Place &place, int file) const;
+  [[nodiscard]] bool give_any(Slot &slot) const;
+  [[nodiscard]] bool give_given(const Slot &slot) const;
+
+  const Listener &listener_;
+  Board &board_;
+  Identity own_;
+};
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_CREATION_H

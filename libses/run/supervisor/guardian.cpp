@@ -1,0 +1,140 @@
+#include "guardian.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "creation.h"
+#include "listener.h"
+#include "partner.h"
+
+extern "C" {
+#include "settings.h"
+}
+
+namespace ses::run {
+namespace {
+
+constexpr int kLeastPatienceMs = 2;
+constexpr int kRetryMs = 100; // starting a worker
+
+class Guardian {
+public:
+  Guardian(Board &board, int worker)
+      : board_(board), listener_(kListener), creator_(listener_, board), worker_(worker),
+        patience_ms_(std::max(kLeastPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {}
+
+  int guard();
+
+private:
+  void replace_worker();
+  void look_after_calls();
+  bool take_waiting();
+  bool take_stuck();
+  [[nodiscard]] bool is_call_waiting() const;
+
+  Board &board_;
+  const Listener listener_;
+  const Creator creator_;
+  Descriptor worker_;
+  const int patience_ms_;
+  uint64_t received_ = 0;      // the board's, when the pause began
+  uint64_t in_work_[kSlots]{}; // calls in work when the pause began
+};
+
+bool Guardian::is_call_waiting() const {
+  pollfd listener = {kListener, POLLIN, 0};
+  return poll(&listener, 1, 0) > 0 && (listener.revents & POLLIN) != 0;
+}
+
+// What the dead one had taken is answered first: its callers wait.
+void Guardian::replace_worker() {
+  for (Slot &slot : board_.slots) {
+    creator_.finish(slot);
+    std::memset(slot.room, 0, sizeof slot.room);
+    slot.state = 0;
+  }
+  worker_ = start_partner("worker");
+}
+
+// Calls nobody takes, although the worker has had time for it: it is stuck, or there is none.
+// Receiving waits when somebody else was faster, so a timer ends it.
+bool Guardian::take_waiting() {
+  alignas(Slot) char room[sizeof(Slot)] = {};
+  Slot &slot = *new (room) Slot;
+  const itimerval every = {{0, 5000}, {0, 5000}};
+  const itimerval never = {};
+  bool any = false;
+  setitimer(ITIMER_REAL, &every, nullptr);
+  while (is_call_waiting() && (!worker_ || board_.received == received_)) {
+    std::memset(slot.room, 0, sizeof slot.room);
+    if (listener_.receive(&slot.call)) {
+      slot.state = 0;
+      creator_.finish(slot);
+      any = true;
+    }
+  }
+  setitimer(ITIMER_REAL, &never, nullptr);
+  return any;
+}
+
+// Calls that were in work when the pause began and have not come as far as a file since.
+// True: some are in work.
+bool Guardian::take_stuck() {
+  bool any = false;
+  for (unsigned i = 0; i < kSlots; ++i) {
+    Slot &slot = board_.slots[i];
+    const uint64_t id = id_in(slot);
+    if (id != 0 && id == in_work_[i] && abandon(slot, id)) {
+      listener_.let_go_on(id);
+    }
+    in_work_[i] = id;
+    any = any || id != 0;
+  }
+  return any;
+}
+
+// One pause after the other, as long as there is something to look after.
+void Guardian::look_after_calls() {
+  for (bool busy = true; busy;) {
+    received_ = board_.received;
+    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}};
+    if (poll(watched, 2, patience_ms_) != 0) {
+      return; // the worker has died, or all is over
+    }
+    const bool stuck = is_call_waiting() && board_.received == received_;
+    const bool taken = stuck && take_waiting();
+    busy = take_stuck() || taken || is_call_waiting();
+  }
+}
+
+int Guardian::guard() {
+  while (!is_over()) {
+    pollfd watched[] = {{kListener, POLLIN, 0}, {worker_.get(), POLLIN, 0}};
+    if (poll(watched, 2, worker_ ? -1 : kRetryMs) < 0) {
+      continue;
+    }
+    if (is_over()) {
+      break;
+    }
+    if (!worker_) {
+      take_waiting();
+      worker_ = start_partner("worker");
+    } else if (watched[1].revents != 0) {
+      replace_worker();
+    } else {
+      look_after_calls();
+    }
+  }
+  return 0;
+}
+
+} // namespace
+
+int guard(Board &board, int worker) { return Guardian(board, worker).guard(); }
+
+} // namespace ses::run

@@ -1,0 +1,14 @@
+// The process that answers calls when the worker does not.
+#ifndef SES_RUN_SUPERVISOR_GUARDIAN_H
+#define SES_RUN_SUPERVISOR_GUARDIAN_H
+
+#include "board.h"
+
+namespace ses::run {
+
+// Guards until nobody is left to call.  WORKER: a pidfd.
+int guard(Board &board, int worker);
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_GUARDIAN_H

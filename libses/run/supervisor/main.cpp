@@ -1,0 +1,77 @@
+// ses-supervisor: creates files for the processes of one ses-run --supervise, where the agent says.
+//
+// Two processes, started by ses-run and by each other; not for use by hand.  Both end when the last
+// process under the filter has ended.  Holds no descriptor, directory or terminal of the program.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "board.h"
+#include "guardian.h"
+#include "handover.h"
+#include "partner.h"
+#include "worker.h"
+
+namespace ses::run {
+namespace {
+
+void do_nothing(int) {}
+
+// What ends the program's processes must not end these before them.
+void set_signals() {
+  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGCHLD, SIGUSR1, SIGUSR2}) {
+    signal(number, SIG_IGN);
+  }
+  struct sigaction action = {};
+  action.sa_handler = do_nothing; // and no SA_RESTART: it is to interrupt
+  sigaction(SIGALRM, &action, nullptr);
+}
+
+bool move_to(int fd, int wanted) {
+  return fd >= 0 && (fd == wanted || dup3(fd, wanted, O_CLOEXEC) == wanted);
+}
+
+// The first guardian: it gets the listener, starts the worker, and says so.
+int start() {
+  const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kStarter + 1));
+  close(kControl);
+  if (!move_to(make_board(), kBoard)) {
+    return 1;
+  }
+  Board *board = map_board(kBoard);
+  if (board == nullptr || !tell(control.get()) || !move_to(take_over(control.get()), kListener)) {
+    return 1;
+  }
+  Descriptor worker = start_partner("worker");
+  tell(control.get());
+  return guard(*board, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
+}
+
+int go_on(std::string_view role) {
+  Board *board = map_board(kBoard);
+  if (board == nullptr) {
+    return 1;
+  }
+  for (const int fd : {kListener, kBoard, kStarter}) {
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+  return role == "worker" ? work(*board, kStarter) : guard(*board, kStarter);
+}
+
+} // namespace
+} // namespace ses::run
+
+int main(int argc, char **argv) {
+  const std::string_view role = argc == 2 ? argv[1] : "";
+  ses::run::set_signals();
+  if (chdir("/") != 0) {
+    return 1;
+  }
+  if (role == "start") {
+    return ses::run::start();
+  }
+  return role == "worker" || role == "guardian" ? ses::run::go_on(role) : 125;
+}

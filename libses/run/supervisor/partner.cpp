@@ -1,0 +1,39 @@
+#include "partner.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include <cstdint>
+
+namespace ses::run {
+
+Descriptor start_partner(const char *role) {
+  int partner = -1;
+  clone_args how = {};
+  how.flags = CLONE_PIDFD;
+  how.pidfd = reinterpret_cast<uintptr_t>(&partner);
+  how.exit_signal = SIGCHLD;
+  const Descriptor self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  const long child = syscall(SYS_clone3, &how, sizeof how);
+  if (child == 0) { // a copy of a thread among many: system calls only
+    dup2(self.get(), kStarter);
+    for (const int fd : {kListener, kBoard, kStarter}) {
+      fcntl(fd, F_SETFD, 0);
+    }
+    close_range(kStarter + 1, ~0U, 0);
+    const char *arguments[] = {"ses-supervisor", role, nullptr};
+    execve("/proc/self/exe", const_cast<char **>(arguments), environ);
+    _exit(1);
+  }
+  return Descriptor(child < 0 ? -1 : partner);
+}
+
+bool is_over() {
+  pollfd listener = {kListener, 0, 0};
+  return poll(&listener, 1, 0) > 0 && (listener.revents & (POLLHUP | POLLNVAL)) != 0;
+}
+
+} // namespace ses::run

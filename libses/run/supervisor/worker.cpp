@@ -1,0 +1,61 @@
+#include "worker.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "creation.h"
+#include "listener.h"
+#include "partner.h"
+
+namespace ses::run {
+namespace {
+
+void serve(const Listener &listener, const Creator &creator, Board &board, Slot &slot) {
+  unshare(CLONE_FS); // an umask of its own
+  while (true) {
+    std::memset(slot.room, 0, sizeof slot.room);
+    slot.state = 0;
+    if (!listener.receive(&slot.call)) {
+      if (errno == EINTR || errno == ENOENT) { // ENOENT: it was interrupted, or all have ended
+        if (is_over()) {
+          return;
+        }
+        continue;
+      }
+      return;
+    }
+    ++board.received;
+    creator.answer(slot);
+  }
+}
+
+} // namespace
+
+int work(Board &board, int starter) {
+  const Listener listener(kListener);
+  listener.wake_nearby();
+  const Creator creator(listener, board);
+  for (Slot &slot : board.slots) {
+    std::thread(serve, std::cref(listener), std::cref(creator), std::ref(board), std::ref(slot))
+        .detach();
+  }
+  Descriptor guardian(starter);
+  while (!is_over()) {
+    pollfd watched[] = {{kListener, 0, 0}, {guardian.get(), POLLIN, 0}};
+    if (poll(watched, 2, -1) > 0 && watched[1].revents != 0 && !is_over()) {
+      guardian = start_partner("guardian");
+    }
+    if (!guardian) { // no process to be had: again in a moment
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      guardian = start_partner("guardian");
+    }
+  }
+  _exit(0); // threads may wait in the kernel for calls that never come
+}
+
+} // namespace ses::run

@@ -1,0 +1,14 @@
+// The process that creates files for calls.
+#ifndef SES_RUN_SUPERVISOR_WORKER_H
+#define SES_RUN_SUPERVISOR_WORKER_H
+
+#include "board.h"
+
+namespace ses::run {
+
+// Works until nobody is left to call.  STARTER: a pidfd of the guardian.
+int work(Board &board, int starter);
+
+} // namespace ses::run
+
+#endif // SES_RUN_SUPERVISOR_WORKER_H

@@ -1,0 +1,273 @@
+"""Programs that load no library have their files placed by a supervisor, and cannot tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from agent_double import CREATED, NOT_MANAGED, UNAVAILABLE, answer
+from mergerfs_union import NOBODY, Union
+from program_ways import Programs
+
+MOST_SECONDS = 60
+
+
+def supervise(
+    ses_run: Path, union: Union, *command: str | Path, **options: object
+) -> subprocess.CompletedProcess[str]:
+    """Run a program under the supervisor, in the union, and wait until both have ended."""
+    done = union.run(ses_run, "--supervise", *command, library=False, **options)  # type: ignore[arg-type]
+    wait_for_end(union)
+    return done
+
+
+def supervisors(union: Union) -> dict[int, str]:
+    """The processes that supervise for programs of this union, by their role."""
+    found = {}
+    marker = f"SES_AGENT_SOCKET={union.socket}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            mine = marker in (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if mine and words[0] == b"ses-supervisor":
+            found[int(process.name)] = words[1].decode()
+    return found
+
+
+def wait_for_both(union: Union) -> dict[str, int]:
+    """The worker and the guardian, once there are just these; one that starts has its starter's name."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while True:
+        found = {role.replace("start", "guardian"): pid for pid, role in supervisors(union).items()}
+        if len(found) == len(supervisors(union)) == 2:
+            return found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.001)
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + MOST_SECONDS
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def wait_for_end(union: Union) -> None:
+    deadline = time.monotonic() + MOST_SECONDS
+    while supervisors(union):
+        assert time.monotonic() < deadline, "the supervisor outlives the program"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("way", "source"),
+    [
+        ("dynamic", "touch.c"),
+        ("static", "touch.c"),
+        ("static-pie", "touch.c"),
+        ("musl", "touch.c"),
+        ("musl-static", "touch.c"),
+        ("go", "touch.go"),
+        ("rust-static", "touch.rs"),
+    ],
+)
+def test_file_is_where_the_agent_said(
+    union: Union, ses_run: Path, programs: Programs, way: str, source: str
+) -> None:
+    union.agent.choose = lambda _: 2
+    done = supervise(ses_run, union, programs.build(way, source), union.path / "file")
+    assert done.stderr == ""
+    assert union.copies(union.path / "file") == [2]
+    assert [report.outcome for report in union.agent.reports] == [CREATED]
+    assert union.agent.asks[0].application == programs.build(way, source).name
+    assert union.agent.leftovers() == []
+
+
+def test_children_of_a_static_shell_are_supervised(union: Union, ses_run: Path) -> None:
+    """And what they run with nothing in their environment."""
+    union.agent.choose = lambda number: number % 3
+    script = "echo one > 1; cp 1 2; busybox env -i busybox cp 1 3; mkdir d; busybox tar cf d/4 1 2 3"
+    supervise(ses_run, union, "/bin/busybox", "sh", "-c", script)
+    files = [union.path / name for name in ("1", "2", "3", "d/4")]
+    assert [union.copies(file) for file in files] == [[1], [2], [0], [1]]
+    assert (union.path / "3").read_text() == "one\n"
+    assert [report.outcome for report in union.agent.reports] == [CREATED] * 4
+
+
+def test_application_is_named_as_for_the_library(union: Union, ses_run: Path) -> None:
+    supervise(ses_run, union, "/bin/busybox", "touch", "a")
+    supervise(ses_run, union, "--application", "weather", "/bin/busybox", "touch", "b")
+    assert [ask.application for ask in union.agent.asks] == ["busybox", "weather"]
+
+
+def tree(directory: Path) -> list[tuple[str, int, int, int]]:
+    """Every name with its mode and owners; mergerfs forgets the set-group-ID bit of directories it copies
+    to another branch, for whoever creates a file there."""
+    found = []
+    for path in directory.rglob("*"):
+        status = path.lstat()
+        mode = status.st_mode & ~stat.S_ISGID if path.is_dir() else status.st_mode
+        found.append((str(path.relative_to(directory)), mode, status.st_uid, status.st_gid))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("way", ["static", "musl-static"])
+@pytest.mark.parametrize("user", [0, NOBODY])
+def test_program_cannot_tell(union: Union, ses_run: Path, programs: Programs, way: str, user: int) -> None:
+    printed, trees = [], []
+    as_user = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"]
+    for start in ([], [ses_run, "--supervise"]):
+        directory = union.path / f"{len(printed)}"
+        directory.mkdir()
+        directory.chmod(0o777)
+        command = [*as_user, *start, programs.build(way, "calls.c"), directory]
+        printed.append(union.run(*command, library=False).stdout)
+        trees.append(tree(directory))
+    wait_for_end(union)
+    assert printed[1].splitlines() == printed[0].splitlines()
+    assert trees[1] == trees[0]
+    assert len(printed[0].splitlines()) > 750
+    created = [report for report in union.agent.reports if report.outcome == CREATED]
+    assert len(created) > 100, "next to nothing was placed"
+    assert union.agent.leftovers() == []
+
+
+@pytest.mark.parametrize("trouble", ["none", "hung", "unavailable", "not-managed", "garbage"])
+def test_service_gone_bad_harms_nobody(union: Union, ses_run: Path, programs: Programs, trouble: str) -> None:
+    union.agent.reply = {
+        "none": lambda *_: b"",
+        "hung": lambda *_: None,
+        "unavailable": lambda _, number: answer(placement_id=number, status=UNAVAILABLE),
+        "not-managed": lambda *_: answer(placement_id=0, status=NOT_MANAGED),
+        "garbage": lambda *_: b"x" * 100,
+    }[trouble]
+    program = programs.build("static", "loop.c")
+    command = [ses_run, "--supervise", program, union.path, "50"]
+    done = subprocess.run(
+        command,
+        env=union.environment(library=False, SES_SYNC_MS="2"),
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len([path for path in union.path.iterdir() if path.name.startswith("loop-")]) == 50
+
+
+@pytest.mark.parametrize("role", ["worker", "guardian", "both-in-turn"])
+def test_killing_the_supervisor_fails_no_create(
+    union: Union, ses_run: Path, programs: Programs, role: str
+) -> None:
+    command = [ses_run, "--supervise", programs.build("static", "loop.c"), union.path, "-1"]
+    killed = 0
+    with subprocess.Popen(
+        [str(part) for part in command],
+        env=union.environment(library=False),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while killed < 30 and process.poll() is None:
+            wanted = ["worker", "guardian"][killed % 2] if role == "both-in-turn" else role
+            victim = wait_for_both(union)[wanted]
+            os.kill(victim, signal.SIGKILL)
+            killed += 1
+            wait_until_gone(victim)
+        out, err = process.communicate("end\n", timeout=MOST_SECONDS)
+    wait_for_end(union)
+    assert killed == 30, (err, out, process.returncode)
+    assert (process.returncode, err) == (0, "")
+    made = int(out)
+    assert made > 30
+    assert len([path for path in union.path.iterdir() if path.name.startswith("loop-")]) == made
+    assert any(report.outcome == CREATED for report in union.agent.reports)
+
+
+def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
+    command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 20']
+    with subprocess.Popen(
+        [*map(str, command), str(programs.build("static", "loop.c")), str(union.path)],
+        env=union.environment(library=False, SES_SYNC_MS="2"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        worker = wait_for_both(union)["worker"]
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            out, _ = process.communicate("go\n", timeout=MOST_SECONDS)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+    assert (process.returncode, out) == (0, "20\n")
+    wait_for_end(union)
+
+
+def test_reader_of_the_output_sees_its_end(union: Union, ses_run: Path) -> None:
+    """The supervisor holds nothing of the program's: no pipe, no directory, no terminal."""
+    script = 'echo $$; read x < go; exec "$@"'
+    os.mkfifo(union.path.parent / "go")
+    with subprocess.Popen(
+        [ses_run, "--supervise", "sh", "-c", f"cd {union.path.parent}; {script}", "sh", "true"],
+        env=union.environment(library=False),
+        stdout=subprocess.PIPE,
+        cwd=union.path,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert int(process.stdout.readline()) == process.pid
+        for pid in wait_for_both(union).values():
+            opened = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+            assert not any(name.startswith("pipe:") for name in opened), opened
+            assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+            assert os.getsid(pid) != os.getsid(process.pid)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        assert children == "", "the program has children it did not start"
+        (union.path.parent / "go").write_text("\n")
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
+    wait_for_end(union)
+
+
+def test_second_supervisor_is_one_too_many_and_says_so(union: Union, ses_run: Path) -> None:
+    done = supervise(ses_run, union, ses_run, "--supervise", "/bin/busybox", "touch", union.path / "x")
+    assert "somebody supervises this process already" in done.stderr
+    assert [report.outcome for report in union.agent.reports] == [CREATED]
+
+
+def test_exit_status_is_that_of_the_program(union: Union, ses_run: Path) -> None:
+    for status in (0, 3):
+        assert supervise(ses_run, union, "sh", "-c", f"exit {status}", check=False).returncode == status
+    done = supervise(ses_run, union, "sh", "-c", "kill -KILL $$", check=False)
+    assert done.returncode == -9
+
+
+def test_process_that_confines_itself_is_left_to_its_rules(
+    union: Union, ses_run: Path, programs: Programs
+) -> None:
+    """Nobody sees from outside what a Landlock domain forbids."""
+    printed = []
+    for start in ([], [ses_run, "--supervise"]):
+        directory = union.path / f"{len(printed)}"
+        directory.mkdir()
+        done = union.run(*start, programs.build("static", "confined.c"), directory, library=False)
+        printed.append(done.stdout)
+    wait_for_end(union)
+    assert printed[1] == printed[0]
+    assert "no landlock" in printed[0] or "inside: -13" in printed[0]
+
+
+def test_check_counts_the_supervisor(ses_run: Path, programs: Programs) -> None:
+    program = programs.build("static", "touch.c")
+    assert subprocess.run([ses_run, "--check", program], check=False, capture_output=True).returncode == 1
+    command = [ses_run, "--supervise", "--check", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{program}: {done.stdout.split(': ', 1)[1]}")
+    assert "the supervisor places its files" in done.stdout
