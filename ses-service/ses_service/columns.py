@@ -123,9 +123,9 @@ def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
     return np.where(np.isnan(described), _at_least_one(seen), described)
 
 
-def read_parts(table: ElementTable, observations: ObservationTable) -> Floats:
+def read_parts(observations: ObservationTable) -> Floats:
     """Return which part of its read capability each element used; ``nan`` is unknown."""
-    return observations.current_read / table.read_capability
+    return observations.current_read / observations.read_capability
 
 
 def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:

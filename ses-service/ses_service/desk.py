@@ -155,9 +155,7 @@ class Desk:
                 observations = observation_table(self._table, kept)
             observations = learned(observations, self._observations, self.policies)
             self._observations = observations
-            self._ledger.observe(
-                self._reference(observations), self._clock(), read_parts(self._table, observations)
-            )
+            self._ledger.observe(self._reference(observations), self._clock(), read_parts(observations))
 
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""

@@ -47,6 +47,7 @@ def test_another_seed_gives_another_result() -> None:
     ("policy", "scenario", "low", "high"),
     [
         ("ours", "none", 0.12, 0.23),
+        ("ours", "uniform", 0.2, 0.42),
         ("ours", "skewed", 0.32, 0.55),
         ("roundrobin", "none", 0.11, 0.21),
         ("clairvoyant", "none", 0.13, 0.24),
@@ -55,6 +56,28 @@ def test_another_seed_gives_another_result() -> None:
 )
 def test_the_table_is_where_it_was(policy: str, scenario: str, low: float, high: float) -> None:
     assert low < mean_gain(policy, scenario) < high
+
+
+@pytest.mark.parametrize(
+    ("scenario", "users", "least"), [("none", 8, -0.02), ("none", 10, -0.04), ("uniform", 8, 0.1)]
+)
+def test_everyone_on_ours_is_as_well_off_as_everyone_in_turn(scenario: str, users: int, least: float) -> None:
+    def took(policy: str) -> list[float]:
+        return [
+            table1.simulate(table1.Run(scenario, users, policy, "random", users, seed)).supported
+            for seed in range(SEEDS)
+        ]
+
+    assert gain(took("ours"), took("roundrobin")).mean > least
+
+
+def test_the_more_often_deciders_share_the_better() -> None:
+    found = [
+        hard.simulate(hard.Run(f"deciders-64{shared}", "ours", 1, files=1500)).mean
+        for shared in ("", "-shared-1s", "-shared-0.2s")
+    ]
+    assert found[0] > found[1] > found[2]
+    assert found[2] < 1.4
 
 
 def test_ranking_by_observed_throughput_loses() -> None:

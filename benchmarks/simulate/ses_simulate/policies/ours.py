@@ -66,7 +66,7 @@ class Ours(Policy):
         seen = observation_table(self._table, observations(self._table, sample))
         self._observations = learned(seen, self._observations, self.policies)
         reference = self._observations.sampled_at - self.policies.rate_window / 2
-        self._ledger.observe(reference, now, read_parts(self._table, self._observations))
+        self._ledger.observe(reference, now, read_parts(self._observations))
 
     def closed(self, now: float, file: File, element: int) -> None:
         """End the placement."""

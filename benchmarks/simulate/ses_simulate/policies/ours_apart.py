@@ -113,7 +113,7 @@ class OursApart(Policy):
         seen = observation_table(self._table, observations(self._table, sample))
         self._observations = learned(seen, self._observations, self._policies)
         reference = self._observations.sampled_at - self._policies.rate_window / 2
-        self._ledger.observe(reference, now, read_parts(self._table, self._observations))
+        self._ledger.observe(reference, now, read_parts(self._observations))
 
     def closed(self, now: float, file: File, element: int) -> None:
         """Let the decider know; the others hear of it when the ledger is shared."""
