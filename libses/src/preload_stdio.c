@@ -82,6 +82,13 @@ static FILE *fopen_through(enum ses_call call, const char *path, const char *mod
                            : fdopen(ses_raw_openat(AT_FDCWD, path, flags, 0), mode);
 }
 
+/* FD if there is room for another beside it, else closed: the real call needs one. */
+static int keep_if_room(int fd) {
+  int more = (int)ses_sys3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+  ses_sys_close(more >= 0 ? more : fd);
+  return more >= 0 ? fd : SES_PLAIN;
+}
+
 /*
  * The placed file stays open until the real call has it open as well, so that
  * the agent does not take it for finished.  With 'x' the real call must make
@@ -99,6 +106,8 @@ static FILE *freopen_through(enum ses_call call, const char *path, const char *m
     int saved = errno;
     if (fileno(stream) >= 0)
       fd = ses_place_open(AT_FDCWD, path, flags | O_CLOEXEC, STREAM_MODE, NULL, NULL);
+    if (fd >= 0)
+      fd = keep_if_room(fd);
     errno = saved;
   }
   FILE *result = real(path, mode, stream);

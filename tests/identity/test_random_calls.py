@@ -6,15 +6,18 @@ For a million calls:  SES_IDENTITY_CALLS=1000000 .venv/bin/pytest --timeout 0 te
 import itertools
 import os
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from agent_double import Ask
 from mergerfs_union import NOBODY, Union
+from plan_double import CREATED, REPORT_SIZE, REPORTS_AT, PlanDouble
 
 CALLS = int(os.environ.get("SES_IDENTITY_CALLS", "12000"))
 CHUNK = 3000  # calls of one seed
+NOWHERE = "/nowhere/.ses/0"
 
 
 def begin(union: Union, program: Path, seed: int, user: int, *, library: bool) -> subprocess.Popen[str]:
@@ -43,30 +46,79 @@ def first_difference(plain: str, placed: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "user"])
-def test_no_call_can_tell_that_the_library_is_there(
-    make_union: Callable[..., Union], sequence: Path, user: int
-) -> None:
-    """On directories that every branch has: where mergerfs makes a missing one for a file, with the library
-    or without, it forgets to hand on the set-group-ID bit."""
-    union = make_union(options="category.create=mfs,func.mkdir=all")
+def ask_for_each(union: Union) -> None:
+    """Answer; now and then with a place that does not exist, so that placing fails half-way."""
 
     def reply(ask: Ask, number: int) -> bytes:
-        """Now and then a place that does not exist, so that placing fails half-way."""
-        fields = {"stage": "/nowhere/.ses/0"} if number % 11 == 0 else {}
+        fields = {"stage": NOWHERE} if number % 11 == 0 else {}
         return union.agent.place(ask, number, **fields)
 
     union.agent.reply = reply
     union.agent.choose = lambda number: number % 3
-    sequence.parent.chmod(0o755)
-    for seed in range(1 + user, 1 + user + max(1, CALLS // 2 // CHUNK)):
-        runs = [begin(union, sequence, seed, user, library=library) for library in (False, True)]
-        plain, placed = (run.communicate(timeout=250)[0] for run in runs)
-        assert [run.returncode for run in runs] == [0, 0], f"seed {seed}"
-        assert plain.count("\n") > CHUNK
-        assert not (difference := first_difference(plain, placed)), f"seed {seed}\n{difference}"
-        subprocess.run(["rm", "-rf", *union.path.glob(f"{seed}-*")], check=True, timeout=60)
+
+
+class Dealer(threading.Thread):
+    """Keeps tickets in a user's plan, one in eleven for a place that does not exist; counts the files."""
+
+    def __init__(self, union: Union, user: int) -> None:
+        super().__init__(daemon=True)
+        self.plan = PlanDouble(union.socket, user)
+        self.plan.entry(0, union.path.stat().st_dev)
+        stages = [union.agent.stages(branch, user) for branch in range(3)]
+        self.places = [
+            self.plan.element(f"union/b{branch}", stage=str(stage), stage_in_union=str(through))
+            for branch, (stage, through) in enumerate([*stages, (NOWHERE, stages[0][1])])
+        ]
+        self.dealt = self.created = 0
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(0.002):
+            while self.plan.stock(0) < 32:
+                self.dealt += 1
+                self.plan.ticket(0, self.dealt, self.places[3 if self.dealt % 11 == 0 else self.dealt % 3])
+            if self.dealt % 8 == 0:
+                self.read()
+
+    def read(self) -> None:
+        for report in self.plan.reports():
+            self.created += report.outcome == CREATED
+            self.plan.put64(REPORTS_AT + report.number % 4096 * REPORT_SIZE, 0)
+
+    def close(self) -> None:
+        self.ended.set()
+        self.join()
+        self.read()
+        self.plan.close()
+
+
+@pytest.mark.parametrize("way", ["asked", "planned"])
+@pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "user"])
+def test_no_call_can_tell_that_the_library_is_there(
+    make_union: Callable[..., Union], sequence: Path, user: int, way: str
+) -> None:
+    """On directories that every branch has: where mergerfs makes a missing one for a file, with the library
+    or without, it forgets to hand on the set-group-ID bit."""
+    union = make_union(options="category.create=mfs,func.mkdir=all")
+    ask_for_each(union)
+    dealer = Dealer(union, user) if way == "planned" else None
+    if dealer:
+        dealer.start()
+    try:
+        sequence.parent.chmod(0o755)
+        first = 1 + user + 500 * (way == "planned")
+        for seed in range(first, first + max(1, CALLS // 4 // CHUNK)):
+            runs = [begin(union, sequence, seed, user, library=library) for library in (False, True)]
+            plain, placed = (run.communicate(timeout=250)[0] for run in runs)
+            assert [run.returncode for run in runs] == [0, 0], f"seed {seed}"
+            assert plain.count("\n") > CHUNK
+            assert not (difference := first_difference(plain, placed)), f"seed {seed}\n{difference}"
+            subprocess.run(["rm", "-rf", *union.path.glob(f"{seed}-*")], check=True, timeout=60)
+    finally:
+        if dealer:
+            dealer.close()
     union.agent.settle()
     assert union.agent.leftovers() == []
-    created = [report for report in union.agent.reports if report.outcome == 1]
-    assert len(created) > CALLS // 20, "hardly anything was placed"
+    created = sum(report.outcome == 1 for report in union.agent.reports)
+    assert created + (dealer.created if dealer else 0) > CALLS // 40, "hardly anything was placed"
+    assert not dealer or dealer.created > CALLS // 80, "hardly a ticket was taken"
