@@ -174,6 +174,7 @@ class Offers:
             counts.since + counts.read_since,
             counts.ended,
             counts.read_ended,
+            counts.read_back,
             self.policies,
         )
         usable = self.fresh & ~np.isnan(rate)

@@ -18,6 +18,8 @@ class Policies:
         ``rate_window``: the monitor's window for current rates; a rate describes the middle of
         its window, so the ledger is compared with ``sampled_at - rate_window / 2``.
     Load model
+        ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells, where
+        nobody is known to read files back.
         ``saturation``: utilisation from which an element counts as saturated.
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
@@ -54,6 +56,7 @@ class Policies:
     busy_prior: float = 0.35
     activity_factor: float = 1.5
     unseen_streams: float = 1.0
+    ended_weight: float = 0.5
     reader_share: float = 0.05
     readers_memory: float = 100.0
     health_fall: float = 0.1

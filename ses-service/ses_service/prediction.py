@@ -29,6 +29,7 @@ def active_streams(
     open_at_sample: Floats,
     ended_since: Floats,
     read_ended: Floats,
+    read_back: Floats,
     policies: Policies,
 ) -> Floats:
     """Return how many of the streams seen by the sample are still active.
@@ -42,7 +43,7 @@ def active_streams(
             = .35                                        else
         act = min(L + b, 1.5 u)                          if u < .97
             = max(1, L + b)                              else
-        still active = act (L + b - K - min(b, R)) / (L + b)
+        still active = act (L + b - k K - min(b, R)) / (L + b)
 
     A queue holds on average at least as many requests as the device is busy (Little's law), so a
     depth below ``u`` counts as ``u``: the kernel does not count what waits for a limit above it.
@@ -51,6 +52,9 @@ def active_streams(
     say which of the streams were the active ones.  Without that an element that was busy and is idle
     now ranks behind one that began to be busy in the middle of a long window (simulated with samples
     every 30 s: mean slowdown 1.12 of the clairvoyant rule's without, 0.99 with it).
+    ``k`` is 1 where files are known to be read back (``read_back``), since then readers are counted, and
+    ``ended_weight`` elsewhere: a file is still being written out after its end, and only the next sample
+    can tell (simulated bursts: 12 % slower than round robin with 1, as fast with 0.5).
     """
     others = np.where(utilisation > policies.saturation, policies.saturated_prior, utilisation)
     others[open_at_sample != 0] = policies.busy_prior
@@ -65,7 +69,8 @@ def active_streams(
         np.maximum(1.0, claimed),
     )
     part = np.divide(active, claimed, out=np.zeros_like(claimed), where=claimed > 0)
-    return part * np.maximum(0.0, claimed - ended_since - np.minimum(others, read_ended))
+    taken_off = np.where(read_back > 0, 1.0, policies.ended_weight) * ended_since
+    return part * np.maximum(0.0, claimed - taken_off - np.minimum(others, read_ended))
 
 
 def utilisation_of(
@@ -92,6 +97,7 @@ def predicted_share(
     placed_since: Floats,
     ended_since: Floats,
     read_ended: Floats,
+    read_back: Floats,
     policies: Policies,
 ) -> Floats:
     """Return the rate a newcomer would get where the monitor's data are fresh.
@@ -105,7 +111,9 @@ def predicted_share(
 
     ``nan`` in ``capability`` or ``utilisation`` gives ``nan``.
     """
-    active = active_streams(utilisation, queue_depth, open_at_sample, ended_since, read_ended, policies)
+    active = active_streams(
+        utilisation, queue_depth, open_at_sample, ended_since, read_ended, read_back, policies
+    )
     fair = capability / (active + placed_since + 1.0)
     crowded = (placed_since > 0) | (utilisation >= policies.saturation)
     return np.where(crowded, fair, np.maximum(capability * (1.0 - utilisation), fair))

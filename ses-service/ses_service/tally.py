@@ -30,7 +30,8 @@ class LedgerCounts:
     it (K).  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
     placement was booked, ended ones included; 0 where none is known.  ``read_since``,
     ``read_ended``: programs expected to read back what was closed, those that began after the
-    reference time and those of then that must be done (:mod:`ses_service.readers`).
+    reference time and those of then that must be done (:mod:`ses_service.readers`).  ``read_back``: 1
+    where programs are known to do so.
     """
 
     open_now: Floats
@@ -40,6 +41,7 @@ class LedgerCounts:
     booked_last: Floats
     read_since: Floats
     read_ended: Floats
+    read_back: Floats
 
     @property
     def open_at_sample(self) -> Floats:
@@ -113,6 +115,7 @@ class Tally:
         since, ended = self._lately.counted(reference)
         self.counts.since[:], self.counts.ended[:] = since, ended
         self._readers.observe(reference, reading, now)
+        self.counts.read_back.fill(self._readers.chance > 0.5)
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""

@@ -22,9 +22,12 @@ def share(
     since: float = 0,
     ended: float = 0,
     read: float = 0,
+    back: float = 0,
 ) -> float:
     used = float(np.minimum(1.0, rate / capability))
-    columns = (np.array([value], dtype=float) for value in (capability, used, depth, at, since, ended, read))
+    columns = (
+        np.array([value], dtype=float) for value in (capability, used, depth, at, since, ended, read, back)
+    )
     return float(predicted_share(*columns, Policies())[0])
 
 
@@ -41,18 +44,19 @@ def share(
         ("ours open and little used: what is left beats 1.5 u", {"rate": 20, "at": 5}, 80),
         ("ours open at 80%: 1.5 u = 1.2", {"rate": 80, "at": 5}, 100 / 2.2),
         ("ours saturate: L + 0.35", {"rate": 100, "at": 3}, 100 / 4.35),
-        ("ours saturated and ended since: less active", {"rate": 100, "at": 3, "ended": 2}, 100 / 2.35),
+        ("ours saturated and ended since: less active", {"rate": 100, "at": 3, "ended": 2}, 100 / 3.35),
         (
             "not saturated, two of three ended: as much less",
             {"rate": 60, "at": 3, "ended": 2},
-            100 / (1 + 0.9 * 1.35 / 3.35),
+            100 / (1 + 0.9 * 2.35 / 3.35),
         ),
         (
             "all of ours ended: what others may do is left",
             {"rate": 80, "at": 1, "ended": 1},
-            100 / (1 + 1.2 * 0.35 / 1.35),
+            100 / (1 + 1.2 * 0.85 / 1.35),
         ),
         ("more ended than active: never below none", {"rate": 100, "at": 1, "ended": 5}, 100),
+        ("ended for good where readers count", {"rate": 100, "at": 3, "ended": 2, "back": 1}, 100 / 2.35),
         ("a reader of ours is done: one of the others less", {"rate": 100, "depth": 3, "read": 1}, 100 / 3),
         ("no more readers end than there were others", {"rate": 100, "depth": 1, "at": 1, "read": 2}, 50),
         ("placed since the sample: counted in full", {"rate": 0, "since": 3}, 25),
@@ -76,8 +80,8 @@ def test_unknown_inputs_give_an_unknown_share() -> None:
 def test_no_visible_depth_at_all_is_the_same_as_none_for_each() -> None:
     capability, used = np.array([100.0, 100.0]), np.array([1.0, 0.3])
     zero, depth = np.zeros(2), np.full(2, NAN)
-    with_column = predicted_share(capability, used, depth, zero, zero, zero, zero, Policies())
-    without = predicted_share(capability, used, None, zero, zero, zero, zero, Policies())
+    with_column = predicted_share(capability, used, depth, zero, zero, zero, zero, zero, Policies())
+    without = predicted_share(capability, used, None, zero, zero, zero, zero, zero, Policies())
     assert with_column.tolist() == without.tolist()
 
 
