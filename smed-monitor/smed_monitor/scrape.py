@@ -49,6 +49,7 @@ class Scraper:
         self._collector = collector
         self._windows = windows
         self._source = collector.open(target)
+        self._parse = collector.parser()
         self._taught = taught
         self._loads = {element.id: self._unseen(element.id) for element in elements}
         self._records = {
@@ -79,7 +80,7 @@ class Scraper:
         records: tuple[Record, ...] = ()
         try:
             reply = self._source.read()
-            sample = self._collector.parse(reply.body)
+            sample = self._parse(reply.body)
             if self._rules:
                 self._discover(sample)
             for element in self._elements.values():

@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "smed-monitor" / "smed_monitor"
 OTHER_PARTS = {"ses_service", "ses_webface", "ses"}
 # What every collector may use of its folder.
-SHARED = {"base", "http", "exposition", "lustre_series", "lustre_text", "local", "prometheus_api"}
+SHARED = {"base", "http", "exposition", "layout", "lustre_series", "lustre_text", "local", "prometheus_api"}
 
 
 def imported(source: Path) -> set[str]:

@@ -10,7 +10,7 @@ A collector holds no state and never imports another collector.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -55,6 +55,10 @@ class Collector(ABC, Generic[SampleT]):
     @abstractmethod
     def parse(self, body: bytes) -> SampleT:
         """What ``body`` says.  Raises :class:`~smed_monitor.errors.ContentError`."""
+
+    def parser(self) -> Callable[[bytes], SampleT]:
+        """``parse`` for the answers of one target, one after the other; may remember how the last looked."""
+        return self.parse
 
     @abstractmethod
     def reading(self, sample: SampleT, element: ElementSettings) -> Reading:

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from smed_monitor.collectors.layout import Layout
 from smed_monitor.errors import ContentError
 
 MeaningT = TypeVar("MeaningT")
@@ -65,6 +66,23 @@ class Reader(Generic[MeaningT]):
             if what is not None and isfinite(value):
                 found[what] = found[what] + value if what in found else value
         return found
+
+    def layout(self, body: bytes) -> Layout[MeaningT] | None:
+        """The layout of ``body``, which ``read`` has understood; ``None`` for one not to remember.
+
+        That is a page without a wanted series, or with a timestamp behind one: there the last word of a
+        line is not its value.
+        """
+        last: dict[bytes, tuple[int, MeaningT]] = {}
+        for number, line in enumerate(body.split(b"\n")):
+            if line.startswith(self._starts):
+                head = line.rpartition(b" ")[0]
+                if head not in self._known:
+                    return None
+                what = self._known[head]
+                if what is not None:
+                    last[head] = (number, what)
+        return Layout(body, list(last.values())) if last else None
 
     def _remember(self, head: bytes) -> None:
         """Lines that start so are of no interest."""

@@ -7,13 +7,14 @@ counter that is absent while the target itself is there is an idle one: zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
+from smed_monitor.collectors.layout import Fill, Pages, filler
 from smed_monitor.errors import ContentError, ElementMissingError
 from smed_monitor.model import Reading
 from smed_monitor.settings import ElementSettings, Target
@@ -52,12 +53,14 @@ class LustreExporter(Collector[OstSample]):
 
     def parse(self, body: bytes) -> OstSample:
         """Keep what is said about OSTs.  A page without one is refused."""
-        osts: dict[str, dict[str, float]] = {}
-        for (ost, field), value in self._reader.read(body).items():
-            osts.setdefault(ost, {})[field] = value
+        osts = _by_ost(self._reader.read(body))
         if not osts and b"lustre_" not in body:
             raise ContentError(f"is not the page of {self.dialect.who} (it begins with {beginning(body)})")
         return osts
+
+    def parser(self) -> Callable[[bytes], OstSample]:
+        """Remembers the layout of the last page."""
+        return Pages(self._reader, self.parse, _form).parse
 
     def found(self, sample: OstSample) -> Iterable[str]:
         """The names of the OSTs this server has mounted."""
@@ -95,6 +98,18 @@ class LustreExporter(Collector[OstSample]):
             (name, labels.get("operation", ""))
         )
         return (labels["target"], field) if field else None
+
+
+def _by_ost(found: Mapping[tuple[str, str], float]) -> dict[str, dict[str, float]]:
+    osts: dict[str, dict[str, float]] = {}
+    for (ost, field), value in found.items():
+        osts.setdefault(ost, {})[field] = value
+    return osts
+
+
+def _form(meanings: Sequence[tuple[str, str]]) -> Fill[OstSample]:
+    """Sorts the places of the values by OST as the values themselves would be."""
+    return filler(_by_ost({each: place for place, each in enumerate(meanings)}))
 
 
 def _bytes(kib: float | None) -> float | None:

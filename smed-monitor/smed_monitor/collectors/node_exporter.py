@@ -6,13 +6,14 @@ lies on no block device (tmpfs, overlay, NFS) has space but no rates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
+from smed_monitor.collectors.layout import Fill, Pages, filler
 from smed_monitor.errors import ContentError, ElementMissingError
 from smed_monitor.model import Reading
 from smed_monitor.settings import ElementSettings, Target
@@ -78,24 +79,17 @@ class NodeExporter(Collector[NodeSample]):
 
     def parse(self, body: bytes) -> NodeSample:
         """Keep what the wanted series say.  A page with none of them is refused."""
-        disks: dict[str, dict[str, float]] = {}
-        spaces: dict[str, dict[str, float]] = {}
-        mounted: dict[str, str] = {}
-        mapped: dict[str, str] = {}
-        for series, value in self._reader.read(body).items():
-            if series.name in DISK_SERIES:
-                disks.setdefault(series.device, {})[series.name] = value
-            elif series.name in SPACE_SERIES:
-                spaces.setdefault(series.mount_point, {})[series.name] = value
-                mounted[series.mount_point] = series.device
-            else:
-                mapped[series.mapped_name] = series.device
-        if not disks and not spaces:
+        sample = _sorted_out(self._reader.read(body))
+        if not sample.disks and not sample.spaces:
             raise ContentError(
                 f"is not node_exporter's page, or its diskstats and filesystem collectors are off "
                 f"(it begins with {beginning(body)})"
             )
-        return NodeSample(disks, spaces, mounted, mapped)
+        return sample
+
+    def parser(self) -> Callable[[bytes], NodeSample]:
+        """Remembers the layout of the last page."""
+        return Pages(self._reader, self.parse, _form).parse
 
     def found(self, sample: NodeSample) -> Iterable[str]:
         """The mount points that have a size."""
@@ -134,6 +128,29 @@ class NodeExporter(Collector[NodeSample]):
             read_only=bool(space.get(READ_ONLY)),
             note="" if disk else _no_rates(label, device),
         )
+
+
+def _sorted_out(found: Mapping[Series, float]) -> NodeSample:
+    disks: dict[str, dict[str, float]] = {}
+    spaces: dict[str, dict[str, float]] = {}
+    mounted: dict[str, str] = {}
+    mapped: dict[str, str] = {}
+    for series, value in found.items():
+        if series.name in DISK_SERIES:
+            disks.setdefault(series.device, {})[series.name] = value
+        elif series.name in SPACE_SERIES:
+            spaces.setdefault(series.mount_point, {})[series.name] = value
+            mounted[series.mount_point] = series.device
+        else:
+            mapped[series.mapped_name] = series.device
+    return NodeSample(disks, spaces, mounted, mapped)
+
+
+def _form(series: Sequence[Series]) -> Fill[NodeSample]:
+    """Sorts the places of the values out as the values themselves would be."""
+    places = _sorted_out({each: place for place, each in enumerate(series)})
+    disks, spaces = filler(places.disks), filler(places.spaces)
+    return lambda values: NodeSample(disks(values), spaces(values), places.mounted, places.mapped)
 
 
 def _no_rates(label: str, device: str) -> str:
