@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <map>
 #include <utility>
 
 #include "identity.h"
+#include "plan_lookup.h"
 #include "proc_files.h"
 
 namespace ses::agent {
@@ -294,6 +296,10 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   file.placement_id = placement.id;
   file.uid = connection.peer.uid;
   file.pid = connection.peer.pid;
+  if (report.fd < -1 && report.fd > INT_MIN && is_process_of(-report.fd, file.uid)) {
+    file.maker = file.pid;
+    file.pid = -report.fd;
+  }
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
   file.application = connection.application;
   file.origin = placement.origin;

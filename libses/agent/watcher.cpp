@@ -270,11 +270,15 @@ void Watcher::check(const std::set<uint64_t> &placements) {
       orphans.insert(id);
       continue;
     }
-    const auto [known, first] = open_files.try_emplace(pid);
-    if (first) {
-      known->second = open_files_of(pid);
-    }
-    if (known->second.contains(watched.file.id)) {
+    const auto has_open = [&](pid_t process) {
+      const auto [known, first] = open_files.try_emplace(process);
+      if (first) {
+        known->second = open_files_of(process);
+      }
+      return known->second.contains(watched.file.id);
+    };
+    // The maker first: it closes the file after the other process has it.
+    if ((watched.file.maker != 0 && has_open(watched.file.maker)) || has_open(pid)) {
       continue;
     }
     const auto [children, first_of_children] = inherited.try_emplace(pid);

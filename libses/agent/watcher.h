@@ -35,6 +35,7 @@ struct PlacedFile {
   uint64_t placement_id = 0;
   uid_t uid = 0;
   pid_t pid = 0;
+  pid_t maker = 0; // who created it for that process and has it open for a moment; 0: nobody else
   FileId id;
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known

@@ -205,15 +205,15 @@ static void fill_where(struct ses_where *where, const struct ses_answer *answer)
   memcpy(where->element, answer->element, sizeof where->element);
 }
 
-/* STRAYED: 0, or why the file lies elsewhere than the agent said. */
-static void tell(struct scene *scene, uint64_t placement_id, int result, int strayed) {
+/* STRAYED: 0, or why the file lies elsewhere than the agent said.  HOLDER: see struct ses_need. */
+static void tell(struct scene *scene, uint64_t placement_id, int holder, int result, int strayed) {
   struct ses_report *report = &scene->buffer.report;
   memset(report, 0, sizeof *report);
   report->placement_id = placement_id;
   bool created = result >= 0 && strayed == 0;
   report->outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED;
   report->error = result >= 0 ? strayed : -result;
-  report->fd = created ? result : -1;
+  report->fd = !created ? -1 : holder ? -holder : result;
   int handle = -1;
   if (created) {
     report->device = (uint64_t)makedev(scene->stat.stx_dev_major, scene->stat.stx_dev_minor);
@@ -298,7 +298,7 @@ static enum ses_place_status converse(struct scene *scene, int flags, mode_t mod
   int strayed = 0;
   fill_where(where, answer);
   *result = create(scene, flags, mode, &strayed);
-  tell(scene, placement_id, *result, strayed);
+  tell(scene, placement_id, need ? need->holder : 0, *result, strayed);
   return outcome(where, *result, strayed);
 }
 
@@ -322,7 +322,7 @@ static bool has_descriptor(void) {
 
 /* From the ticket to the report.  SES_PLACE_NO_DECISION: there is none to be had. */
 static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_spot *spot,
-                                    int flags, mode_t mode, const char *application,
+                                    int flags, mode_t mode, const struct ses_need *need,
                                     struct ses_where *where, int *result) {
   struct ses_plan_claim *claim = &scene->back.claim;
   if (!ses_directory_suits(scene->major, scene->minor, scene->parent_inode) && is_unsuited(scene))
@@ -333,7 +333,10 @@ static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_s
     ses_plan_missed(spot);
     return SES_PLACE_NO_DECISION;
   }
-  ses_plan_begin(claim, scene->dirfd, scene->path, scene->path_length, application);
+  int holder = need ? need->holder : 0;
+  ses_plan_begin(claim, scene->dirfd, scene->path, scene->path_length, application_of(need));
+  if (holder)
+    claim->report->pid = holder;
   int strayed = 0;
   fill_where(where, &scene->buffer.answer);
   *result = create(scene, flags, mode, &strayed);
@@ -341,7 +344,7 @@ static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_s
   struct ses_plan_end *end = &scene->buffer.end;
   *end = (struct ses_plan_end){.outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED,
                                .error = *result >= 0 ? strayed : -*result,
-                               .fd = created ? *result : -1,
+                               .fd = created && !holder ? *result : -1,
                                .directory_device = (uint64_t)makedev(scene->major, scene->minor),
                                .directory_inode = scene->parent_inode};
   if (created) {
@@ -424,7 +427,7 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
   busy_frame = (uintptr_t)__builtin_frame_address(0);
   atomic_signal_fence(memory_order_seq_cst);
   if (planned)
-    status = redeem(&scene, &spot, flags, mode, application_of(need), where, result);
+    status = redeem(&scene, &spot, flags, mode, need, where, result);
   if (!planned || status == SES_PLACE_NO_DECISION)
     status = may_ask() && ses_breaker_take() ? converse(&scene, flags, mode, need, where, result)
                                              : SES_PLACE_NO_AGENT;

@@ -17,6 +17,7 @@
 struct ses_need {
   const char *application; /* NULL: SES_APPLICATION, else the program's short name */
   const char *pool;        /* NULL: any */
+  int holder;              /* the process the file is made for; 0: this one */
   long long expected_bytes;
   unsigned long long stripe_size;
   unsigned stripe_count;

@@ -112,6 +112,27 @@ def test_close_ends_the_placement_with_the_size(
     assert service.ended(placement) == [{"reason": "closed", "bytes_written": 12345}]
 
 
+def test_file_made_for_another_process_is_that_process_s(
+    agent: Agent, service: ServiceDouble, device: int, directory: Path
+) -> None:
+    """As a supervisor makes them; its own close ends nothing."""
+    conversation = agent.ask(device)
+    placement = conversation.answer.placement
+    fd = os.open(directory / "file", os.O_CREAT | os.O_WRONLY, 0o600)
+    handle = os.open(directory / "file", os.O_PATH)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[fd]) as holder:
+        conversation.report(side.CREATED, status=os.fstat(fd), fd=-holder.pid, descriptors=(handle,))
+        conversation.close()
+        os.close(handle)
+        os.close(fd)
+        wait_until(lambda: service.opened(placement), "the service is told")
+        assert service.opened(placement)[0]["pid"] == holder.pid
+        nothing_more_happens(agent, service, device)
+        assert service.ended(placement) == []
+    service.wait_for_end(placement)
+    assert service.ended(placement) == [{"reason": "exited", "bytes_written": 0}]
+
+
 def test_size_is_known_when_the_file_was_renamed_meanwhile(
     agent: Agent, service: ServiceDouble, device: int, directory: Path
 ) -> None:

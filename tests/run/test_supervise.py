@@ -90,6 +90,14 @@ def test_file_is_where_the_agent_said(
     assert union.agent.leftovers() == []
 
 
+def test_agent_learns_whose_the_file_is(union: Union, ses_run: Path) -> None:
+    done = supervise(ses_run, union, "sh", "-c", "echo $$; exec busybox touch file")
+    (report,) = union.agent.reports
+    assert report.fd == -int(done.stdout)
+    assert report.handle
+    assert report.handle.inode == (union.path / "file").stat().st_ino
+
+
 def test_children_of_a_static_shell_are_supervised(union: Union, ses_run: Path) -> None:
     """And what they run with nothing in their environment."""
     union.agent.choose = lambda number: number % 3

@@ -156,7 +156,9 @@ struct ses_report {
   uint64_t inode;
   uint32_t outcome; /* enum ses_outcome */
   int32_t error;    /* errno of the step that failed, else 0 */
-  int32_t fd;       /* the program's own descriptor of the file, -1 if there is none */
+  /* The program's own descriptor of the file, -1 if there is none.  Below that: the sender made the
+   * file for another process of its user, and this is that process's number, negated. */
+  int32_t fd;
   uint32_t reserved;
 };
 

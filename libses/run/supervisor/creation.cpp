@@ -153,6 +153,7 @@ bool Creator::create(Slot &slot) const {
   ses_need need = {};
   need.application = is_named ? nullptr : name.c_str();
   need.expected_bytes = -1;
+  need.holder = place.status.process;
   umask(place.status.umask);
   const Descriptor file(
       ses_place_open(directory, place.name, place.call.flags, place.call.mode, &need, nullptr));
