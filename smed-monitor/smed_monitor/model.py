@@ -75,12 +75,14 @@ class Reading:
     server_queue: ServerQueue | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RatePair:
+class RatePair(NamedTuple):
     """One rate over the short and the long window, bytes per second; ``None`` while unknown."""
 
     current: float | None = None
     average: float | None = None
+
+
+UNKNOWN = RatePair()
 
 
 @dataclass(slots=True)  # not frozen, for the same reason
@@ -98,8 +100,8 @@ class Record:
     target: str
     at: Moment | None = None
     device: str = ""
-    read: RatePair = RatePair()
-    write: RatePair = RatePair()
+    read: RatePair = UNKNOWN
+    write: RatePair = UNKNOWN
     queue_depth: float | None = None
     service_seconds: float | None = None
     free_bytes: float | None = None

@@ -18,7 +18,7 @@ from smed_monitor.errors import CollectorError, DeadlineError, ReplyError, Unrea
 from smed_monitor.model import Moment, now
 from smed_monitor.settings import Target
 
-CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES = 64 * 1024
 LONGEST_HEAD = 64 * 1024
 
 
