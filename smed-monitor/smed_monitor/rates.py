@@ -33,6 +33,12 @@ def _kept(seconds: float, window: float) -> float:
     return exp(-seconds / window)
 
 
+@lru_cache(maxsize=256)
+def _grown(weights: tuple[float, ...], kept: float) -> tuple[float, ...]:
+    """The weights after an interval; the elements of one sample ask for the same, and share the answer."""
+    return tuple(weight * kept + (1 - kept) for weight in weights)
+
+
 class Rates(NamedTuple):
     """The histories of several counters that are looked at together, folded.
 
@@ -43,9 +49,9 @@ class Rates(NamedTuple):
     last: list[float | None]
     at: float
     current: list[float]
-    current_weight: list[float]
+    current_weight: tuple[float, ...]
     average: list[float]
-    average_weight: list[float]
+    average_weight: tuple[float, ...]
 
     def current_mean(self, counter: int) -> float | None:
         """The mean over the short window; ``None`` before the first interval."""
@@ -60,8 +66,8 @@ class Rates(NamedTuple):
 
 def unseen(counters: int) -> Rates:
     """``counters`` of which nothing is known."""
-    nothing = [0.0] * counters
-    return Rates([None] * counters, 0.0, nothing, nothing, nothing, nothing)
+    nothing, none = [0.0] * counters, (0.0,) * counters
+    return Rates([None] * counters, 0.0, nothing, none, nothing, none)
 
 
 def increase(previous: float, value: float) -> float:
@@ -97,23 +103,27 @@ def observe(
         mean if speed is None else mean * kept + speed * gain
         for mean, speed in zip(rates.average, speeds, strict=True)
     ]
-    average_weight = [
-        weight if speed is None else weight * kept + gain
-        for weight, speed in zip(rates.average_weight, speeds, strict=True)
-    ]
+    whole = None not in speeds
+    average_weight = _grown(rates.average_weight, kept)
+    if not whole:
+        average_weight = tuple(
+            was if speed is None else weight
+            for was, weight, speed in zip(rates.average_weight, average_weight, speeds, strict=True)
+        )
     if seconds > windows.longest_gap:
-        nothing = [0.0] * len(speeds)
-        return Rates(list(values), at, nothing, nothing, average, average_weight)
+        none = (0.0,) * len(speeds)
+        return Rates(list(values), at, list(none), none, average, average_weight)
     kept = _kept(seconds, windows.current)
     gain = 1 - kept
     current = [
         0.0 if speed is None else mean * kept + speed * gain
         for mean, speed in zip(rates.current, speeds, strict=True)
     ]
-    current_weight = [
-        0.0 if speed is None else weight * kept + gain
-        for weight, speed in zip(rates.current_weight, speeds, strict=True)
-    ]
+    current_weight = _grown(rates.current_weight, kept)
+    if not whole:
+        current_weight = tuple(
+            0.0 if speed is None else weight for weight, speed in zip(current_weight, speeds, strict=True)
+        )
     return Rates(list(values), at, current, current_weight, average, average_weight)
 
 

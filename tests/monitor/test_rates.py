@@ -131,3 +131,23 @@ def test_no_sequence_of_counters_gives_a_negative_rate(first: float, rest: list[
     rate = after(*((float(second), value) for second, value in enumerate([first, *rest])))
     assert (rate.current or 0) >= 0
     assert (rate.average or 0) >= 0
+
+
+shown = st.one_of(st.none(), st.floats(min_value=0, max_value=1e9))
+samples = st.lists(st.tuples(st.floats(min_value=0.01, max_value=5), shown, shown), max_size=12)
+
+
+@given(samples)
+def test_counters_looked_at_together_are_folded_as_each_by_itself(
+    pairs: list[tuple[float, float | None, float | None]],
+) -> None:
+    together, one, other, at = unseen(2), unseen(1), unseen(1), 0.0
+    for seconds, first, second in pairs:
+        at += seconds
+        together = observe(together, (first, second), at, WINDOWS)
+        one = observe(one, (first,), at, WINDOWS)
+        other = observe(other, (second,), at, WINDOWS)
+    for counter, alone in enumerate((one, other)):
+        assert together.last[counter] == alone.last[0]
+        assert together.current_mean(counter) == alone.current_mean(0)
+        assert together.average_mean(counter) == alone.average_mean(0)
