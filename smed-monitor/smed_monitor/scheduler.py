@@ -12,12 +12,16 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import ceil
+from queue import SimpleQueue
+
+import structlog
 
 from smed_monitor.errors import DeadlineError
 from smed_monitor.model import Outcome
 from smed_monitor.scrape import Scraper
+
+log = structlog.get_logger(__name__)
 
 
 class Scheduler:
@@ -34,18 +38,25 @@ class Scheduler:
     ) -> None:
         self._scrapers = tuple(scrapers)
         self._interval = interval_seconds
-        self._workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
+        workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
         self._publish = publish
         self._skip = skip
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._busy: set[int] = set()
         self._suspects: set[int] = set()
-        self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="scrape")
+        # Plain threads and a queue: a pool makes a future and its lock for each of 500 turns a second.
+        self._turns: SimpleQueue[int | None] = SimpleQueue()
+        self._workers = [
+            threading.Thread(target=self._work, name=f"scrape-{number}", daemon=True)
+            for number in range(workers)
+        ]
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
     def start(self) -> None:
         """Begin; the first target is scraped at once."""
+        for worker in self._workers:
+            worker.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -53,7 +64,11 @@ class Scheduler:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for _ in self._workers:
+            self._turns.put(None)
+        for worker in self._workers:
+            if worker.is_alive():
+                worker.join()
         for scraper in self._scrapers:
             scraper.close()
 
@@ -73,14 +88,23 @@ class Scheduler:
     def _take_turn(self, index: int) -> None:
         with self._lock:
             suspects_busy = len(self._busy & self._suspects)
-            held_back = index in self._suspects and suspects_busy >= self._workers // 2
+            held_back = index in self._suspects and suspects_busy >= len(self._workers) // 2
             skipped = index in self._busy or held_back
             if not skipped:
                 self._busy.add(index)
         if skipped:
             self._skip(self._scrapers[index].target.name)
         else:
-            self._pool.submit(self._scrape, index)
+            self._turns.put(index)
+
+    def _work(self) -> None:
+        while (index := self._turns.get()) is not None:
+            if self._stopping.is_set():
+                continue  # turns handed out before the stop, whose end comes behind them
+            try:
+                self._scrape(index)
+            except Exception:  # the other targets still need this thread
+                log.exception("scrape-fault", target=self._scrapers[index].target.name)
 
     def _scrape(self, index: int) -> None:
         try:

@@ -65,7 +65,7 @@ class Table:
             self._holder.setdefault(record.element, name)
         self._news_of: OrderedDict[int, tuple[str, ...]] = OrderedDict()
         self._sequence = 0
-        self._closed = False
+        self._closed = threading.Event()
 
     def publish(self, outcome: Outcome) -> str | None:
         """Take in one outcome, good or bad, and wake everyone who waits.
@@ -85,7 +85,8 @@ class Table:
             else:
                 for record in outcome.records:
                     self._views.setdefault(record.element, {})[outcome.target] = record
-                    self._holder[record.element] = self._held_by(record.element, outcome.target)
+                    if self._holder.get(record.element) != outcome.target:
+                        self._holder[record.element] = self._held_by(record.element, outcome.target)
             self._note(outcome, failed_before=bool(before))
             self._news.notify_all()
         return before
@@ -95,7 +96,7 @@ class Table:
         holder = self._holder.get(element, target)
         views = self._views[element]
         mine, theirs = views[target], views[holder]
-        if holder == target or mine.missing or mine.at is None:
+        if mine.missing or mine.at is None:
             return holder
         if theirs.missing or theirs.at is None:
             return target
@@ -125,9 +126,11 @@ class Table:
         """
         with self._news:
             seen = self._sequence if after is None else after
-            news = self._news.wait_for(lambda: self._closed or self._sequence != seen, timeout=seconds)
-            if news and len(self._health) >= MANY_TARGETS:
-                self._news.wait_for(lambda: self._closed, timeout=gather)
+            news = self._news.wait_for(
+                lambda: self._closed.is_set() or self._sequence != seen, timeout=seconds
+            )
+        if news and len(self._health) >= MANY_TARGETS:
+            self._closed.wait(gather)  # not for news: each outcome would wake everyone who gathers
 
     @property
     def sequence(self) -> int:
@@ -148,7 +151,7 @@ class Table:
     def close(self) -> None:
         """Let everyone who waits go, now and from now on."""
         with self._news:
-            self._closed = True
+            self._closed.set()
             self._news.notify_all()
 
     def snapshot(self) -> Snapshot:

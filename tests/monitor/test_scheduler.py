@@ -45,6 +45,7 @@ class Harness:
         self.skipped: Counter[str] = Counter()
         self.scrapers: list[FakeScraper] = []
         self.scheduler: Scheduler | None = None
+        self.refuses = ""
 
     def start(self, *scrapers: FakeScraper, interval: float = 0.02, concurrent: int = 4) -> None:
         self.scrapers = list(scrapers)
@@ -65,6 +66,8 @@ class Harness:
 
     def _publish(self, outcome: Outcome) -> None:
         self.outcomes[outcome.target] += 1
+        if outcome.target == self.refuses:
+            raise RuntimeError("no room")
 
 
 @pytest.fixture
@@ -140,3 +143,13 @@ def test_stopping_ends_the_threads(harness: Harness, eventually: Eventually) -> 
     count = harness.outcomes["a"]
     assert not [t for t in threading.enumerate() if t.name.startswith(("scrape", "scheduler"))]
     assert harness.outcomes["a"] == count
+
+
+def test_an_outcome_nobody_could_take_does_not_end_the_scraping(
+    harness: Harness, eventually: Eventually
+) -> None:
+    harness.refuses = "a"
+    harness.start(FakeScraper("a"), FakeScraper("b"), concurrent=2)
+    eventually(lambda: harness.outcomes["a"] >= 5, "more refusals than there are threads")
+    before = harness.outcomes["b"]
+    eventually(lambda: harness.outcomes["b"] >= before + 5, "the other is scraped on")

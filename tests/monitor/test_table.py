@@ -142,3 +142,17 @@ def test_closing_lets_everyone_go(table: Table) -> None:
     for thread in threads:
         thread.join(timeout=30)
     assert not any(thread.is_alive() for thread in threads)
+
+
+def test_news_is_gathered_until_its_time_is_over_or_the_table_is_closed() -> None:
+    names = [f"n{number}" for number in range(9)]
+    table = Table(names, [], stale_after_seconds=3.0)
+    thread = threading.Thread(target=table.wait, args=(0, 3600, 3600), daemon=True)
+    thread.start()
+    for name in names:
+        table.publish(Outcome(name, 0.1, error="is off", reason="unreachable"))
+    thread.join(timeout=0.05)
+    assert thread.is_alive()
+    table.close()
+    thread.join(timeout=30)
+    assert not thread.is_alive()
