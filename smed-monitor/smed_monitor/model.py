@@ -116,8 +116,7 @@ class Record:
     detail: str = "not scraped yet"
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """A record together with what only the time of asking can tell."""
 
     record: Record

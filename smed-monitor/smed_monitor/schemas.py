@@ -184,7 +184,7 @@ def _observation_facts(observation: Observation) -> dict[str, Any]:
         "element": record.element,
         "source": record.source,
         "target": record.target,
-        "state": observation.state,
+        "state": str(observation.state),  # an enum nearly doubles the time of encoding
         "sampled_at": record.at.wall if record.at else None,
         "age_seconds": observation.age_seconds,
         "read_bytes_per_second": {"current": record.read.current, "average": record.read.average},
