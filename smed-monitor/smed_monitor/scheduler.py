@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from math import ceil
 from queue import SimpleQueue
@@ -45,11 +46,14 @@ class Scheduler:
         self._lock = threading.Lock()
         self._busy: set[int] = set()
         self._suspects: set[int] = set()
-        # Plain threads and a queue: a pool makes a future and its lock for each of 500 turns a second.
-        self._turns: SimpleQueue[int | None] = SimpleQueue()
+        # Plain threads: a pool makes a future and its lock for each of 500 turns a second.  Whoever came
+        # home last gets the next turn, so that few threads work, with warm caches, while nothing hangs.
+        self._backlog: deque[int] = deque()
+        self._idle: list[SimpleQueue[int | None]] = []
+        self._desks: list[SimpleQueue[int | None]] = [SimpleQueue() for _ in range(workers)]
         self._workers = [
-            threading.Thread(target=self._work, name=f"scrape-{number}", daemon=True)
-            for number in range(workers)
+            threading.Thread(target=self._work, args=(desk,), name=f"scrape-{number}", daemon=True)
+            for number, desk in enumerate(self._desks)
         ]
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
@@ -64,8 +68,8 @@ class Scheduler:
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-        for _ in self._workers:
-            self._turns.put(None)
+        for desk in self._desks:
+            desk.put(None)
         for worker in self._workers:
             if worker.is_alive():
                 worker.join()
@@ -92,15 +96,23 @@ class Scheduler:
             skipped = index in self._busy or held_back
             if not skipped:
                 self._busy.add(index)
+                if self._idle:
+                    self._idle.pop().put(index)
+                else:
+                    self._backlog.append(index)
         if skipped:
             self._skip(self._scrapers[index].target.name)
-        else:
-            self._turns.put(index)
 
-    def _work(self) -> None:
-        while (index := self._turns.get()) is not None:
-            if self._stopping.is_set():
-                continue  # turns handed out before the stop, whose end comes behind them
+    def _next_turn(self, desk: SimpleQueue[int | None]) -> int | None:
+        """What the worker at ``desk`` does next, waiting for it; ``None``: go home."""
+        with self._lock:
+            if self._backlog:
+                return None if self._stopping.is_set() else self._backlog.popleft()
+            self._idle.append(desk)
+        return desk.get()
+
+    def _work(self, desk: SimpleQueue[int | None]) -> None:
+        while (index := self._next_turn(desk)) is not None:
             try:
                 self._scrape(index)
             except Exception:  # the other targets still need this thread
