@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kLargestBatch = 2000; // the contract's, as the next
 constexpr size_t kMostUsers = 1000;
-constexpr std::chrono::milliseconds kCollect{200};
+constexpr std::chrono::milliseconds kCollect{200}; // one request in this time, on average
+constexpr int kAtOnce = 4; // as many without collecting, after a quiet while: few files, soon known
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
 constexpr std::chrono::milliseconds kUnhurried{5000}; // pace of a service with few nodes
@@ -163,7 +164,7 @@ Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
   if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
     const bool now = stopping_ || book_.waiting() >= batch_limit_;
-    next = std::min(next, now ? sent_at_ : sent_at_ + kCollect);
+    next = std::min(next, now ? sent_at_ : spent_until_ - kAtOnce * kCollect);
   }
   return std::max(next, not_before_);
 }
@@ -196,6 +197,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   const std::chrono::milliseconds renew = users.empty() ? kIdleSnapshot : pace_;
   const bool with_snapshot = !snapshot_at_ || now - *snapshot_at_ >= renew;
   sent_at_ = now;
+  spent_until_ = std::max(spent_until_, now) + kCollect;
   lock.unlock();
   const Announcement announcement = announcement_of(batch, users, with_snapshot);
   const Reply reply =

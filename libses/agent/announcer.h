@@ -110,7 +110,8 @@ private:
   std::chrono::milliseconds pace_{5000};
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
-  Clock::time_point not_before_{}; // after a request that broke the service
+  Clock::time_point spent_until_{}; // where sending every kCollect would have got to
+  Clock::time_point not_before_{};  // after a request that broke the service
   std::optional<Clock::time_point> snapshot_at_;
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service

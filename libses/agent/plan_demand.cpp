@@ -20,10 +20,12 @@ void PlanDemand::update(uint64_t taken, uint64_t missed, Time now) {
   }
   since_growth_ += wanted;
   in_window_ += wanted;
-  const auto growth = [&] {
-    return missed > 0 || level_ >= kSmall ? std::max(1u, level_ / 2) : level_ + 1;
-  };
-  while (level_ < kMost && since_growth_ >= growth() && (taken > 0 || level_ < kMostByMissing)) {
+  if (missed > 0 && level_ < kMostByMissing && since_growth_ >= level_ / 2) {
+    since_growth_ -= std::min<uint64_t>(since_growth_, level_);
+    level_ *= 2;
+  }
+  const auto growth = [&] { return level_ >= kSmall ? level_ / 2 : level_ + 1; };
+  while (level_ < kMost && taken > 0 && since_growth_ >= growth()) {
     since_growth_ -= growth();
     level_ *= 2;
   }

@@ -22,7 +22,7 @@ constexpr size_t kMostStrangers = 65536;
 constexpr unsigned kLargestBooking = 1024;
 constexpr unsigned kFewTickets = 2;    // as many are held ahead of need
 constexpr unsigned kMostRefreshed = 8; // who takes more has files open beside each other
-constexpr milliseconds kRefreshEvery{250};
+constexpr milliseconds kRefreshEvery{100};
 constexpr size_t kEntriesRefreshed = 8; // at once
 
 uint64_t in_ms(PlanUser::Time time) {
@@ -202,7 +202,8 @@ void PlanUser::stock(Time now, milliseconds idle_life) {
 void PlanUser::restock(unsigned number, Entry &entry, Time now) {
   const size_t level = entry.demand.level();
   const size_t lasting = board_.stock(number) - board_.due(number, in_ms(now + kRenewBefore));
-  const bool replace = entry.refresh && entry.ordered == 0;
+  const bool replace =
+      entry.refresh && entry.ordered == 0 && now - entry.refreshed_at >= kRefreshEvery;
   const size_t held = replace ? 0 : lasting + entry.ordered - entry.out_of_date;
   if (held > level / 2 || now < entry.not_before || dealt_.size() >= kMostDealt) {
     return;
@@ -210,8 +211,11 @@ void PlanUser::restock(unsigned number, Entry &entry, Time now) {
   const auto count = static_cast<unsigned>(std::min<size_t>(level - held, kLargestBooking));
   if (outlet_.book(key_of(entry), count, count <= kFewTickets)) {
     entry.ordered += count;
-    entry.replacing = entry.replacing || replace;
-    entry.refresh = entry.refresh && !replace;
+    if (replace) {
+      entry.replacing = true;
+      entry.refresh = false;
+      entry.refreshed_at = now;
+    }
   }
 }
 
@@ -308,8 +312,7 @@ void PlanUser::refresh(Time now) {
         return;
       }
       if (entry.demand.in_use(now) == in_use && entry.demand.level() <= kMostRefreshed &&
-          now - entry.refreshed_at >= kRefreshEvery && board_.stock(number) > 0) {
-        entry.refreshed_at = now;
+          !entry.refresh && board_.stock(number) + entry.ordered > 0) {
         entry.refresh = true;
         busy_until_ = now + kBusyFor;
         --left;

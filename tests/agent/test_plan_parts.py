@@ -79,6 +79,10 @@ def test_slow_use_keeps_the_stock_small(parts: Path) -> None:
     assert max(levels(parts, *[(at, int(at % 300 == 0), 0) for at in range(0, 60000, 100)])) <= 2
 
 
+def test_one_file_that_found_nothing_is_no_storm(parts: Path) -> None:
+    assert max(levels(parts, (0, 1, 1), *[(at, 0, 0) for at in range(20, 5000, 20)])) == 2
+
+
 def test_saying_that_something_is_missing_books_only_a_few(parts: Path) -> None:
     assert max(levels(parts, *[(at, 0, 1024) for at in range(0, 5000, 20)])) == 8
 
