@@ -191,6 +191,14 @@ def test_the_form_works_without_script(alice) -> None:
     assert 'value="80"' in text
 
 
+def test_a_preview_that_answers_late_takes_nothing_back(alice) -> None:
+    address = "/requirements/user/alice"
+    late = alice.post(f"{address}/preview", {"revision": "0"}, page="/account")
+    assert late.status_code == 200
+    assert "Set-Cookie" not in late.headers
+    assert "Set-Cookie" in alice.get("/account").headers  # pages keep a session going
+
+
 def test_the_preview_replaces_the_set_being_edited(alice, site) -> None:
     """A requirement taken out of the form no longer counts, though it is still stored."""
     _state(site, "user", "alice", Requirement("current-write-rate", 80, "MB/s", 1, "hard"))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from flask import Flask, Response, current_app, g, redirect, render_template, request, session, url_for
-from flask.sessions import SecureCookieSessionInterface
+from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -42,7 +42,16 @@ def open_to_all(view: View) -> View:
 
 
 class _SessionCookie(SecureCookieSessionInterface):
-    """Session cookie that is Secure exactly when the request came by https."""
+    """Session cookie that is Secure exactly when the request came by https.
+
+    A preview does not refresh it: its answer may come after that of a form saved meanwhile, and would take
+    back what that put into the session (the line that says it is saved).
+    """
+
+    def should_set_cookie(self, app: Flask, session: SessionMixin) -> bool:
+        if request.endpoint == "requirements.preview" and not session.modified:
+            return False
+        return super().should_set_cookie(app, session)
 
     def get_cookie_secure(self, app: Flask) -> bool:  # noqa: ARG002
         return request.is_secure
