@@ -20,8 +20,8 @@ void PlanDemand::update(uint64_t taken, uint64_t missed, Time now) {
   }
   since_growth_ += wanted;
   in_window_ += wanted;
-  if (missed > 0 && level_ < kMostByMissing && since_growth_ >= level_ / 2) {
-    since_growth_ -= std::min<uint64_t>(since_growth_, level_);
+  while (level_ < kMostByMissing && missed >= level_ && since_growth_ >= std::max(1u, level_ / 2)) {
+    since_growth_ -= std::max(1u, level_ / 2);
     level_ *= 2;
   }
   const auto growth = [&] { return level_ >= kSmall ? level_ / 2 : level_ + 1; };
