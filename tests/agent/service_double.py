@@ -110,7 +110,8 @@ class ServiceDouble:
         self._server.server_close()
         with self._lock:
             for connection in self._connections:
-                connection.shutdown(socket.SHUT_RDWR)
+                with contextlib.suppress(OSError):  # its client hung up first
+                    connection.shutdown(socket.SHUT_RDWR)
             self._connections.clear()
         self.released.set()
 

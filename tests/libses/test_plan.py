@@ -143,8 +143,12 @@ def test_unusual_circumstances_are_served(union: Union, plan: PlanDouble, probes
     for number in range(1024):
         plan.ticket(0, 1 + number, place(union, plan, number % 3))
     arguments = {"fork": [], "threads": ["50"], "signal": ["14"], "jump": ["60"]}[way]
-    union.run(probes / "process", way, *arguments, union.path, SES_SYNC_MS="0")
-    reports = plan.reports()
+    reports = []
+    for _ in range(10):  # on a busy machine the signal may come before every create
+        union.run(probes / "process", way, *arguments, union.path, SES_SYNC_MS="0")
+        reports = plan.reports()
+        if reports:
+            break
     assert len({report.placement_id for report in reports}) == len(reports) >= 1
     assert [report.outcome for report in reports] == [CREATED] * len(reports)
     assert union.agent.leftovers() == []

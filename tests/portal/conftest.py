@@ -12,7 +12,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 from ses_webface.app import create_app
 from ses_webface.portal import Portal
 from ses_webface.selection_memory import InMemorySelectionService
@@ -30,6 +30,8 @@ from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
+
+expect.set_options(timeout=20_000)  # ms; a browser beside other tests takes its time
 
 
 @dataclass
