@@ -1,0 +1,96 @@
+"""Turtle read so that every statement can be found again in its text.
+
+rdflib tells no lines; its parser counts them, for its own messages. Here each predicate carries the line it
+stands on from where it is parsed to where its statement is stored. Does not check what the statements say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from typing import Any
+
+from rdflib import Graph, URIRef
+from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
+from rdflib.term import Node
+
+BASE = "https://example.org/qstorman/site/"
+
+
+class TurtleError(ValueError):
+    """The text is not Turtle. ``line`` counts from 1; ``None`` where the parser does not say."""
+
+    def __init__(self, line: int | None, message: str) -> None:
+        self.line = line
+        self.message = message
+        super().__init__(message if line is None else f"line {line}: {message}")
+
+
+class Lines:
+    """On which line each node, property and value of a text is first spoken of."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Node | None, ...], int] = {}
+
+    def note(self, subject: Node, predicate: Node, value: Node, line: int) -> None:
+        """Remember where a statement stands."""
+        for key in ((subject,), (subject, predicate), (subject, predicate, value)):
+            self._found.setdefault(key, line)
+
+    def of(
+        self, subject: Node | None, predicate: Node | None = None, value: Node | None = None
+    ) -> int | None:
+        """Return the line of the statement, else of the property, else of the node, else ``None``."""
+        for key in ((subject, predicate, value), (subject, predicate), (subject,)):
+            if key in self._found:
+                return self._found[key]
+        return None
+
+
+def parse_turtle(text: str) -> tuple[Graph, Lines]:
+    """Return the triples of a text and the lines they stand on. Raises ``TurtleError``."""
+    graph, lines = Graph(), Lines()
+    parser = _Parser(_Sink(graph, lines), baseURI=BASE, turtle=True)
+    try:
+        parser.loadBuf(text)
+    except BadSyntax as error:
+        raise TurtleError(error.lines + 1, f"not Turtle: {error._why}") from None
+    except Exception as error:
+        # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
+        raise TurtleError(parser.lines + 1, f"not Turtle: {error}") from None
+    for prefix, namespace in parser._bindings.items():
+        graph.bind(prefix, namespace)
+    return graph, lines
+
+
+class _At(URIRef):
+    """A predicate that knows the line it stands on; replaced by a plain one before it is stored."""
+
+    line: int
+
+
+class _Parser(SinkParser):
+    def verb(self, argstr: str, i: int, res: MutableSequence[Any]) -> int:
+        end: int = super().verb(argstr, i, res)
+        if end >= 0 and res:
+            direction, predicate = res[-1]
+            # The parser writes the keyword "a" as a pair.
+            marked = _At(predicate[1] if isinstance(predicate, tuple) else predicate)
+            marked.line = self.lines + 1
+            res[-1] = (direction, marked)
+        return end
+
+
+class _Sink(RDFSink):
+    def __init__(self, graph: Graph, lines: Lines) -> None:
+        super().__init__(graph)
+        self._lines = lines
+
+    def makeStatement(self, quadruple: tuple[Any, Node, Node, Node], why: Any = None) -> None:
+        formula, predicate, subject, value = quadruple
+        if not isinstance(predicate, _At):
+            super().makeStatement(quadruple, why)
+            return
+        plain = URIRef(str(predicate))
+        super().makeStatement((formula, plain, subject, value), why)
+        terms = self.normalise(formula, subject), plain, self.normalise(formula, value)
+        self._lines.note(*terms, predicate.line)

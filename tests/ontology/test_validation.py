@@ -1,0 +1,91 @@
+"""Promises of what validation says about a Turtle text: every fault, on its line, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ses_service.knowledge.validation import Finding, refused, validate
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "ontology/examples"
+SITE = (EXAMPLES / "lustre-site.ttl").read_text()
+
+
+def line_of(text: str, part: str) -> int:
+    """Return the line of a text that holds a part of it."""
+    found = [number for number, line in enumerate(text.splitlines(), 1) if part in line]
+    assert len(found) == 1, part
+    return found[0]
+
+
+def broken(good: str, bad: str) -> tuple[str, list[Finding]]:
+    """Return the example site with its first ``good`` part made ``bad``, and what is found in it."""
+    assert good in SITE
+    text = SITE.replace(good, bad, 1)
+    return text, validate(text, "site.ttl")
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.ttl")), ids=lambda path: path.name)
+def test_every_example_is_faultless(path: Path) -> None:
+    assert validate(path.read_text(), path.name) == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "node", "message"),
+    [
+        ("qudt:numericValue 8.0e0", "qudt:numericValue -8.0e0", "ost0", "positive quantity"),
+        (
+            "qudt:numericValue 5.0e0 ; qudt:hasUnit unit:GigaBYTE-PER-SEC",
+            "qudt:numericValue 5.0e0 ; qudt:hasUnit unit:TeraBYTE",
+            "ost0",
+            "unit of data rate",
+        ),
+        ("qsm:Draining", "qsm:Drained", "ost3", "state of an element"),
+        ("qsm:state qsm:Active", "qsm:status qsm:Active", "ost0", "did you mean qsm:state?"),
+        ('qsm:name "OST0001"', 'qsm:name "OST0000"', "ost1", "shares the name 'OST0000' with ost0"),
+        ('qsm:name "OST0001"', 'qsm:name "OST 1"', "ost1", "letters, digits"),
+    ],
+)
+def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: str, message: str) -> None:
+    text, found = broken(good, bad)
+    assert [one.node for one in found] == [node]
+    assert found[0].line is not None
+    assert bad in text.splitlines()[found[0].line - 1]
+    assert message in found[0].message
+    assert found[0].in_words().startswith(f"line {found[0].line}: {node}: ")
+    assert refused(found)
+
+
+def test_an_element_without_a_server_is_found_where_it_begins() -> None:
+    text, found = broken("qsm:servedBy :oss1 ;", "")
+    assert [(one.line, one.node) for one in found] == [(line_of(text, ":ost0 a qsm:"), "ost0")]
+    assert "one server (qsm:servedBy)" in found[0].message
+
+
+def test_a_requirement_of_an_unknown_kind_is_refused_on_its_line() -> None:
+    text = (EXAMPLES / "requirements.ttl").read_text().replace("qsm:AverageReadRate", "qsm:Speed")
+    found = validate(text, "requirements.ttl")
+    assert {one.line for one in found} == {line_of(text, "qsm:Speed")}
+    assert any("one known kind" in one.message and "Speed" in one.message for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("@prefix : <x:> .\n:a :b\n\n:c :d .\n", 4),
+        ("nonsense", 1),
+        ("@prefix : <x:> .\n:a :b \"open\n .\n", 2),
+        (":a :b :c .", 1),
+    ],
+)  # fmt: skip
+def test_a_syntax_error_is_a_finding_with_its_line(text: str, line: int) -> None:
+    found = validate(text, "broken.ttl")
+    assert [(one.line, one.node, one.severity) for one in found] == [(line, "broken.ttl", "error")]
+    assert "not Turtle" in found[0].message
+
+
+def test_several_faults_come_in_the_order_of_their_lines() -> None:
+    text = SITE.replace("qsm:Draining", "qsm:Drained").replace("8.0e0", "-8.0e0")
+    found = validate(text, "site.ttl")
+    assert len(found) >= 3
+    assert [one.line or 0 for one in found] == sorted(one.line or 0 for one in found)
