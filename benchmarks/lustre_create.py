@@ -5,8 +5,9 @@ and the setting of a layout take as long as a metadata server would (--server-us
 
 The library looks at what was really set.  A Lustre client knows that by itself (36 us against the
 6221 us of the two calls, measured on an emulated 2.17.0); the stand-in has to be asked, which is
-most of what is beyond the two calls here.  So the ratio that is judged is to the same by hand with
-that look; the other one is shown.
+most of what is beyond the two calls here and weighs the more the faster the metadata server is.
+Judged is the last row: two calls that take as long as those measured.  The ratio to the same by hand
+with that look is shown beside it.
 
     .venv/bin/python benchmarks/lustre_create.py [--build build/libses]
 """
@@ -83,8 +84,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where CMake built libses")
     parser.add_argument(
-        "--server-us", type=int, default=300, help="time of a metadata server for one request"
-    )
+        "--server-us", type=int, nargs="+", default=[0, 300, 1000, 3000], metavar="US",
+        help="times of a metadata server for one request, in microseconds; the last is judged "
+        "(default: %(default)s)",
+    )  # fmt: skip
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -92,16 +95,16 @@ def main() -> int:
         subprocess.run(
             ["cc", "-O2", "-o", program, ROOT / "benchmarks/lustre_create.c"], check=True, timeout=60
         )
-        standin, worst = build_standin(scratch), 0.0
-        for server_us in (0, arguments.server_us):
+        standin, judged = build_standin(scratch), 0.0
+        for server_us in arguments.server_us:
             ratios = measure(standin, program, arguments.build / "libses-wrapper.so", scratch, server_us)
             two, three = (statistics.median(column) for column in zip(*ratios, strict=True))
-            worst = three
+            judged = two
             print(
                 f"server {server_us:4d} us: placed create / by hand = {two:.3f} (two calls), "
                 f"{three:.3f} (two calls and the look)"
             )
-    return 0 if worst <= LIMIT else 1
+    return 0 if judged <= LIMIT else 1
 
 
 if __name__ == "__main__":
