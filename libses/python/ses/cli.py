@@ -13,6 +13,7 @@ from ses.commands.discover import discover
 from ses.commands.doctor import doctor
 from ses.commands.elements import elements
 from ses.commands.explain import explain
+from ses.commands.kb import kb
 from ses.commands.layout import layout
 from ses.commands.rank import rank
 from ses.commands.requirements import requirements
@@ -50,6 +51,7 @@ for _command in (
     rank,
     explain,
     requirements,
+    kb,
     doctor,
     demo,
     simulate,

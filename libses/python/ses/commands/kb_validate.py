@@ -1,0 +1,98 @@
+"""``ses kb validate``: is a Turtle file a faultless description of a site or of requirements?
+
+Asks no service.  The rules are the service's own (``ses_service.knowledge``), loaded when asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ses.commands.options import json_option
+from ses.errors import EXIT_FAILED, NotFoundError, SesError
+from ses.output import console, line, print_json
+
+if TYPE_CHECKING:
+    from ses_service.knowledge.validation import Finding
+
+_MISSING = (
+    "The rules of the knowledge base are not installed beside this command. Run it where the selection "
+    "service is installed, or install that here, from a checkout: pip install -e ses-service"
+)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+def validate(files: tuple[str, ...], as_json: bool) -> None:
+    """Check Turtle files against the vocabulary and the shapes; nothing is asked of a service.
+
+    FILE describes a site, requirements or both; - is standard input.  Each file is checked by itself.
+    Every fault names file, line and node.  Exits with 1 when a file would be refused, and with 5 when
+    there is no such file.
+    """
+    check = _rules()
+    found = [(file, check(read_turtle(file), file)) for file in files]
+    wrong = any(one.severity == "error" for _, findings in found for one in findings)
+    if as_json:
+        print_json(
+            {"valid": not wrong, "findings": [_as_json(file, one) for file, all_ in found for one in all_]}
+        )
+    else:
+        _show(found)
+    if wrong:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+def read_turtle(file: str) -> str:
+    """Return the text of a file, or of standard input for ``-``.  Raises SesError."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except FileNotFoundError:
+        raise NotFoundError(f"There is no file {file}.") from None
+    except OSError as error:
+        raise SesError(f"{file} cannot be read: {error.strerror}.") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SesError(f"{file} is not UTF-8 text (byte {error.start}).") from error
+
+
+def _rules() -> Callable[[str, str], list[Finding]]:
+    try:
+        from ses_service.knowledge.terms import ontology_directory
+        from ses_service.knowledge.validation import validate as check
+    except ModuleNotFoundError as error:
+        raise SesError(f"{_MISSING} ({error}).") from error
+    try:
+        ontology_directory()
+    except FileNotFoundError as error:
+        raise SesError(f"The vocabulary is missing: {error}.") from error
+    return check
+
+
+def _as_json(file: str, one: Finding) -> dict[str, str | int | None]:
+    return {
+        "file": file,
+        "line": one.line,
+        "node": one.node,
+        "message": one.message,
+        "severity": one.severity,
+    }
+
+
+def _show(found: Sequence[tuple[str, list[Finding]]]) -> None:
+    out = console()
+    for file, findings in found:
+        name = "standard input" if file == "-" else file
+        for one in findings:
+            place = name if one.line is None else f"{name}:{one.line}"
+            node = f"{one.node}: " if one.node and one.node != file else ""
+            grade = "" if one.severity == "error" else f"{one.severity}: "
+            line(out, f"{place}: {grade}{node}{one.message}")
+        if not findings:
+            line(out, f"{name}: nothing wrong")
