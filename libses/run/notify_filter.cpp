@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -49,6 +50,17 @@ void notify_creating(std::vector<sock_filter> &filter, unsigned call, unsigned n
   filter.push_back(end_with(SECCOMP_RET_ALLOW));
 }
 
+// Notify CALL if the mode in argument NUMBER is that of a regular file; or let the next line judge.
+void notify_making_files(std::vector<sock_filter> &filter, unsigned call, unsigned number) {
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 6));
+  filter.push_back(load(argument(number)));
+  filter.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, S_IFMT));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, S_IFREG, 0, 1));
+  filter.push_back(end_with(SECCOMP_RET_USER_NOTIF));
+  filter.push_back(end_with(SECCOMP_RET_ALLOW));
+}
+
 std::vector<sock_filter> make_filter() {
   std::vector<sock_filter> filter = {
       load(offsetof(seccomp_data, arch)),
@@ -60,8 +72,10 @@ std::vector<sock_filter> make_filter() {
 #ifdef SYS_open
   notify_creating(filter, SYS_open, 1);
   notify_always(filter, SYS_creat);
+  notify_making_files(filter, SYS_mknod, 1);
 #endif
   notify_always(filter, SYS_openat2);
+  notify_making_files(filter, SYS_mknodat, 2);
   notify_always(filter, SYS_landlock_restrict_self);
   filter.push_back(end_with(SECCOMP_RET_ALLOW));
   return filter;

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -96,6 +97,16 @@ def test_agent_learns_whose_the_file_is(union: Union, ses_run: Path) -> None:
     assert report.fd == -int(done.stdout)
     assert report.handle
     assert report.handle.inode == (union.path / "file").stat().st_ino
+
+
+def test_files_made_by_mknod_are_placed(union: Union, ses_run: Path) -> None:
+    union.agent.choose = lambda number: number % 3
+    script = "import os; d = os.open('.', os.O_PATH); os.mknod('a'); os.mknod('b', dir_fd=d); os.mkfifo('c')"
+    supervise(ses_run, union, sys.executable, "-c", script)
+    assert [union.copies(union.path / name) for name in "ab"] == [[1], [2]]
+    assert [(report.outcome, report.fd < 0) for report in union.agent.reports] == [(CREATED, True)] * 2
+    assert (union.path / "a").stat().st_nlink == 1
+    assert union.agent.leftovers() == []
 
 
 def test_children_of_a_static_shell_are_supervised(union: Union, ses_run: Path) -> None:

@@ -14,7 +14,7 @@ namespace ses::run {
 struct CreateCall {
   int dirfd;
   uint64_t path; // an address
-  int flags;     // contain O_CREAT
+  int flags;     // contain O_CREAT; SES_PLACE_NODE: of mknod(), which returns no descriptor
   mode_t mode;
 };
 

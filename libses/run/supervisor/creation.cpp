@@ -45,6 +45,9 @@ bool is_absent(int directory, const char *name) {
   return !is_there(directory, name, found) && errno == ENOENT;
 }
 
+// Does the call want the file itself, and no descriptor of it?
+bool is_node(const CreateCall &call) { return (call.flags & SES_PLACE_NODE) != 0; }
+
 // The call does not get the file of FD: a file of that NAME would surprise it.
 void take_back(int directory, const char *name, int fd) {
   struct statx named {};
@@ -176,6 +179,10 @@ bool Creator::give(Slot &slot, const Place &place, int file) const {
   slot.device = made.st_dev;
   slot.inode = made.st_ino;
   slot.state = state_of(id, Phase::kGiving);
+  if (is_node(place.call)) {
+    listener_.answer(id, 0);
+    return true;
+  }
   const int number = listener_.add(id, file, (place.call.flags & O_CLOEXEC) != 0);
   if (number < 0) {
     return false;
@@ -205,7 +212,7 @@ bool Creator::give_any(Slot &slot) const {
     return false;
   }
   umask(place.status.umask);
-  const int flags = (place.call.flags & ~O_EXCL) | O_NOFOLLOW;
+  const int flags = (place.call.flags & ~(O_EXCL | SES_PLACE_NODE)) | O_NOFOLLOW;
   const Descriptor file(openat(place.directory.get(), place.name, flags, place.call.mode));
   struct stat found {};
   return file && fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size == 0 &&
@@ -214,7 +221,8 @@ bool Creator::give_any(Slot &slot) const {
 
 bool Creator::give_given(const Slot &slot) const {
   const Caller caller(static_cast<pid_t>(slot.call.pid));
-  const int number = caller.find_descriptor(slot.device, slot.inode);
+  const auto call = read_call(slot.call, caller);
+  const int number = call && is_node(*call) ? 0 : caller.find_descriptor(slot.device, slot.inode);
   if (number >= 0) {
     listener_.answer(slot.call.id, number);
   }

@@ -154,6 +154,38 @@ static void by_openat2(void) {
   show("openat2 reading", (int)syscall(SYS_openat2, AT_FDCWD, "plain", &how, sizeof how));
 }
 
+static void show_node(const char *path, int result) {
+  struct stat status = {0};
+  if (result != 0) {
+    printf("%s: errno %d\n", path, errno);
+    return;
+  }
+  lstat(path, &status);
+  printf("%s: mode %o owner %u:%u links %lu size %lld\n", path, status.st_mode, status.st_uid,
+         status.st_gid, (unsigned long)status.st_nlink, (long long)status.st_size);
+}
+
+static void nodes(void) {
+  static const mode_t modes[] = {0644,           S_IFREG | 0600,  S_IFREG | 0444,
+                                 S_IFIFO | 0644, S_IFSOCK | 0644, S_IFDIR | 0755,
+                                 S_IFREG,        S_IFMT | 0644,   S_IFREG | 04755};
+  char name[64];
+  int d = open("d", O_PATH | O_DIRECTORY);
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+    snprintf(name, sizeof name, "node-%zu", i);
+    show_node(name, mknod(name, modes[i], 0));
+    show_node(name, mknod(name, modes[i], 0));
+    snprintf(name, sizeof name, "old-node-%zu", i);
+    show_node(name, (int)syscall(SYS_mknod, name, modes[i], 0));
+    snprintf(name, sizeof name, "d/node-%zu", i);
+    show_node(name, mknodat(d, name + 2, modes[i], 0));
+  }
+  show_node("missing/node", mknod("missing/node", 0644, 0));
+  show_node("dangling-node",
+            symlink("nowhere", "dangling-node") || mknod("dangling-node", 0644, 0));
+  close(d);
+}
+
 static void *in_thread(void *unused) {
   show("in a thread", open("in-thread", O_CREAT | O_WRONLY, 0644));
   return unused;
@@ -256,6 +288,7 @@ int main(int argc, char **argv) {
   directories();
   addresses();
   by_openat2();
+  nodes();
   threads_and_children();
   limits();
   if (geteuid() == 0)
