@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rdflib import Literal, URIRef
+from rdflib import XSD, BNode, Literal, URIRef
 from ses_service.knowledge import HttpStore
 from ses_service.knowledge.queries import bind, serialise
 
@@ -39,3 +39,25 @@ def test_an_input_the_query_does_not_have_is_an_error() -> None:
 def test_a_value_that_looks_like_an_input_is_not_filled_in() -> None:
     text = bind("requirement-change.rq", graph=GRAPH, set=URIRef("https://example.org/$graph"))
     assert "<https://example.org/$graph>" in text
+
+
+@pytest.mark.parametrize("term", [Literal("x", datatype=URIRef("a> . <b")), BNode("a b")])
+def test_no_part_of_a_term_leaves_it(term: Literal | BNode) -> None:
+    with pytest.raises(ValueError, match="not "):
+        serialise(term)
+
+
+def test_a_store_tells_terms_apart(store: HttpStore) -> None:
+    words = (
+        Literal('sa"y\n', lang="en"),
+        Literal("8.0e0", datatype=XSD.double, normalize=False),
+        URIRef("a:b"),
+    )
+    store.update(
+        "INSERT DATA { GRAPH <a:g> { " + "".join(f"<a:s> <a:p> {serialise(one)} ." for one in words) + "} }"
+    )
+    rows = store.select_terms("SELECT ?o WHERE { GRAPH <a:g> { ?s ?p ?o } } ORDER BY ?o")
+    read = {row["o"] for row in rows}
+    assert {words[0], words[2]} < read
+    (number,) = (one for one in read if isinstance(one, Literal) and one.datatype)
+    assert (number.datatype, float(number)) == (XSD.double, 8.0)

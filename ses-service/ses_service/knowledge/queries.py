@@ -7,16 +7,23 @@ only, so that whatever a name holds stays a term and never becomes SPARQL.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import TypeAlias
 
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.terms import ontology_directory
+
+Term: TypeAlias = URIRef | BNode | Literal
+Statement: TypeAlias = tuple[URIRef | BNode, URIRef, Term]
+Input: TypeAlias = URIRef | Literal | Sequence[URIRef] | Sequence[Statement]
 
 _INPUT = re.compile(r"\$([A-Za-z]+)\b")
 _ESCAPES = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
+_LABEL = re.compile(r"[A-Za-z0-9]{1,64}")
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
@@ -26,27 +33,45 @@ def _text(name: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
-def serialise(term: URIRef | Literal) -> str:
+def serialise(term: Term) -> str:
     """Return a term as SPARQL writes it, on one line. Raises ``ValueError`` for what is not an IRI."""
+    if isinstance(term, BNode):
+        if not _LABEL.fullmatch(term):
+            raise ValueError(f"not the label of a blank node: {str(term)!r}")
+        return f"_:{term}"
     if isinstance(term, URIRef):
         if _NOT_IN_IRI.search(term):
             raise ValueError(f"not an IRI: {str(term)!r}")
         return f"<{term}>"
     text = f'"{str(term).translate(_ESCAPES)}"'
-    return f"{text}^^<{term.datatype}>" if term.datatype else text
+    if term.language:
+        return f"{text}@{term.language}"
+    return f"{text}^^{serialise(URIRef(term.datatype))}" if term.datatype else text
 
 
-def bind(name: str, **inputs: URIRef | Literal) -> str:
+def bind(name: str, **inputs: Input) -> str:
     """Return the text of a query file with every input replaced.
 
+    An input may be a list of IRIs, for ``VALUES``, or a list of statements, for a block of triples.
     Raises ``KeyError`` for an input without a value and ``ValueError`` for a value without an input.
     """
     text = _text(name)
     needed = set(_INPUT.findall(text))
     if needed < set(inputs):
         raise ValueError(f"{name} has no input {', '.join(sorted(set(inputs) - needed))}")
-    terms = {key: serialise(term) for key, term in inputs.items()}
+    terms = {key: _written(given) for key, given in inputs.items()}
     return _INPUT.sub(lambda match: terms[match[1]], text)
+
+
+def _written(given: Input) -> str:
+    if isinstance(given, URIRef | Literal):
+        return serialise(given)
+    return "\n".join(_lines(given))
+
+
+def _lines(given: Iterable[URIRef | Statement]) -> Iterable[str]:
+    for one in given:
+        yield serialise(one) if isinstance(one, URIRef) else " ".join([*map(serialise, one), "."])
 
 
 def sequence(parts: list[str]) -> str:

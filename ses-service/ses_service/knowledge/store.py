@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeVar
 from urllib.parse import quote
 
 import urllib3
+from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.errors import StoreRefusedError, StoreUnavailableError
 
 _CHUNK = 2**18
+Cell = TypeVar("Cell")
 
 Row = Mapping[str, str]
 """One row of results: the text of each bound column (IRIs and literals alike)."""
+
+TermRow = Mapping[str, URIRef | BNode | Literal]
+"""One row of results: the term in each bound column, as the store has it."""
 
 
 class SparqlStore(Protocol):
@@ -29,7 +34,11 @@ class SparqlStore(Protocol):
         """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
         ...
 
-    def update(self, update: str) -> None:
+    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        ...
+
+    def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request, as a whole or not at all."""
         ...
 
@@ -81,6 +90,25 @@ class HttpStore:
 
     def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
         """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
+        return self._rows(query, patience, lambda cell: str(cell["value"]))
+
+    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
+        """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
+        return self._rows(query, patience, _term)
+
+    def update(self, update: str, *, patience: float = 1.0) -> None:
+        """Apply an update request, as a whole or not at all."""
+        headers = {"Content-Type": "application/sparql-update"}
+        self._request("POST", self._update_url, update.encode(), headers, patience)
+
+    def put_graph(self, graph: str, turtle: str) -> None:
+        """Replace a named graph."""
+        address = f"{self._graph_url}?graph={quote(graph, safe='')}"
+        self._request("PUT", address, turtle.encode(), {"Content-Type": "text/turtle"}, patience=10.0)
+
+    def _rows(
+        self, query: str, patience: float, read: Callable[[dict[str, str]], Cell]
+    ) -> list[Mapping[str, Cell]]:
         body = self._request(
             "POST",
             self._query_url,
@@ -90,22 +118,11 @@ class HttpStore:
         )
         try:
             bindings = json.loads(body)["results"]["bindings"]
-            return [{name: cell["value"] for name, cell in row.items()} for row in bindings]
+            return [{name: read(cell) for name, cell in row.items()} for row in bindings]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreUnavailableError(
                 f"{self._query_url} does not answer as a SPARQL store: {error!r}"
             ) from None
-
-    def update(self, update: str) -> None:
-        """Apply an update request, as a whole or not at all."""
-        self._request(
-            "POST", self._update_url, update.encode(), {"Content-Type": "application/sparql-update"}
-        )
-
-    def put_graph(self, graph: str, turtle: str) -> None:
-        """Replace a named graph."""
-        address = f"{self._graph_url}?graph={quote(graph, safe='')}"
-        self._request("PUT", address, turtle.encode(), {"Content-Type": "text/turtle"}, patience=10.0)
 
     def _request(
         self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float = 1.0
@@ -148,3 +165,14 @@ class HttpStore:
             raise
         answer.release_conn()
         return bytes(data)
+
+
+def _term(cell: dict[str, str]) -> URIRef | BNode | Literal:
+    if cell["type"] == "uri":
+        return URIRef(cell["value"])
+    if cell["type"] == "bnode":
+        return BNode(cell["value"])
+    datatype = cell.get("datatype")
+    return Literal(
+        cell["value"], cell.get("xml:lang"), None if datatype is None else URIRef(datatype), normalize=False
+    )
