@@ -20,6 +20,7 @@ use from several threads.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -48,7 +49,7 @@ class Readers:
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self._expected: list[_Reader] = []  # a heap
-        self._done: list[_Reader] = []
+        self._done: deque[_Reader] = deque(maxlen=MOST)
         self._reference = self._pace = self._since = self._ended = np.zeros(0)
         self._trials = self._unread = self._plain_trials = self._plain_unread = 0.0
 
@@ -88,9 +89,9 @@ class Readers:
         while self._expected and self._expected[0].until <= now:
             reader = heapq.heappop(self._expected)
             reference = self._reference[reader.row]
+            self._done.append(reader)
             if reader.since <= reference:
                 self._ended[reader.row] += reader.counts
-                self._done.append(reader)
             else:
                 self._since[reader.row] -= reader.counts
 
@@ -100,7 +101,7 @@ class Readers:
         ``reading`` is the part of its read capability that was used on each row then (``nan``: unknown).
         """
         self.advance(now)
-        self._done = [one for one in self._done if one.until > reference[one.row]]
+        self._done = deque((one for one in self._done if one.until > reference[one.row]), MOST)
         there = np.zeros(len(reference), dtype=np.bool_)
         self._since.fill(0.0)
         self._ended.fill(0.0)

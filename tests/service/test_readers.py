@@ -77,6 +77,16 @@ def test_readers_that_are_everywhere_are_not_ours() -> None:
     assert Known().learn(READ_ALL).readers.chance < 0.5
 
 
+def test_a_reader_that_is_done_before_the_sample_of_its_time_is_known_counts_as_done() -> None:
+    known = Known().learn(READ_A)
+    begin = known.now
+    known.readers.expect([0], 20.0, begin)
+    known.readers.observe(np.full(4, begin + 9.0), READ_A, begin + 11.0)
+    assert known.ended.tolist() == [1, 0, 0, 0], "the sample saw it, and it was done a second later"
+    known.readers.observe(np.full(4, begin + 12.0), QUIET, begin + 13.0)
+    assert known.ended.tolist() == [0, 0, 0, 0]
+
+
 def test_a_reader_of_the_time_of_the_sample_is_told_apart_when_it_is_done() -> None:
     known = Known().learn(READ_A)
     known.readers.expect([0], 20.0, known.now)
