@@ -1,0 +1,141 @@
+"""What a program pays for ses-run --supervise, call by call.
+
+The same program with and without a supervisor, in turn.  Both are pinned to one CPU, and the
+supervisor is free: the kernel wakes it on the caller's CPU where it can (Linux 6.6), else wherever
+it sleeps, which in a virtual machine costs tens of microseconds.  No number makes this fail.
+
+    .venv/bin/python benchmarks/supervise.py [--build build/libses]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/libses")]
+
+from plan_double import CREATED, REPORT_SIZE, REPORTS, REPORTS_AT, TICKETS, PlanDouble  # noqa: E402
+from ses_benchmarks.chain import mounted_union  # noqa: E402
+from ses_benchmarks.probe import build_probe  # noqa: E402
+from ses_benchmarks.summary import percentile  # noqa: E402
+
+CALLS = 900  # besides, create_loop makes a hundred to warm up and one file to open
+PAIRS = 7
+NUMBERS = itertools.count(1)  # of placements
+ROWS = (
+    ("open-existing", "open-existing", "open() of a file that is there"),
+    ("create-off-policy", "create-absolute", "a create on tmpfs, which the agent does not manage"),
+    ("create-placed", "create-absolute", "a create in a union, with a ticket at hand; against the plain one"),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row's calls are made, and the plan whose tickets they take."""
+
+    directory: Path
+    environment: dict[str, str]
+    plan: PlanDouble
+    element: int
+
+
+@contextmanager
+def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
+    """A directory on tmpfs, and a union of two branches there with a plan for its files."""
+    plain, union, branches = scratch / "plain", scratch / "union", [scratch / "b1", scratch / "b2"]
+    stage = branches[1] / ".ses/0"
+    for directory in (plain, union, *branches, stage):
+        directory.mkdir(parents=True)
+    socket = scratch / "agent.sock"
+    with mounted_union(branches, union):
+        plan = PlanDouble(socket)
+        try:
+            plan.entry(0, union.stat().st_dev)
+            element = plan.element("union/b2", stage=str(stage), stage_in_union=str(union / ".ses/0"))
+            yield plain, Place(union, {**os.environ, "SES_AGENT_SOCKET": str(socket)}, plan, element)
+        finally:
+            plan.close()
+
+
+def run(command: list[str | Path], place: Place) -> list[float]:
+    """The nanoseconds of each call."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=place.environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode != 0 or done.stderr:
+        raise SystemExit(f"{command[0]} ended with {done.returncode}: {done.stderr.strip()}")
+    return [float(line) for line in done.stdout.split()]
+
+
+def deal(place: Place) -> None:
+    """A ticket for each create, and no reports of those before."""
+    for slot in range(REPORTS):
+        place.plan.put64(REPORTS_AT + slot * REPORT_SIZE, 0)
+    for _ in range(TICKETS - place.plan.stock(0)):
+        place.plan.ticket(0, next(NUMBERS), place.element)
+
+
+def in_pairs(
+    probe: list[str | Path], ses_run: Path, place: Place, *, placed: bool
+) -> list[list[list[float]]]:
+    """Without and with the supervisor, in turn; stops when files were not placed that should be."""
+    pairs = []
+    for number in range(PAIRS):
+        pair: dict[bool, list[float]] = {}
+        for supervised in (False, True) if number % 2 else (True, False):
+            if placed and supervised:
+                deal(place)
+            start: list[str | Path] = [ses_run, "--supervise"] if supervised else []
+            pair[supervised] = run([*start, *probe], place)
+            made = sum(report.outcome == CREATED for report in place.plan.reports())
+            if placed and supervised and made < CALLS:
+                raise SystemExit(f"only {made} of {CALLS} files were placed")
+        pairs.append([pair[False], pair[True]])
+    return pairs
+
+
+def show(name: str, what: str, pairs: list[list[list[float]]]) -> None:
+    """One line of microseconds and ratios."""
+    plain, supervised = ([statistics.median(pair[side]) / 1000 for pair in pairs] for side in (0, 1))
+    ratios = [after / before for before, after in zip(plain, supervised, strict=True)]
+    p99 = percentile([one for pair in pairs for one in pair[1]], 99) / 1000
+    print(
+        f"{name:18} {statistics.median(plain):7.1f} us -> {statistics.median(supervised):7.1f} us"
+        f"  x{statistics.median(ratios):6.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
+        f"  p99 {p99:7.1f} us  {what}"
+    )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where CMake built libses")
+    ses_run = parser.parse_args().build.resolve() / "run/ses-run"
+    cpu = str(max(os.sched_getaffinity(0)))
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name, made_place(Path(name)) as (plain, place):
+        program = build_probe(Path(name))
+        for row, call, what in ROWS:
+            placed = row == "create-placed"
+            directory = place.directory if placed else plain
+            probe: list[str | Path] = [program, call, directory, str(CALLS), cpu]
+            show(row, what, in_pairs(probe, ses_run, place, placed=placed))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
