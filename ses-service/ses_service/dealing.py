@@ -51,8 +51,7 @@ def dealt(
     for left in range(count, 0, -1):
         if not waiting:
             return
-        wanted = next((one for one in waiting if order and one[1] == order[count - left]), waiting[0])
-        taken = [_taken(waiting, wanted)]
+        taken = [_taken(waiting, order[count - left]) if order else heapq.heappop(waiting)]
         if stripes.count > 1 and stripable(ranked, taken[0][1]):
             taken += _others(waiting, ranked, taken[0][1], stripes.count - 1)
         yield steps.choice([(place, step) for _, place, step in taken], notes)
@@ -61,7 +60,8 @@ def dealt(
                 steps.push(waiting, place, step + 1)
 
 
-def _taken(waiting: list[Waiting], wanted: Waiting) -> Waiting:
+def _taken(waiting: list[Waiting], place: int) -> Waiting:
+    wanted = next((one for one in waiting if one[1] == place), waiting[0])
     if wanted is waiting[0]:
         return heapq.heappop(waiting)
     waiting.remove(wanted)

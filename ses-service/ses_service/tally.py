@@ -56,7 +56,7 @@ class LedgerCounts:
 
 def elements_of(placement: Placement) -> tuple[str, ...]:
     """Return the ids of all elements the file is spread over."""
-    if placement.stripes:
+    if len(placement.stripes) > 1:
         return tuple(one.id for one in placement.stripes)
     return (placement.element.id,)
 
