@@ -63,6 +63,10 @@ install-test: install ## Install what the tests need on top
 lock: install ## Pin the newest versions that fit, with hashes
 	packaging/lock.sh
 
+.PHONY: fuseki
+fuseki: ## Install Apache Jena Fuseki from Maven Central into build/jars/, hash checked
+	@packaging/fuseki.sh
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf $(BUILD) $(VENV)

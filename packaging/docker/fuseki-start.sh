@@ -3,4 +3,5 @@
 set -eu
 cd /var/lib/qstorman
 ln -sf /run/qstorman-secrets/passwd.txt passwd.txt
-exec java -Xmx512m -jar /opt/fuseki/fuseki-server.jar --config=/opt/fuseki/config/config.ttl "$@"
+exec java -Xmx512m -cp /opt/fuseki/fuseki-server.jar org.apache.jena.fuseki.main.cmds.FusekiMainCmd \
+  --ping --config=/opt/fuseki/config/config.ttl "$@"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import socket
 import subprocess
 import time
@@ -24,50 +22,63 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until_ready(store: HttpStore, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Return when the store answers; fail with the end of its log when it does not."""
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            store.select("SELECT * WHERE {} LIMIT 1")
-        except StoreUnavailableError:
-            if process.poll() is not None or time.monotonic() > deadline:
+class Fuseki:
+    """A Fuseki started as its documentation says, with its data in ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.port = free_port()
+        self.address = f"http://127.0.0.1:{self.port}/kb"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, again if need be; return when it answers."""
+        log = self.directory / "fuseki.log"
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [ROOT / "packaging/fuseki.sh", "serve", self.directory, str(self.port)],
+                stdout=output, stderr=output,
+                env={**os.environ, "JAVA_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xmx256m"},
+            )  # fmt: skip
+        deadline = time.monotonic() + 120
+        while not self._ready():
+            if self.process.poll() is not None or time.monotonic() > deadline:
                 pytest.fail("Fuseki did not start:\n" + log.read_text()[-2000:])
             time.sleep(0.1)
-        else:
-            return
 
+    def account(self, user: str) -> tuple[str, str]:
+        """Return user and password."""
+        lines = (self.directory / "passwd.txt").read_text().splitlines()
+        return user, dict(line.split(": ") for line in lines)[user]
 
-@contextlib.contextmanager
-def running_fuseki(directory: Path) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Start Fuseki with the project's configuration; yield its dataset's address and the writer."""
-    jar = subprocess.run(
-        [ROOT / "packaging/fuseki.sh"], capture_output=True, text=True, check=True
-    ).stdout.split()[-1]
-    password = secrets.token_hex(16)
-    (directory / "passwd.txt").write_text(f"reader: {secrets.token_hex(16)}\nwriter: {password}\n")
-    port = free_port()
-    log = directory / "fuseki.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-jar", ROOT / jar,
-             "--localhost", "--port", str(port), f"--config={ROOT / 'ontology/fuseki/config.ttl'}"],
-            cwd=directory, stdout=output, stderr=output,
-            env={**os.environ, "FUSEKI_BASE": str(directory / "base")},
-        )  # fmt: skip
-    address = f"http://127.0.0.1:{port}/kb"
-    try:
-        wait_until_ready(HttpStore.for_fuseki(address, timeout=60.0), process, log)
-        yield address, ("writer", password)
-    finally:
-        process.terminate()
-        process.wait(30)
+    def client(self, user: str = "writer", timeout: float = 60.0) -> HttpStore:
+        """Return a client that signs in."""
+        return HttpStore.for_fuseki(self.address, self.account(user), timeout=timeout)
+
+    def kill(self) -> None:
+        """End it without a chance to put anything in order."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End it."""
+        self.process.terminate()
+        self.process.wait(60)
+
+    def _ready(self) -> bool:
+        try:
+            self.client().select("SELECT * WHERE {} LIMIT 1")
+        except (StoreUnavailableError, FileNotFoundError):
+            return False
+        return True
 
 
 @pytest.fixture(scope="session")
-def fuseki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, tuple[str, str]]]:
-    with running_fuseki(tmp_path_factory.mktemp("fuseki")) as running:
-        yield running
+def fuseki(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuseki]:
+    """The Fuseki most tests share."""
+    server = Fuseki(tmp_path_factory.mktemp("fuseki"))
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -81,8 +92,7 @@ def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpStore]:
 def store(request: pytest.FixtureRequest) -> HttpStore:
     """An empty store of each kind."""
     if request.param == "fuseki":
-        address, writer = request.getfixturevalue("fuseki")
-        found = HttpStore.for_fuseki(address, writer, timeout=60.0)
+        found: HttpStore = request.getfixturevalue("fuseki").client()
     else:
         found = request.getfixturevalue("oxigraph")
     found.update("DROP ALL")

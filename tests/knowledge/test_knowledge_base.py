@@ -10,7 +10,6 @@ from ses_service.knowledge import (
     InvalidDescriptionError,
     KnowledgeBase,
     RevisionConflictError,
-    StoreRefusedError,
     StoreUnavailableError,
 )
 from ses_service.model import ElementState, Kind, Level, Requirement, RequirementSet, Strictness
@@ -207,13 +206,6 @@ def test_every_change_changes_the_revision(knowledge: KnowledgeBase, union_site:
     seen.append(knowledge.revision())
     assert len(set(seen)) == 4
     assert knowledge.revision() == seen[-1]
-
-
-def test_fuseki_takes_changes_from_its_writer_only(fuseki: tuple[str, tuple[str, str]]) -> None:
-    address, _writer = fuseki
-    for auth in (None, ("writer", "wrong")):
-        with pytest.raises(StoreRefusedError, match="401"):
-            HttpStore.for_fuseki(address, auth, timeout=60.0).update("DROP ALL")
 
 
 def test_a_store_that_is_not_there_is_unavailable() -> None:

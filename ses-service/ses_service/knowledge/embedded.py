@@ -51,6 +51,11 @@ class EmbeddedStore:
         """The process that serves now."""
         return self._process.pid if self._process else None
 
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        return f"http://127.0.0.1:{self._port}"
+
     def start(self) -> HttpStore:
         """Start the server and return its client.
 
@@ -69,7 +74,7 @@ class EmbeddedStore:
             raise EmbeddedStoreError(f"{self._state_dir} cannot be used: {error}") from None
         self._port = _free_port()
         self._run()
-        client = HttpStore.for_oxigraph(f"http://127.0.0.1:{self._port}")
+        client = HttpStore.for_oxigraph(self.url)
         self._wait_ready(client)
         self._watcher.start()
         return client
