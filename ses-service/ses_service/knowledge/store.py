@@ -23,8 +23,8 @@ TermRow = Mapping[str, URIRef | BNode | Literal]
 """One row of results: the term in each bound column, as the store has it."""
 
 
-class SparqlStore(Protocol):
-    """What the knowledge base needs of a store.
+class SparqlReader(Protocol):
+    """What reading needs: a store, or a graph in memory.
 
     Every method raises ``StoreUnavailableError`` when there is no answer in time and
     ``StoreRefusedError`` when the store says no.
@@ -37,6 +37,10 @@ class SparqlStore(Protocol):
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
         """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
         ...
+
+
+class SparqlStore(SparqlReader, Protocol):
+    """What the knowledge base needs of a store; faults are those of reading."""
 
     def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request, as a whole or not at all."""
