@@ -11,6 +11,7 @@ from apiflask.exceptions import HTTPError
 from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from smed_monitor.answer import observations_json
 from smed_monitor.metrics import exposition
 from smed_monitor.model import now
 from smed_monitor.monitor import Monitor
@@ -27,7 +28,6 @@ from smed_monitor.schemas import (
     PointOut,
     Problem,
     ReadinessOut,
-    observations_json,
 )
 
 CONTRACT_VERSION = "1.2.0"

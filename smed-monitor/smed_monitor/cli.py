@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 import structlog
 
+from smed_monitor.answer import observations_json
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.errors import MonitorError, SettingsError
 from smed_monitor.model import State
 from smed_monitor.monitor import Monitor
 from smed_monitor.report import print_table
-from smed_monitor.schemas import observations_out
+from smed_monitor.schemas import ObservationsOut
 from smed_monitor.server import serve as serve_forever
 from smed_monitor.settings import ElementSettings, Settings, Target, load
 from smed_monitor.site import described
@@ -90,7 +91,8 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     monitor.scrape_once()
     snapshot = monitor.table.snapshot()
     if as_json:
-        click.echo(observations_out(snapshot).model_dump_json(indent=2))
+        answer = ObservationsOut.model_validate_json(observations_json(snapshot))
+        click.echo(answer.model_dump_json(indent=2))
     else:
         print_table(snapshot.observations)
     sys.exit(0 if all(each.state is State.OK for each in snapshot.observations) else 1)

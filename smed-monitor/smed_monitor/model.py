@@ -6,7 +6,7 @@ Pure data, no I/O.  Sizes are bytes, rates bytes per second, times seconds.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -92,7 +92,8 @@ class Record:
     ``missing`` is set when the latest good answer of the target lacks the element (``at`` is then
     when it was seen last), or when there has been no good answer yet.  ``service_seconds`` is the mean
     time of one operation over the short window.  A capability (bytes per second) is what the element
-    can give at best; its source is ``given``, ``measured`` or ``learned``.
+    can give at best; its source is ``given``, ``measured`` or ``learned``.  ``encoded`` is what the
+    first answer that held the record made of it, for the next ones; no copy takes it along.
     """
 
     element: str
@@ -114,6 +115,7 @@ class Record:
     capability_source: str = ""
     missing: bool = True
     detail: str = "not scraped yet"
+    encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
 
 class Observation(NamedTuple):

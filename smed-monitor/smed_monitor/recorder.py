@@ -92,13 +92,13 @@ class Recorder:
 
 def look(table: Table) -> tuple[list[str], Floats]:
     """Names and figures (see ``history.FIELDS``) of every element now."""
-    names, rows = [], []
-    for each in table.snapshot().observations:
-        record = each.record
-        names.append(record.element)
-        if each.state is ElementState.OK:
-            rows.append((record.read.current, record.write.current, record.queue_depth))
-        else:
-            rows.append((None, None, None))
-    values: Floats = np.array(rows, np.float32).reshape(len(rows), FIELDS)
-    return names, values
+    observations = table.snapshot().observations
+    rows = [
+        (record.read.current, record.write.current, record.queue_depth)
+        if state is ElementState.OK
+        else (None, None, None)
+        for record, state, _, _ in observations
+    ]
+    flat = [value for row in rows for value in row]
+    values: Floats = np.array(flat, np.float32).reshape(len(rows), FIELDS)
+    return [record.element for record, *_ in observations], values

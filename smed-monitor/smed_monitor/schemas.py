@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_json
 
-from smed_monitor.model import Observation, State
-from smed_monitor.table import Snapshot
+from smed_monitor.model import State
 
 LONGEST_WAIT_SECONDS = 30.0
 LATEST_TIME = 1e10
@@ -158,46 +156,3 @@ class Problem(_Model):
     status: int
     detail: str
     errors: list[ProblemError] | None = None
-
-
-def observations_out(snapshot: Snapshot, *, complete: bool = True) -> ObservationsOut:
-    """A snapshot as it is answered."""
-    return ObservationsOut.model_validate(_facts(snapshot, complete))
-
-
-def observations_json(snapshot: Snapshot, *, complete: bool = True) -> bytes:
-    """The same as JSON, without making and checking a model of each of 10,000 elements."""
-    return to_json(_facts(snapshot, complete))
-
-
-def _facts(snapshot: Snapshot, complete: bool) -> dict[str, Any]:
-    return {
-        "sequence": snapshot.sequence,
-        "complete": complete,
-        "observations": [_observation_facts(observation) for observation in snapshot.observations],
-    }
-
-
-def _observation_facts(observation: Observation) -> dict[str, Any]:
-    record = observation.record
-    return {
-        "element": record.element,
-        "source": record.source,
-        "target": record.target,
-        "state": str(observation.state),  # an enum nearly doubles the time of encoding
-        "sampled_at": record.at.wall if record.at else None,
-        "age_seconds": observation.age_seconds,
-        "read_bytes_per_second": {"current": record.read.current, "average": record.read.average},
-        "write_bytes_per_second": {"current": record.write.current, "average": record.write.average},
-        "queue_depth": record.queue_depth,
-        "service_seconds": record.service_seconds,
-        "free_bytes": record.free_bytes,
-        "size_bytes": record.size_bytes,
-        "read_only": record.read_only,
-        "degraded": record.degraded,
-        "no_create": record.no_create,
-        "read_capability_bytes_per_second": record.read_capability,
-        "write_capability_bytes_per_second": record.write_capability,
-        "capability_source": record.capability_source,
-        "detail": observation.detail,
-    }

@@ -58,11 +58,15 @@ class Table:
         self._clock = clock
         self._stale_after = stale_after_seconds
         self._health = {name: TargetHealth(name) for name in targets}
-        self._views: dict[str, dict[str, Record]] = {}
+        self._failing: set[str] = set()
+        self._records: dict[str, Record] = {}
         self._holder: dict[str, str] = {}
+        self._shared: dict[str, dict[str, Record]] = {}
+        self._names_at: dict[str, tuple[str, ...]] = {}
         for name, record in records:
-            self._views.setdefault(record.element, {})[name] = record
-            self._holder.setdefault(record.element, name)
+            self._records.setdefault(record.element, record)
+            self._take_in(record, name)
+            self._names_at[name] = (*self._names_at.get(name, ()), record.element)
         self._news_of: OrderedDict[int, tuple[str, ...]] = OrderedDict()
         self._sequence = 0
         self._closed = threading.Event()
@@ -82,33 +86,52 @@ class Table:
             self._sequence += 1
             if outcome.reason:
                 health.failures[outcome.reason] = health.failures.get(outcome.reason, 0) + 1
+                self._failing.add(outcome.target)
             else:
-                for record in outcome.records:
-                    self._views.setdefault(record.element, {})[outcome.target] = record
-                    if self._holder.get(record.element) != outcome.target:
-                        self._holder[record.element] = self._held_by(record.element, outcome.target)
-            self._note(outcome, failed_before=bool(before))
+                self._failing.discard(outcome.target)
+                self._take_in_all(outcome)
+            self._note(outcome.target)
             self._news.notify_all()
         return before
 
-    def _held_by(self, element: str, target: str) -> str:
-        """Who has ``element``, now that ``target`` said something about it."""
-        holder = self._holder.get(element, target)
-        views = self._views[element]
-        mine, theirs = views[target], views[holder]
+    def _take_in_all(self, outcome: Outcome) -> None:
+        target, holder, shared = outcome.target, self._holder, self._shared
+        names = []
+        for record in outcome.records:
+            name = record.element
+            names.append(name)
+            if name not in shared and holder.get(name) == target:
+                self._records[name] = record
+            else:
+                self._take_in(record, target)
+        if self._names_at.get(target) != (found := tuple(names)):
+            self._names_at[target] = found
+
+    def _take_in(self, record: Record, target: str) -> None:
+        """Take what ``target`` says about an element that others may say something about too."""
+        name = record.element
+        holder = self._holder.setdefault(name, target)
+        if holder != target and name not in self._shared:
+            self._shared[name] = {holder: self._records[name]}
+        if name in self._shared:
+            views = self._shared[name]
+            views[target] = record
+            if holder != target:
+                self._holder[name] = self._held_by(views[target], views[holder], target, holder)
+            record = views[self._holder[name]]
+        self._records[name] = record
+
+    def _held_by(self, mine: Record, theirs: Record, target: str, holder: str) -> str:
+        """Who has the element of which ``target`` has just said ``mine``."""
         if mine.missing or mine.at is None:
             return holder
         if theirs.missing or theirs.at is None:
             return target
         return target if mine.at.monotonic - theirs.at.monotonic > self._stale_after else holder
 
-    def _note(self, outcome: Outcome, *, failed_before: bool) -> None:
-        """Remember which elements this outcome changed; a failure changes what is said of all its own."""
-        if outcome.reason or failed_before:
-            touched = tuple(name for name, views in self._views.items() if outcome.target in views)
-        else:
-            touched = tuple(record.element for record in outcome.records)
-        self._news_of[self._sequence] = touched
+    def _note(self, target: str) -> None:
+        """Remember whose elements this outcome changed: those of ``target``, well or badly."""
+        self._news_of[self._sequence] = self._names_at.get(target, ())
         if len(self._news_of) > MOST_REMEMBERED:
             self._news_of.popitem(last=False)
 
@@ -161,19 +184,20 @@ class Table:
     def _observed(self, names: Iterable[str] | None) -> Snapshot:
         with self._news:
             sequence = self._sequence
-            held = [
-                (self._views[name][self._holder[name]], self._holder[name])
-                for name in (self._views if names is None else names)
-            ]
-            errors = {name: health.error for name, health in self._health.items()}
+            known = self._records
+            records = list(known.values()) if names is None else [known[name] for name in names]
+            errors = {
+                record.element: self._health[self._holder[record.element]].error
+                for record in (records if self._failing else ())
+            }
         at = self._clock().monotonic
-        return Snapshot(sequence, tuple(self._observation(r, errors[target], at) for r, target in held))
+        found = [self._observation(record, errors.get(record.element, ""), at) for record in records]
+        return Snapshot(sequence, tuple(found))
 
     def record(self, element: str) -> Record | None:
         """The record of one element; ``None``: there is no such element."""
         with self._news:
-            holder = self._holder.get(element)
-            return None if holder is None else self._views[element][holder]
+            return self._records.get(element)
 
     def health(self) -> tuple[TargetHealth, ...]:
         """A copy of what happened at every target."""
