@@ -28,10 +28,14 @@ _APART = 0.5698402910  # lots of one batch lie far apart (R2 sequence, Roberts 2
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Other deciders: how many files they place that we do not know yet, and a lot from 0 up to but not 1."""
+    """Other deciders: how many files they place that we do not know yet, and a lot from 0 up to but not 1.
+
+    ``before`` is how many files of the same batch were drawn already.
+    """
 
     expected: float
     lot: float
+    before: int = 0
 
     def rows(self, count: int) -> int:
         """Return among how many of the best rows ``count`` files are drawn; 0: they are not."""
@@ -60,7 +64,9 @@ def drawn(question: Question, ranked: Offers, count: int, beside: Beside) -> lis
     streams = np.maximum(0.0, capability / share - 1.0)
     found = []
     for turn in range(count):
-        row = spread(streams, capability, beside.expected, (beside.lot + turn * _APART) % 1.0)
+        row = spread(
+            streams, capability, beside.expected, (beside.lot + (beside.before + turn) * _APART) % 1.0
+        )
         streams[row] += 1.0
         found.append(int(places[row]))
     return found

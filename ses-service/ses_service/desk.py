@@ -7,12 +7,13 @@ call: the keeper of the environment and the observer of the monitor hand in what
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ses_service.announcement import Announcement, Taken, end_others, take
+from ses_service.batch import Batch
 from ses_service.beside import Beside
 from ses_service.books import Books
 from ses_service.columns import (
@@ -28,15 +29,14 @@ from ses_service.generations import Generations
 from ses_service.health import learned
 from ses_service.ledger import Ledger, Node, Opening
 from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
-from ses_service.placement import Candidate, Choice, EndReason, Placement, Refusal
+from ses_service.placement import EndReason, Placement
 from ses_service.policies import Policies
-from ses_service.question import Decision, Question, View
+from ses_service.question import HISTORY, REQUEST, Decision, Question, View
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
-from ses_service.selection import deal, decide
+from ses_service.selection import decide
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
-REQUEST, HISTORY = "request", "history"  # where an expected size is from
 # Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
 # with while a decision may wait.
 _ENDED_ASIDE = 20
@@ -190,48 +190,28 @@ class Desk:
 
         Returns none when every element was refused.  Raises NoEnvironmentError.
         """
+        for booked in self.place_in_parts(asked, count, lease, ahead=ahead):
+            if booked is not None:
+                return booked
+        raise AssertionError("the last part is the answer")
+
+    def place_in_parts(
+        self, asked: Asked, count: int, lease: float, *, ahead: bool = False
+    ) -> Iterator[tuple[Decision, tuple[Placement, ...]] | None]:
+        """Do the same, with ``None`` after each part of a large batch, and what was booked at the end."""
         question = self._apart(self.question(asked))
         sized, source = self._with_size(question, asked.path)
-        booked: list[Placement] = []
-        with self._lock:
-            now = self._now()
-            view = self._view()
-            systems = view.table.environment.systems
-            beside = self._beside(now)
-
-            def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
-                system = systems.get(chosen.element.storage_system)
-                placement = Placement(
-                    placement_id=self._new_id(),
-                    subject=question.subject,
-                    element=chosen.element,
-                    backend=system.backend if system else "",
-                    distance=chosen.distance,
-                    booked_at=now,
-                    lease_until=now + lease,
-                    predicted=chosen.predicted,
-                    requirements=question.requirements,
-                    candidates=first,
-                    refused=refused,
-                    rank=chosen.rank,
-                    turn=len(booked) + 1,
-                    turns=count,
-                    notes=chosen.notes,
-                    stripes=chosen.stripes,
-                    stripe_count=len(chosen.stripes),
-                    ahead=ahead,
-                    expected_bytes=sized.expected_bytes,
-                    expected_from=source,
-                )
-                self._ledger.book(placement)
-                booked.append(placement)
-
-            decision = deal(sized, view, now, self.policies, count, book, kept=self._kept, beside=beside)
-            if source == HISTORY and not booked:
-                sized, source = question, None
-                decision = deal(sized, view, now, self.policies, count, book, kept=self._kept, beside=beside)
-        decision = replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
-        return decision, tuple(booked)
+        batch = Batch(question, sized, source, count, lease, ahead, self._new_id)
+        beside: Beside | None = None
+        while True:
+            with self._lock:
+                now = self._now()
+                beside = beside or self._beside(now)
+                more = batch.book(self._view(), self._ledger, now, self.policies, self._kept, beside)
+            if not more:
+                break
+            yield None
+        yield batch.decision, tuple(batch.placed)
 
     def open(
         self, placement_id: str, path: str | None, device: int | None, inode: str | None, pid: int | None

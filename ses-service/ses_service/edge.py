@@ -37,6 +37,14 @@ _READ_ONCE = frozenset(
 )
 
 
+class _LongOnes:
+    """How many there are that take several turns, and whose turns they are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.one = asyncio.Lock()
+
+
 class Edge:
     """The service as an ASGI application; ``app`` answers what is not answered here."""
 
@@ -46,8 +54,7 @@ class Edge:
         self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
         self._turns = Turns()
-        self._long_ones = 0
-        self._one_long = asyncio.Lock()
+        self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
         self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
@@ -139,26 +146,27 @@ class Edge:
     ) -> Reply:
         """Return the answer; others have their turns between the parts of a long one.
 
-        Of the long ones, one goes on at a time, so that those that came first are answered first.
+        Of the long ones of an operation, one goes on at a time, so that those that came first are answered
+        first.
         """
         if operation.run_in_parts is None:
             return operation.run(self._runtime, who, asked, *parts)
         steps = operation.run_in_parts(self._runtime, who, asked, *parts)
-        first = next(steps)
-        if first is not None:
-            return first
-        if self._long_ones >= operation.waiting:
+        reply = next(steps)
+        if reply is not None:
+            return reply
+        long_ones = self._long_ones[operation.route]
+        if long_ones.count >= operation.waiting:
             raise OverloadedProblem
-        self._long_ones += 1
+        long_ones.count += 1
         try:
-            async with self._one_long:
-                for reply in steps:
-                    if reply is not None:
-                        return reply
+            async with long_ones.one:
+                while reply is None:
                     await self._turns.take(sys.maxsize)
+                    reply = next(steps)
+                return reply
         finally:
-            self._long_ones -= 1
-        raise AssertionError("the last part is the answer")
+            long_ones.count -= 1
 
     def _caller(self, scope: Scope) -> Principal | None:
         headers: dict[str, str] = {}

@@ -32,6 +32,9 @@ ANNOUNCEMENTS_WAITING = 256
 # Of how many files the ledger hears before others have their turn.
 FILES_AT_ONCE = 100
 
+# Of how many tickets an answer is written before others have their turn.
+GRANTS_AT_ONCE = 64
+
 # How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
 # as good as away.
 STORING = 2.0
@@ -60,21 +63,35 @@ def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
     return render.reply(render.selection(decision, now.notes(), backends(now)))
 
 
-def place(now: Runtime, _who: Principal, body: PlacementRequest) -> Reply:
+def place(now: Runtime, who: Principal, body: PlacementRequest) -> Reply:
     """Decide and book.  Raises NoElementProblem when every element was refused."""
-    decision, booked = now.desk.place(_asked(now, body), body.count, body.lease_seconds, ahead=body.ahead)
-    if not booked:
-        now.metrics.refused.inc()
-        raise NoElementProblem(
-            "No element is left for this file; `refused` says why for each.",
-            extensions={"refused": render.refusals(decision.refused)},
-        )
-    now.metrics.booked.inc(len(booked))
-    answer: dict[str, Any] = {
-        "placements": [render.grant(placement) for placement in booked],
-        "selection": render.selection(decision, now.notes(), backends(now)),
-    }
-    return render.reply(answer, 201)
+    return _last(place_in_parts(now, who, body))
+
+
+def place_in_parts(now: Runtime, _who: Principal, body: PlacementRequest) -> Iterator[Reply | None]:
+    """Do the same, with ``None`` after each part of a large batch, and the answer at the end."""
+    for found in now.desk.place_in_parts(_asked(now, body), body.count, body.lease_seconds, ahead=body.ahead):
+        if found is None:
+            yield None
+            continue
+        decision, booked = found
+        if not booked:
+            now.metrics.refused.inc()
+            raise NoElementProblem(
+                "No element is left for this file; `refused` says why for each.",
+                extensions={"refused": render.refusals(decision.refused)},
+            )
+        now.metrics.booked.inc(len(booked))
+        granted: list[dict[str, Any]] = []
+        for placement in booked:
+            if granted and len(granted) % GRANTS_AT_ONCE == 0:
+                yield None
+            granted.append(render.grant(placement))
+        answer: dict[str, Any] = {
+            "placements": granted,
+            "selection": render.selection(decision, now.notes(), backends(now)),
+        }
+        yield render.reply(answer, 201)
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
@@ -82,10 +99,7 @@ def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> R
 
     The answer is to wait until what was said is stored: the agent forgets what it was told is taken.
     """
-    for reply in announce_in_parts(now, who, body, node):
-        if reply is not None:
-            return reply
-    raise AssertionError("the last part is the answer")
+    return _last(announce_in_parts(now, who, body, node))
 
 
 def announce_in_parts(
@@ -125,7 +139,13 @@ def announce_in_parts(
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
-PLACE = Operation("/v1/placements", frozenset({Role.NODE, Role.ADMIN}), PlacementRequest, place)
+PLACE = Operation(
+    "/v1/placements",
+    frozenset({Role.NODE, Role.ADMIN}),
+    PlacementRequest,
+    place,
+    run_in_parts=place_in_parts,
+)
 ANNOUNCE = Operation(
     "/v1/nodes/<node>/announcements",
     frozenset({Role.NODE, Role.ADMIN}),
@@ -135,6 +155,13 @@ ANNOUNCE = Operation(
     run_in_parts=announce_in_parts,
 )
 OPERATIONS = (SELECT, PLACE, ANNOUNCE)
+
+
+def _last(parts: Iterator[Reply | None]) -> Reply:
+    for reply in parts:
+        if reply is not None:
+            return reply
+    raise AssertionError("the last part is the answer")
 
 
 def _asked(now: Runtime, body: SelectionRequest) -> Asked:

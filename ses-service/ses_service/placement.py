@@ -108,8 +108,8 @@ class Placement:
     """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
 
     ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
-    the moment of the decision.  All of a batch share those before its first: this placement was dealt
-    as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
+    the moment of the decision.  All of a part of a batch share those before its first: this placement was
+    dealt as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
     ``distance`` and ``predicted`` count those dealt before it.  ``notes`` are sentences about the
     decision.  ``decided_by`` is ``agent`` when the node had to decide without the service.
     ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.

@@ -10,6 +10,8 @@ from ses_service.model import Requirement, ResolvedRequirement, Subject
 from ses_service.placement import Candidate, Refusal
 from ses_service.striping import ONE_STRIPE, Stripes
 
+REQUEST, HISTORY = "request", "history"  # where an expected size is from
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

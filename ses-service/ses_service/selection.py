@@ -47,6 +47,8 @@ def deal(
     *,
     kept: Kept | None = None,
     beside: Beside | None = None,
+    stripes: Stripes | None = None,
+    files: int | None = None,
 ) -> Decision:
     """Choose ``count`` places one after the other, each knowing those before it.
 
@@ -61,6 +63,8 @@ def deal(
     ``beside``: others choose at the same moment, so that the first row is not the best choice
     (:mod:`ses_service.beside`).
 
+    ``files``: how many there are of which this is a part; ``stripes``: what the parts before it have each.
+
     All rows are ranked once.  A booking makes no element better and only its own worse, so that the
     first ``count`` rows hold the first one after every booking.
     """
@@ -68,10 +72,11 @@ def deal(
     striped = may_stripe(question, view)
     drawn_from = 0 if beside is None or striped else beside.rows(count)
     needed = max(question.limit, count, policies.explained_candidates, drawn_from)
-    if striped or not question.limit:
+    if (striped and stripes != ONE_STRIPE) or not question.limit:
         needed = 0
     ranked = standing.ranked(question, needed)
-    stripes = stripes_for(question, ranked, count) if striped else ONE_STRIPE
+    if stripes is None:
+        stripes = stripes_for(question, ranked, files or count) if striped else ONE_STRIPE
     listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
     first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
     decision = _decision(question, standing, first[: question.limit or None], stripes)

@@ -10,6 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "ses-service" / "ses_service"
 CORE = (
     "announcement",
+    "batch",
     "beside",
     "columns",
     "dealing",
