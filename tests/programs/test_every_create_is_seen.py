@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def run(union: Union, row: Row, directory: Path, tracer: tuple[str, ...], elsewh
         cwd=directory,
         TMPDIR=str(directory),
         SOURCES=str(SOURCES),
+        PYTHON=sys.executable,
         ELSEWHERE=foreign(elsewhere),
     )
 
