@@ -44,7 +44,10 @@ def _not_negative(values: Iterable[float | None]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ElementTable:
-    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown."""
+    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown.
+
+    ``stated`` has the kinds that are not predicted, by name.
+    """
 
     environment: Environment
     elements: tuple[Element, ...]
@@ -59,6 +62,7 @@ class ElementTable:
     hashes: Hashes
     tier: Codes
     tier_names: tuple[str | None, ...]
+    stated: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.elements)
@@ -86,7 +90,16 @@ def element_table(environment: Environment) -> ElementTable:
         hashes=np.array([stable_hash(element.id) for element in elements], dtype=np.uint64),
         tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
         tier_names=tuple(tiers),
+        stated=_stated(elements),
     )
+
+
+def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
+    columns: dict[str, Floats] = {}
+    for row, element in enumerate(elements):
+        for kind, value in element.stated:
+            columns.setdefault(kind, np.full(len(elements), np.nan))[row] = value
+    return {kind: _not_negative(column) for kind, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False)

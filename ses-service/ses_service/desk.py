@@ -28,7 +28,16 @@ from ses_service.evaluation import Offers
 from ses_service.generations import Generations
 from ses_service.health import learned
 from ses_service.ledger import Ledger, Node, Opening
-from ses_service.model import Environment, Kind, Level, Observation, Requirement, RequirementSet, Subject
+from ses_service.model import (
+    Environment,
+    Kind,
+    Level,
+    Observation,
+    Profile,
+    Requirement,
+    RequirementSet,
+    Subject,
+)
 from ses_service.placement import EndReason, Placement
 from ses_service.policies import Policies
 from ses_service.question import HISTORY, REQUEST, Decision, Question, View
@@ -56,7 +65,8 @@ class NoEnvironmentError(Exception):
 class Asked:
     """A request for a decision before its requirements are resolved.
 
-    ``stripe_count`` is what the program asks for, ``path`` the name the file will have.
+    ``stripe_count`` is what the program asks for, ``path`` the name the file will have, ``profile`` one the
+    request names.
     """
 
     subject: Subject
@@ -68,6 +78,7 @@ class Asked:
     seed: int = 0
     stripe_count: int | None = None
     path: str | None = None
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +173,7 @@ class Desk:
         subject = with_home_vo(asked.subject, self.environment.home_vo)
         return Question(
             subject=subject,
-            requirements=resolve(subject, asked.explicit, self._sets),
+            requirements=resolve(subject, asked.explicit, self._sets, self._clock(), asked.profile),
             storage_system=asked.storage_system,
             exclude=asked.exclude,
             expected_bytes=asked.expected_bytes,
@@ -279,7 +290,8 @@ class Desk:
                 return {}
             if self._generations is None:
                 self._generations = Generations(self._sets, self._table.environment.home_vo)
-            return {user: self._generations.of(user) for user in users}
+            now = self._clock()
+            return {user: self._generations.of(user, now) for user in users}
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another word, ``None`` when it has ended."""

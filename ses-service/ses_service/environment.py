@@ -14,7 +14,7 @@ import structlog
 
 from ses_service.desk import Desk
 from ses_service.knowledge import KnowledgeBaseError
-from ses_service.model import Level, Requirement, RequirementSet
+from ses_service.model import Level, Profile, Requirement, RequirementSet
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop, SourceStatus
 
@@ -92,6 +92,7 @@ class EnvironmentKeeper:
         name: str,
         requirements: Sequence[Requirement],
         *,
+        profile: Profile | None = None,
         author: str,
         expected_revision: int | None,
     ) -> RequirementSet:
@@ -102,6 +103,7 @@ class EnvironmentKeeper:
                 level,
                 name,
                 requirements,
+                profile=profile,
                 author=author,
                 now=self._clock(),
                 expected_revision=expected_revision,

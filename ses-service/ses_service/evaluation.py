@@ -7,7 +7,8 @@ Predicted values per kind of requirement:
 * average rates: the same model with the monitor's long-window averages in place of the current rates
   and without queue depth, which is a thing of the moment;
 * free capacity: what the monitor last saw, however old, or else the element's whole capacity, less
-  what the ledger reserved.
+  what the ledger reserved;
+* kinds that are not predicted: what the site states of each element.
 
 An observation older than ``Policies.max_data_age``, or without any rate, counts as absent: static
 facts and ledger decide.
@@ -16,6 +17,7 @@ The distance is this project's own (the QStorMan paper names the idea, section 4
 formula).  With ``p`` the predicted and ``r`` the required value and ``w`` the weight::
 
     s = max(0, 1 - p / r)            shortfall of one kind; 1 when p is unknown
+      = max(0, 1 - r / p)            where r is the most that is allowed, such as a latency
     D = sqrt(sum(w s^2) / sum(w))    over the kinds asked for; 0 when none is
 """
 
@@ -39,6 +41,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 READ_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE})
 WRITE_KINDS = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
+RATE_KINDS = READ_KINDS | WRITE_KINDS
 CURRENT_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE})
 
 
@@ -103,7 +106,7 @@ class Offers:
         self.forget_shortfalls()
 
     def forget_shortfalls(self) -> None:
-        """Keep the values only: there are five kinds of them, but shortfalls for every requirement."""
+        """Keep the values only: there are few kinds of them, but shortfalls for every requirement."""
         self._shortfalls.clear()
 
     @property
@@ -118,10 +121,13 @@ class Offers:
         return column if self.whole else column[self.rows]
 
     def value(self, kind: Kind) -> Floats:
-        """Return the predicted value of a kind, bytes or bytes per second; ``nan`` is unknown."""
+        """Return the predicted or stated value of a kind, in its base unit; ``nan`` is unknown."""
         found = self._values.get(kind)
         if found is None:
-            found = self._free() if kind is Kind.FREE_CAPACITY else self._share(kind)
+            if kind in RATE_KINDS:
+                found = self._share(kind)
+            else:
+                found = self._free() if kind == Kind.FREE_CAPACITY else self._stated(kind)
             self._values[kind] = found
         return found
 
@@ -130,11 +136,7 @@ class Offers:
         found = self._shortfalls.get(requirement)
         if found is None:
             value = self.value(requirement.kind)
-            if requirement.minimum <= 0:
-                found = np.zeros(len(value))
-            else:
-                found = np.maximum(0.0, 1.0 - value / requirement.minimum)
-                found[np.isnan(found)] = 1.0
+            found = _missing(value, requirement.bound, at_most=requirement.kind.at_most)
             self._shortfalls[requirement] = found
         return found
 
@@ -182,6 +184,10 @@ class Offers:
             return share
         return np.where(usable, share, unseen_share(capability, counts.open_now, self.others_unseen))
 
+    def _stated(self, kind: Kind) -> Floats:
+        column = self.view.table.stated.get(kind)
+        return np.full(len(self.rows), np.nan) if column is None else self.take(column).copy()
+
     def _at(self, places: Codes | Bools, counts: LedgerCounts | None) -> Offers:
         return Offers(
             self.view,
@@ -192,6 +198,19 @@ class Offers:
             self.others_unseen,
             _counts=counts,
         )
+
+
+def _missing(value: Floats, bound: float, *, at_most: bool) -> Floats:
+    """Return how much of a bound is missed, 0 to 1; a minimum of 0 is met by everything, even unknown."""
+    if bound <= 0 and not at_most:
+        return np.zeros(len(value))
+    if at_most:
+        ratio = np.divide(bound, value, out=np.full(len(value), np.inf), where=value != 0)
+    else:
+        ratio = value / bound
+    found: Floats = np.maximum(0.0, 1.0 - ratio)
+    found[np.isnan(found)] = 1.0
+    return found
 
 
 def reference_times(observations: ObservationTable, policies: Policies) -> Floats:

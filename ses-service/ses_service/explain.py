@@ -9,15 +9,15 @@ import numpy as np
 from ses_service.columns import Floats
 from ses_service.evaluation import Offers
 from ses_service.filters import REASONS, bytes_needed
+from ses_service.kinds import PREDICTED
 from ses_service.model import Element, Kind, Requirement, Strictness
 from ses_service.placement import Basis, Candidate, Choice, Prediction, Reason, Refusal
 from ses_service.question import Question
-from ses_service.units import canonical_unit, from_base
 
 
 def amount(kind: Kind, value: float | None) -> str:
     """Return a value of a kind in words, such as ``12.5 MB/s``."""
-    return "unknown" if value is None else f"{from_base(value, kind):.4g} {canonical_unit(kind)}"
+    return "unknown" if value is None else f"{value / kind.size:.4g} {kind.unit}"
 
 
 def known(value: float) -> float | None:
@@ -60,7 +60,7 @@ class Sheet:
     def predictions(self, place: int) -> tuple[Prediction, ...]:
         """Return what each kind asked for would get at one place of the rows."""
         return tuple(
-            Prediction(one.kind, values[place], one.minimum, shortfalls[place])
+            Prediction(one.kind, values[place], one.bound, shortfalls[place])
             for one, values, shortfalls in zip(self._wanted, self._values, self._shortfalls, strict=True)
         )
 
@@ -102,13 +102,19 @@ def choice(
 
 
 def _together(parts: Sequence[Prediction]) -> Prediction:
-    """Return what a file gets of stripes that are filled alike: the smallest part from each."""
+    """Return what a file gets of stripes that are filled alike: the smallest part from each.
+
+    What the site states of elements does not add up: there the worst of them counts.
+    """
+    kind, bound = parts[0].kind, parts[0].bound
     values = [one.value for one in parts if one.value is not None]
+    if kind not in PREDICTED:
+        worst = max(parts, key=lambda one: one.shortfall)
+        return Prediction(kind, worst.value, bound, worst.shortfall)
     value = min(values) * len(parts) if len(values) == len(parts) else None
-    kind, minimum = parts[0].kind, parts[0].minimum
-    if minimum <= 0:
-        return Prediction(kind, value, minimum, 0.0)
-    return Prediction(kind, value, minimum, 1.0 if value is None else max(0.0, 1.0 - value / minimum))
+    if bound <= 0:
+        return Prediction(kind, value, bound, 0.0)
+    return Prediction(kind, value, bound, 1.0 if value is None else max(0.0, 1.0 - value / bound))
 
 
 def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:
@@ -164,8 +170,10 @@ def _hard_sentence(wanted: Sequence[Requirement], offers: Offers, place: int) ->
     for one in wanted:
         if one.strictness is Strictness.HARD and offers.shortfall(one)[place] > 0:
             value = amount(one.kind, known(offers.value(one.kind)[place]))
-            needed = amount(one.kind, one.minimum)
-            return f"Its predicted {one.kind.value} is {value}; the hard minimum is {needed}."
+            needed = amount(one.kind, one.bound)
+            word = "predicted" if one.kind in PREDICTED else "stated"
+            limit = "maximum" if one.kind.at_most else "minimum"
+            return f"Its {word} {one.kind.value} is {value}; the hard {limit} is {needed}."
     return "It misses a hard requirement."
 
 

@@ -1,17 +1,19 @@
 """A digest of what a user's requirements resolve from, by which an agent notices that they changed.
 
-The same wherever and whenever it is made from the same requirement sets: revisions, authors and times do not
-count, nor does the order in which the sets were read.  Requirements a request states itself are no part.
+The same wherever it is made from the same requirement sets: revisions, authors and times of change do not
+count, nor does the order in which the sets were read.  It changes when the time of a requirement begins or
+ends.  Requirements a request states itself are no part.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from ses_service.model import Level, RequirementSet
-from ses_service.resolve import SITE_NAME, SetIndex
+from ses_service.resolve import SITE_NAME, SetIndex, next_change
 
 
 class Generations:
@@ -26,34 +28,41 @@ class Generations:
             if level is Level.APPLICATION and colon:
                 self._applications[user].append(one)
         self._known: dict[str, str] = {}
+        self._until = -math.inf
 
-    def of(self, user: str) -> str:
-        """Return 16 hex digits for the user's own sets, those of their applications, home VO and site."""
+    def of(self, user: str, now: float) -> str:
+        """Return 16 hex digits for what applies now: own sets, those of applications, home VO and site."""
+        if now >= self._until:
+            self._known.clear()
+            self._until = next_change(self._sets.values(), now)
         known = self._known.get(user)
         if known is None:
-            known = self._known[user] = self._digest(user)
+            known = self._known[user] = self._digest(user, now)
         return known
 
-    def _digest(self, user: str) -> str:
+    def _digest(self, user: str, now: float) -> str:
         vo = self._home_vo.get(user)
         general = [(Level.USER, user), (Level.SITE, SITE_NAME), *([] if vo is None else [(Level.VO, vo)])]
         found = [self._sets[one] for one in general if one in self._sets] + self._applications.get(user, [])
         digest = blake2b(repr(vo).encode(), digest_size=8)
-        for line in sorted(_lines(found)):
+        for line in sorted(_lines(found, now)):
             digest.update(line.encode("utf-8", "surrogatepass") + b"\x00")
         return digest.hexdigest()
 
 
-def _lines(sets: Iterable[RequirementSet]) -> Iterable[str]:
+def _lines(sets: Iterable[RequirementSet], now: float) -> Iterable[str]:
     for one in sets:
-        for stated in one.requirements:
-            yield repr(
-                (
-                    one.level.value,
-                    one.name,
-                    stated.kind.value,
-                    float(stated.minimum),
-                    float(stated.weight),
-                    stated.strictness.value,
+        own = {stated.kind: stated for stated in one.requirements if stated.applies(now)}
+        of_profile = {stated.kind: stated for stated in one.profile.requirements} if one.profile else {}
+        for kind, stated in {**of_profile, **own}.items():
+            if stated.applies(now):
+                yield repr(
+                    (
+                        one.level.value,
+                        one.name,
+                        kind.value,
+                        float(stated.bound),
+                        float(stated.weight),
+                        stated.strictness.value,
+                    )
                 )
-            )

@@ -42,7 +42,7 @@ def stripes_for(question: Question, ranked: Offers, files: int) -> Stripes:
     place = np.flatnonzero(system == system[0])
     spread = ranked.narrowed(place[_by_turns(ranked.take(ranked.view.table.server)[place])])
     asked = [one for one in question.wanted if one.kind in READ_KINDS | WRITE_KINDS]
-    needs = [needed(np.nan_to_num(spread.value(one.kind)).tolist(), one.minimum) for one in asked]
+    needs = [needed(np.nan_to_num(spread.value(one.kind)).tolist(), one.bound) for one in asked]
     capability = spread.take(capability_of(spread.view, Kind.CURRENT_WRITE_RATE))
     idle = np.count_nonzero(spread.value(Kind.CURRENT_WRITE_RATE) > capability * IDLE_ABOVE)
     return stripe_count(

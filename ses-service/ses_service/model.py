@@ -1,8 +1,8 @@
 """What the decision talks about: kinds, requirements, elements, observations.
 
 Pure data: no I/O, no clock, no environment.  Rates are bytes per second and capacities bytes
-everywhere in here; units people write (``MB/s``, ``GiB``) are turned into these at the edge by
-:mod:`ses_service.units`.
+everywhere in here; units people write (``MB/s``, ``GiB``) are turned into these at the edge, as the
+ontology says (:mod:`ses_service.kinds`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from ses_service.kinds import Kind
 
-class Kind(StrEnum):
-    """Kinds of requirement, from the QStorMan paper (section 4.1)."""
-
-    CURRENT_READ_RATE = "current-read-rate"
-    AVERAGE_READ_RATE = "average-read-rate"
-    CURRENT_WRITE_RATE = "current-write-rate"
-    AVERAGE_WRITE_RATE = "average-write-rate"
-    FREE_CAPACITY = "free-capacity"
+__all__ = [
+    "Element",
+    "ElementState",
+    "Environment",
+    "Kind",
+    "Level",
+    "Observation",
+    "Profile",
+    "Requirement",
+    "RequirementSet",
+    "ResolvedRequirement",
+    "StorageSystem",
+    "Strictness",
+    "Subject",
+]
 
 
 class Level(StrEnum):
@@ -51,12 +59,40 @@ class ElementState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One minimum.  ``minimum`` is bytes per second for rates and bytes for capacity."""
+    """One bound.  ``bound`` is bytes per second for rates, bytes for capacity, else the kind's base unit.
+
+    It is a minimum, or a maximum where the kind is ``at_most``.  ``valid_from`` and ``valid_until`` are
+    seconds since the epoch; outside that time it is as if it were not stated.
+    """
 
     kind: Kind
-    minimum: float
+    bound: float
     weight: float = 1.0
     strictness: Strictness = Strictness.SOFT
+    valid_from: float | None = None
+    valid_until: float | None = None
+
+    @property
+    def applies_ever(self) -> bool:
+        """Whether there is a time at which it applies."""
+        return self.valid_from is None or self.valid_until is None or self.valid_from < self.valid_until
+
+    def applies(self, now: float) -> bool:
+        """Return whether it applies at a time."""
+        return (self.valid_from is None or self.valid_from <= now) and (
+            self.valid_until is None or now < self.valid_until
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Requirements under the name of what a program does; empty when the vocabulary lacks it."""
+
+    name: str
+    requirements: tuple[Requirement, ...] = ()
+    label: str = ""
+    definition: str = ""
+    iri: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +101,8 @@ class RequirementSet:
 
     ``name`` is ``user:application`` at application level, the user's or VO's name at those
     levels, and ``default`` at site level.  ``revision`` counts changes; 0 means never set.
-    ``modified_at`` is seconds since the epoch.
+    ``modified_at`` is seconds since the epoch.  The requirements of its ``profile`` apply for every
+    kind the set does not state itself.
     """
 
     level: Level
@@ -74,15 +111,17 @@ class RequirementSet:
     revision: int = 0
     modified_at: float | None = None
     modified_by: str | None = None
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedRequirement:
-    """A requirement together with the level and name it was taken from."""
+    """A requirement together with the level and name it was taken from, and the profile if it is of one."""
 
     requirement: Requirement
     level: Level
     level_name: str
+    profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +152,7 @@ class Element:
 
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
     branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say.
+    ``stated`` are the values of kinds that are not predicted, by name, in their base units.
     """
 
     id: str
@@ -127,6 +167,7 @@ class Element:
     capacity_bytes: float | None = None
     nominal_read_rate: float | None = None
     nominal_write_rate: float | None = None
+    stated: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ses_service.problems import InvalidProblem, NoElementProblem
 from ses_service.render import Reply
 from ses_service.runtime import Runtime
 from ses_service.schemas.nodes import AnnouncementIn
-from ses_service.schemas.requests import PlacementRequest, SelectionRequest
+from ses_service.schemas.requests import PlacementRequest, SelectionRequest, to_profile
 
 # A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
 # would be too late.
@@ -180,6 +180,7 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         seed=body.seed,
         stripe_count=body.stripe_count,
         path=body.path,
+        profile=to_profile(body.profile),
     )
 
 

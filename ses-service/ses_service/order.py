@@ -41,7 +41,7 @@ def order_columns(question: Question, offers: Offers) -> list[Key]:
     table, policies = offers.view.table, offers.policies
     steps = np.rint(offers.distance(question.wanted) / policies.distance_step)
     keys: list[Key] = [steps]
-    asked = [one for one in question.wanted if one.kind is not Kind.FREE_CAPACITY]
+    asked = [one for one in question.wanted if one.kind != Kind.FREE_CAPACITY]
     if asked and policies.scarce_tiers:
         scarce = [code for code, name in enumerate(table.tier_names) if name in policies.scarce_tiers]
         keys.append(np.isin(offers.take(table.tier), scarce) & (steps == 0))
@@ -106,7 +106,7 @@ def _ordering_share(question: Question, offers: Offers) -> Floats:
     asked = reading + writing
     if not asked:
         return offers.value(Kind.CURRENT_WRITE_RATE)
-    scales = [one.minimum if reading and writing and one.minimum > 0 else 1.0 for one in asked]
+    scales = [one.bound if reading and writing and one.bound > 0 else 1.0 for one in asked]
     shares = [offers.value(one.kind) / scale for one, scale in zip(asked, scales, strict=True)]
     smallest: Floats = np.minimum.reduce(shares)
     return smallest

@@ -58,12 +58,12 @@ class EndReason(StrEnum):
 class Prediction:
     """What one kind of requirement would get.  Bytes per second or bytes; ``None``: unknown.
 
-    ``shortfall`` is 0 when the minimum is met and 1 when nothing is (known to be) offered.
+    ``shortfall`` is 0 when the bound is met and 1 when nothing is (known to be) offered.
     """
 
     kind: Kind
     value: float | None
-    minimum: float
+    bound: float
     shortfall: float
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ses_service.model import Environment, Level, Requirement, RequirementSet
+from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
 
 class Knowledge(Protocol):
@@ -32,6 +32,7 @@ class Knowledge(Protocol):
         name: str,
         requirements: Sequence[Requirement],
         *,
+        profile: Profile | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from flask import Response
 from pydantic_core import to_json
 
+from ses_service.knowledge.moments import written
 from ses_service.ledger import Node
 from ses_service.model import (
     Element,
@@ -29,16 +30,12 @@ from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
 from ses_service.sizes import SizeKey, Sizes
 from ses_service.snapshot import Sampled
-from ses_service.units import canonical_unit, units_for
 
 Json: TypeAlias = dict[str, Any]
 
 _PLACES = 6
-_UNITS = {kind: canonical_unit(kind) for kind in Kind}
-_SIZES = {kind: units_for(kind)[unit] for kind, unit in _UNITS.items()}
-_WORDS = {kind: (kind.value, _UNITS[kind], _SIZES[kind]) for kind in Kind}
-_MB = _SIZES[Kind.CURRENT_READ_RATE]
-_GB = _SIZES[Kind.FREE_CAPACITY]
+_MB = Kind.CURRENT_READ_RATE.size
+_GB = Kind.FREE_CAPACITY.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +75,6 @@ def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None)
     return Response(to_json(body), status=status, content_type="application/json", headers=headers)
 
 
-def _in_unit(value: float | None, kind: Kind) -> float | None:
-    return None if value is None else round(value / _SIZES[kind], _PLACES)
-
-
 def rates(read: float | None, write: float | None) -> Json:
     """Return a pair of rates in MB/s."""
     return {
@@ -91,22 +84,37 @@ def rates(read: float | None, write: float | None) -> Json:
 
 
 def requirement(one: Requirement) -> Json:
-    """Return a requirement in MB/s or GB."""
-    return {
-        "kind": one.kind.value,
-        "minimum": _in_unit(one.minimum, one.kind),
-        "unit": _UNITS[one.kind],
+    """Return a requirement in the unit its kind is shown in."""
+    kind = one.kind
+    made: Json = {
+        "kind": kind,
+        _bound_name(kind): round(one.bound / kind.size, _PLACES),
+        "unit": kind.unit,
         "weight": one.weight,
         "strictness": one.strictness.value,
     }
+    if one.valid_from is not None:
+        made["valid_from"] = written(one.valid_from)
+    if one.valid_until is not None:
+        made["valid_until"] = written(one.valid_until)
+    return made
 
 
 def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
     """Return requirements with the levels they came from."""
     return [
-        {**requirement(one.requirement), "level": one.level.value, "level_name": one.level_name}
+        {
+            **requirement(one.requirement),
+            "level": one.level.value,
+            "level_name": one.level_name,
+            **({} if one.profile is None else {"profile": one.profile}),
+        }
         for one in many
     ]
+
+
+def _bound_name(kind: Kind) -> str:
+    return "maximum" if kind.at_most else "minimum"
 
 
 def subject(one: Subject) -> Json:
@@ -115,17 +123,17 @@ def subject(one: Subject) -> Json:
 
 
 def predictions(many: Iterable[Prediction]) -> list[Json]:
-    """Return predicted values in MB/s or GB."""
+    """Return predicted values in the units their kinds are shown in."""
     return [
         {
             "kind": kind,
             "value": None if one.value is None else round(one.value / size, _PLACES),
-            "unit": unit,
-            "minimum": round(one.minimum / size, _PLACES),
+            "unit": kind.unit,
+            "maximum" if kind.at_most else "minimum": round(one.bound / size, _PLACES),
             "shortfall": round(one.shortfall, _PLACES),
         }
         for one in many
-        for kind, unit, size in (_WORDS[one.kind],)
+        for kind, size in ((one.kind, one.kind.size),)
     ]
 
 
@@ -342,6 +350,7 @@ def requirement_set(one: RequirementSet) -> Json:
         "level": one.level.value,
         "name": one.name,
         "requirements": [requirement(stated) for stated in one.requirements],
+        "profile": one.profile.name if one.profile else None,
         "revision": one.revision,
         "modified_at": one.modified_at,
         "modified_by": one.modified_by,

@@ -1,16 +1,27 @@
 """Which requirements apply to a subject: per kind, the most particular level that states one.
 
 The order is explicit, application, user, VO, site.  A level that states a kind hides every later
-level for that kind and no other.  Does not look anything up: the sets are passed in.
+level for that kind and no other.  At one level, what the set states goes before what its profile states.
+A requirement outside its time is as if it were not stated.  Does not look anything up: sets are passed in.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from ses_service.model import Kind, Level, Requirement, RequirementSet, ResolvedRequirement, Subject
+from ses_service.kinds import in_order
+from ses_service.model import (
+    Kind,
+    Level,
+    Profile,
+    Requirement,
+    RequirementSet,
+    ResolvedRequirement,
+    Subject,
+)
 
 SITE_NAME = "default"
 EXPLICIT_NAME = "request"
@@ -46,20 +57,42 @@ def levels_of(subject: Subject) -> Iterator[tuple[Level, str]]:
 
 
 def resolve(
-    subject: Subject, explicit: Iterable[Requirement], sets: SetIndex
+    subject: Subject,
+    explicit: Iterable[Requirement],
+    sets: SetIndex,
+    now: float,
+    profile: Profile | None = None,
 ) -> tuple[ResolvedRequirement, ...]:
-    """Return one requirement per kind that anyone stated, in the order of ``Kind``.
+    """Return one requirement per kind that anyone stated and that applies ``now``, kinds in their order.
 
-    ``subject.vo`` must have been filled by :func:`with_home_vo`.
+    ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
+    :func:`with_home_vo`.
     """
+    asked = RequirementSet(Level.EXPLICIT, EXPLICIT_NAME, tuple(explicit), profile=profile)
     found: dict[Kind, ResolvedRequirement] = {}
-    for requirement in explicit:
-        found.setdefault(requirement.kind, ResolvedRequirement(requirement, Level.EXPLICIT, EXPLICIT_NAME))
-    for level, name in levels_of(subject):
-        stated = sets.get((level, name))
-        for requirement in stated.requirements if stated else ():
-            found.setdefault(requirement.kind, ResolvedRequirement(requirement, level, name))
-    return tuple(found[kind] for kind in Kind if kind in found)
+    for one in (asked, *(sets.get(key) for key in levels_of(subject))):
+        if one is None:
+            continue
+        for requirement in one.requirements:
+            if requirement.kind not in found and requirement.applies(now):
+                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name)
+        for requirement in one.profile.requirements if one.profile else ():
+            if requirement.kind not in found and requirement.applies(now):
+                source = one.profile.name if one.profile else None
+                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name, source)
+    return tuple(found[kind] for kind in in_order(found))
+
+
+def next_change(sets: Iterable[RequirementSet], now: float) -> float:
+    """Return when the next window of any requirement opens or closes after ``now``; infinity for never."""
+    bounds = (
+        bound
+        for one in sets
+        for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        for bound in (requirement.valid_from, requirement.valid_until)
+        if bound is not None and bound > now
+    )
+    return min(bounds, default=math.inf)
 
 
 def sets_for_user(user: str, vo: str | None, sets: SetIndex) -> tuple[RequirementSet, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from ses_service.kinds import PREDICTED
 from ses_service.knowledge import (
     InvalidDescriptionError,
     KnowledgeBase,
@@ -79,7 +80,7 @@ def test_a_requirement_no_store_should_hold_is_refused(
 
 @pytest.mark.parametrize("minimum", [1e6 / 3, 4462349276.6, 8474337369.372327, 0.1, 1e-9, 123456789.123456])
 def test_a_minimum_comes_back_to_the_last_digit(knowledge: KnowledgeBase, minimum: float) -> None:
-    stated = [Requirement(kind, minimum) for kind in Kind]
+    stated = [Requirement(kind, minimum) for kind in PREDICTED]
     knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=1.0)
     (read,) = knowledge.requirement_sets()
     assert sorted(read.requirements, key=repr) == sorted(stated, key=repr)

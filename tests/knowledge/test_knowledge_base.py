@@ -168,7 +168,7 @@ def test_of_writers_at_once_one_wins_and_its_set_is_whole(knowledge: KnowledgeBa
     assert len(won) == 1
     (read,) = knowledge.requirement_sets()
     assert read.revision == 1
-    assert {r.kind: r.minimum for r in read.requirements}[Kind.CURRENT_WRITE_RATE] == won[0] * 1e6
+    assert {r.kind: r.bound for r in read.requirements}[Kind.CURRENT_WRITE_RATE] == won[0] * 1e6
     assert len(read.requirements) == 2
 
 

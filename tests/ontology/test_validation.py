@@ -42,7 +42,6 @@ def test_every_example_is_faultless(path: Path) -> None:
         ),
         ("qsm:Draining", "qsm:Drained", "ost3", "state of an element"),
         ("qsm:state qsm:Active", "qsm:status qsm:Active", "ost0", "did you mean qsm:state?"),
-        ('qsm:name "OST0001"', 'qsm:name "OST0000"', "ost1", "shares the name 'OST0000' with ost0"),
         ('qsm:name "OST0001"', 'qsm:name "OST 1"', "ost1", "letters, digits"),
     ],
 )
@@ -54,6 +53,15 @@ def test_a_fault_is_found_on_the_line_it_stands_on(good: str, bad: str, node: st
     assert message in found[0].message
     assert found[0].in_words().startswith(f"line {found[0].line}: {node}: ")
     assert refused(found)
+
+
+def test_two_elements_of_one_name_are_both_pointed_at() -> None:
+    text, found = broken('qsm:name "OST0001"', 'qsm:name "OST0000"')
+    assert [one.node for one in found] == ["ost0", "ost1"]
+    for one in found:
+        assert one.line is not None
+        assert 'qsm:name "OST0000"' in text.splitlines()[one.line - 1]
+        assert "ost0 and ost1 share the name 'OST0000'" in one.message
 
 
 def test_an_element_without_a_server_is_found_where_it_begins() -> None:

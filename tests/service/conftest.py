@@ -18,6 +18,7 @@ from ses_service.model import (
     Kind,
     Level,
     Observation,
+    Profile,
     Requirement,
     RequirementSet,
     ResolvedRequirement,
@@ -226,6 +227,7 @@ class MemoryKnowledge:
         name: str,
         requirements: Sequence[Requirement],
         *,
+        profile: Profile | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,
@@ -237,7 +239,7 @@ class MemoryKnowledge:
         if expected_revision is not None and expected_revision != known.revision:
             raise RevisionConflictError(level, name, expected_revision, known.revision)
         self.changes += 1
-        changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author)
+        changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author, profile)
         self.sets[level, name] = changed
         return changed
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from ses_service.model import ElementState, Kind, Requirement, Strictness
+from ses_service.kinds import PREDICTED
+from ses_service.model import ElementState, Requirement, Strictness
 
 Site = Any
 
@@ -33,8 +34,8 @@ carried = st.integers(0, 4)
 requirements = st.lists(
     st.builds(
         Requirement,
-        kind=st.sampled_from(list(Kind)),
-        minimum=st.sampled_from([0.0, 1e6, 5e7, 1e9]),
+        kind=st.sampled_from(list(PREDICTED)),
+        bound=st.sampled_from([0.0, 1e6, 5e7, 1e9]),
         weight=st.floats(0.01, 10),
         strictness=st.sampled_from([Strictness.SOFT, Strictness.SOFT, Strictness.HARD]),
     ),

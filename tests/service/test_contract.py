@@ -17,7 +17,8 @@ from ses_service import contract
 from ses_service.app import create_app
 from ses_service.auth import Role, TokenFile, add_token
 from ses_service.edge import Edge
-from ses_service.model import ElementState, Kind, Level, Strictness
+from ses_service.kinds import PREDICTED
+from ses_service.model import ElementState, Level, Strictness
 from ses_service.placement import Basis, EndReason, PlacementState, Reason
 from ses_service.runtime import ServiceConfig
 
@@ -72,7 +73,7 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
 @pytest.mark.parametrize(
     ("schema", "member", "names"),
     [
-        ("Requirement", "kind", Kind),
+        ("Requirement", "kind", PREDICTED),
         ("Requirement", "strictness", Strictness),
         ("ResolvedRequirement", "level", Level),
         ("Candidate", "basis", Basis),

@@ -21,7 +21,7 @@ GENERAL = (
 
 
 def of_alice(*sets: RequirementSet, home_vo: dict[str, str] | None = None) -> str:
-    return Generations(index_sets(sets), HOME if home_vo is None else home_vo).of("alice")
+    return Generations(index_sets(sets), HOME if home_vo is None else home_vo).of("alice", 0.0)
 
 
 @pytest.mark.parametrize("place", range(len(GENERAL)))

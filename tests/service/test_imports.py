@@ -38,7 +38,7 @@ CORE = (
     "standing",
     "striping",
     "tally",
-    "units",
+    "kinds",
 )
 ALLOWED = {
     "__future__",

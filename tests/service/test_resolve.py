@@ -32,10 +32,10 @@ def test_the_most_particular_level_that_states_a_kind_wins(stated: tuple[Level, 
         if level in stated and level is not Level.EXPLICIT
     )
     explicit = [rate(0.0)] if Level.EXPLICIT in stated else []
-    (found,) = resolve(ALICE, explicit, sets)
+    (found,) = resolve(ALICE, explicit, sets, 0.0)
     assert found.level is stated[0]
     assert found.level_name == NAMES.get(stated[0], "request")
-    assert found.requirement.minimum == list(Level).index(stated[0])
+    assert found.requirement.bound == list(Level).index(stated[0])
 
 
 def test_kinds_are_resolved_one_by_one() -> None:
@@ -47,8 +47,8 @@ def test_kinds_are_resolved_one_by_one() -> None:
             ),
         ]
     )
-    found = resolve(ALICE, [rate(9)], sets)
-    assert [(one.requirement.kind, one.requirement.minimum, one.level) for one in found] == [
+    found = resolve(ALICE, [rate(9)], sets, 0.0)
+    assert [(one.requirement.kind, one.requirement.bound, one.level) for one in found] == [
         (Kind.AVERAGE_READ_RATE, 4, Level.SITE),
         (Kind.CURRENT_WRITE_RATE, 9, Level.EXPLICIT),
         (Kind.FREE_CAPACITY, 2, Level.USER),
@@ -64,8 +64,8 @@ def test_sets_of_others_do_not_apply() -> None:
             RequirementSet(Level.VO, "physics", (rate(4),)),
         ]
     )
-    assert resolve(ALICE, [], sets) == ()
-    assert resolve(Subject("alice"), [], sets) == ()
+    assert resolve(ALICE, [], sets, 0.0) == ()
+    assert resolve(Subject("alice"), [], sets, 0.0) == ()
 
 
 def test_the_home_vo_applies_unless_one_is_named() -> None:

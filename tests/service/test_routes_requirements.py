@@ -19,6 +19,7 @@ def test_a_set_nobody_stated_is_empty_with_revision_0(service: Service) -> None:
         "level": "user",
         "name": "alice",
         "requirements": [],
+        "profile": None,
         "revision": 0,
         "modified_at": None,
         "modified_by": None,

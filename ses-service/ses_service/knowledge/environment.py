@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ses_service.knowledge.errors import StoreRefusedError
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store import Row, SparqlStore
-from ses_service.knowledge.terms import BACKENDS, SITE_GRAPH, STATES, UNIT_SIZES
+from ses_service.knowledge.terms import SITE_GRAPH, STATES
+from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import Element, ElementState, Environment, StorageSystem
 
 _PATIENCE = 3.0
@@ -13,7 +16,10 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlStore, revision: str) -> Environment:
-    """Read the whole site. Four queries; seconds at 10,000 elements, so never within a request."""
+    """Read the whole site: four queries, and one per kind that is stated.
+
+    Takes seconds at 10,000 elements, so never within a request.
+    """
     systems = store.select(bind("storage-systems.rq", graph=SITE_GRAPH))
     elements = store.select(bind("storage-elements.rq", graph=SITE_GRAPH), patience=_PATIENCE)
     homes = store.select(bind("home-organizations.rq", graph=SITE_GRAPH))
@@ -21,12 +27,13 @@ def read_environment(store: SparqlStore, revision: str) -> Environment:
     first: dict[str, Row] = {}
     for row in elements:
         first.setdefault(row["iri"], row)
+    stated = _stated(store)
     access: dict[str, set[str]] = {}
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
         access.setdefault(row["node"], set()).add(row["system"])
     return Environment(
-        systems={row["name"]: _system(row) for row in systems},
-        elements=tuple(_element(row) for row in first.values()),
+        systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
+        elements=tuple(_element(row, stated.get(row["iri"], ())) for row in first.values()),
         home_vo={row["user"]: row["vo"] for row in homes},
         node_access={node: frozenset(names) for node, names in access.items()},
         revision=revision,
@@ -34,9 +41,9 @@ def read_environment(store: SparqlStore, revision: str) -> Environment:
 
 
 def size_in(unit: str) -> float:
-    """Return the size of a QUDT unit in bytes or bytes per second."""
+    """Return the size of a unit in the base unit of its quantities: bytes, bytes per second, seconds."""
     try:
-        return UNIT_SIZES[unit]
+        return vocabulary().unit_sizes[unit]
     except KeyError:
         raise StoreRefusedError(f"the store holds a quantity in the unknown unit {unit}") from None
 
@@ -46,12 +53,12 @@ def _system(row: Row) -> StorageSystem:
         name=row["name"],
         iri=row["iri"],
         label=row.get("label", row["name"]),
-        backend=BACKENDS[row["type"]],
+        backend=vocabulary().backends[row["type"]],
         mount_point=row["mount"],
     )
 
 
-def _element(row: Row) -> Element:
+def _element(row: Row, stated: Sequence[tuple[str, float]]) -> Element:
     return Element(
         id=f"{row['system']}/{row['name']}",
         iri=row["iri"],
@@ -65,7 +72,20 @@ def _element(row: Row) -> Element:
         capacity_bytes=_quantity(row, "capacity"),
         nominal_read_rate=_quantity(row, "read"),
         nominal_write_rate=_quantity(row, "write"),
+        stated=tuple(stated),
     )
+
+
+def _stated(store: SparqlStore) -> dict[str, list[tuple[str, float]]]:
+    """Return the values of the kinds that are not predicted, by element; asks nothing when there are none."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for metric in vocabulary().metrics.values():
+        if metric.constrains is not None:
+            query = bind("stated-values.rq", graph=SITE_GRAPH, property=metric.constrains)
+            for row in store.select(query, patience=_PATIENCE):
+                value = float(row["value"]) * size_in(row["unit"])
+                found.setdefault(row["iri"], []).append((metric.kind.value, value))
+    return found
 
 
 def _quantity(row: Row, column: str) -> float | None:

@@ -15,9 +15,9 @@ from ses_service.knowledge.terms import (
     ONTOLOGY_GRAPH,
     REQUIREMENTS_GRAPH,
     SITE_GRAPH,
-    ontology_directory,
 )
-from ses_service.model import Environment, Level, Requirement, RequirementSet
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
 
 class KnowledgeBase:
@@ -37,7 +37,7 @@ class KnowledgeBase:
 
     def load_ontology(self) -> None:
         """Put the vocabulary into its graph, in place of what it held."""
-        self._store.put_graph(ONTOLOGY_GRAPH, (ontology_directory() / "qstorman.ttl").read_text("utf-8"))
+        self._store.put_graph(ONTOLOGY_GRAPH, vocabulary().turtle())
 
     def load_site(self, turtle: str, *, source: str) -> None:
         """Put a description of the site into its graph, in place of the one before.
@@ -48,8 +48,8 @@ class KnowledgeBase:
         """
         if self.revision().startswith(f"{site.digest(turtle)[:16]}."):
             return
-        description = site.parse(turtle, source)
-        faults = site.violations(description)
+        description, lines = site.parse_with_lines(turtle, source)
+        faults = site.violations(description, lines)
         if faults:
             raise InvalidDescriptionError(source, faults)
         self._store.put_graph(SITE_GRAPH, site.storable(description, turtle))
@@ -74,6 +74,7 @@ class KnowledgeBase:
         name: str,
         requirements: Sequence[Requirement],
         *,
+        profile: Profile | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,
@@ -89,6 +90,7 @@ class KnowledgeBase:
                 level,
                 name,
                 requirements,
+                profile=profile,
                 author=author,
                 now=now,
                 expected_revision=expected_revision,

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rdflib import XSD, Literal, URIRef
 
+from ses_service.kinds import UnknownKindError
 from ses_service.knowledge.environment import size_in
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
+from ses_service.knowledge.moments import moment, written
 from ses_service.knowledge.queries import bind, sequence
-from ses_service.knowledge.store import Row, SparqlStore
-from ses_service.knowledge.terms import (
-    METRICS,
-    REQUIREMENTS_GRAPH,
-    STRICTNESS,
-    requirement_set_iri,
-    unit_of,
-)
-from ses_service.model import Kind, Level, Requirement, RequirementSet, Strictness
+from ses_service.knowledge.store import Row, SparqlReader, SparqlStore
+from ses_service.knowledge.terms import ODRL, QSM, REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
+from ses_service.knowledge.vocabulary import Metric, vocabulary
+from ses_service.model import Level, Profile, Requirement, RequirementSet, Strictness
 
-_KINDS = {str(metric): kind for kind, metric in METRICS.items()}
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
 _TRIES = 5
 
 
-def read_requirement_sets(store: SparqlStore) -> tuple[RequirementSet, ...]:
-    """Return every set in the store, by level and name."""
+def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
+    """Return every set in the store, by level and name; without requirements of kinds nobody describes."""
+    metrics = vocabulary().by_iri()
+    profiles = {one.iri: one for one in vocabulary().profiles.values()}
     heads: dict[tuple[str, str], Row] = {}
     stated: dict[tuple[str, str], list[Requirement]] = {}
     for row in store.select(bind("requirement-sets.rq", graph=REQUIREMENTS_GRAPH)):
         key = row["level"], row["subject"]
         heads[key] = row
         stated.setdefault(key, [])
-        if row.get("metric") in _KINDS:
-            stated[key].append(_requirement(row))
-    return tuple(_set(row, stated[key]) for key, row in heads.items())
+        metric = metrics.get(row.get("metric", ""))
+        if metric is not None:
+            stated[key].append(_requirement(row, metric))
+    return tuple(_set(row, stated[key], profiles) for key, row in heads.items())
 
 
 def replace_requirement_set(
@@ -45,6 +44,7 @@ def replace_requirement_set(
     name: str,
     requirements: Sequence[Requirement],
     *,
+    profile: Profile | None = None,
     author: str,
     now: float,
     expected_revision: int | None = None,
@@ -56,7 +56,7 @@ def replace_requirement_set(
     revision is not ``expected_revision``; without one, the last writer wins. Raises
     ``InvalidDescriptionError`` for numbers no store should hold and for a kind stated twice.
     """
-    faults = _faults(requirements)
+    faults = _faults(requirements, profile)
     if faults:
         raise InvalidDescriptionError(f"{level.value} {name}", faults)
     target = requirement_set_iri(level, name)
@@ -65,9 +65,9 @@ def replace_requirement_set(
         if expected_revision is not None and found != expected_revision:
             break
         change = str(uuid.uuid4())
-        store.update(_request(target, level, name, requirements, author, now, found, change))
+        store.update(_request(target, level, name, requirements, profile, author, now, found, change))
         if _last_change(store, target) == (found + 1, change):
-            return RequirementSet(level, name, tuple(requirements), found + 1, now, author)
+            return RequirementSet(level, name, tuple(requirements), found + 1, now, author, profile)
     found, _change = _last_change(store, target)
     raise RevisionConflictError(level.value, name, expected_revision or found, found)
 
@@ -77,6 +77,7 @@ def _request(
     level: Level,
     name: str,
     requirements: Sequence[Requirement],
+    profile: Profile | None,
     author: str,
     now: float,
     revision: int,
@@ -96,33 +97,64 @@ def _request(
             modifiedBy=Literal(author),
         )
     ]
+    details: list[tuple[URIRef, URIRef, URIRef | Literal]] = []
+    if profile is not None:
+        details.append((target, QSM.profile, URIRef(profile.iri)))
+    for requirement in requirements:
+        metric, node = vocabulary().metric(requirement.kind), URIRef(f"{target}/{requirement.kind.value}")
+        parts.append(
+            bind(
+                "add-requirement.ru",
+                graph=REQUIREMENTS_GRAPH,
+                set=target,
+                change=Literal(change),
+                requirement=node,
+                metric=metric.iri,
+                operator=ODRL.lteq if requirement.kind.at_most else ODRL.gteq,
+                bound=Literal(requirement.bound, datatype=XSD.double),
+                unit=metric.base,
+                weight=Literal(requirement.weight, datatype=XSD.double),
+                strictness=STRICTNESS[requirement.strictness],
+            )
+        )
+        for property_, moment_ in (
+            (QSM.validFrom, requirement.valid_from),
+            (QSM.validUntil, requirement.valid_until),
+        ):
+            if moment_ is not None:
+                details.append((node, property_, Literal(written(moment_), datatype=XSD.dateTime)))
     parts += [
         bind(
-            "add-requirement.ru",
+            "add-detail.ru",
             graph=REQUIREMENTS_GRAPH,
             set=target,
             change=Literal(change),
-            requirement=URIRef(f"{target}/{requirement.kind.value}"),
-            metric=METRICS[requirement.kind],
-            minimum=Literal(requirement.minimum, datatype=XSD.double),
-            unit=unit_of(requirement.kind),
-            weight=Literal(requirement.weight, datatype=XSD.double),
-            strictness=STRICTNESS[requirement.strictness],
+            node=node,
+            property=property_,
+            value=value,
         )
-        for requirement in requirements
+        for node, property_, value in details
     ]
     return sequence(parts)
 
 
-def _faults(requirements: Sequence[Requirement]) -> list[str]:
+def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> list[str]:
     found = []
     for requirement in requirements:
-        if not (math.isfinite(requirement.minimum) and requirement.minimum >= 0):
-            found.append(
-                f"{requirement.kind.value}: the minimum {requirement.minimum} is not a number from 0 up"
-            )
+        kind, bound = requirement.kind, requirement.bound
+        if not (math.isfinite(bound) and bound >= 0):
+            limit = "maximum" if kind.at_most else "minimum"
+            found.append(f"{kind}: the {limit} {bound} is not a number from 0 up")
         if not (math.isfinite(requirement.weight) and requirement.weight > 0):
-            found.append(f"{requirement.kind.value}: the weight {requirement.weight} is not greater than 0")
+            found.append(f"{kind}: the weight {requirement.weight} is not greater than 0")
+        if not requirement.applies_ever:
+            found.append(f"{kind}: it is valid until {requirement.valid_until}, before it is valid at all")
+        try:
+            vocabulary().metric(kind)
+        except UnknownKindError as error:
+            found.append(str(error))
+    if profile is not None and profile.name not in vocabulary().profiles:
+        found.append(f"unknown profile {profile.name!r}")
     kinds = [requirement.kind.value for requirement in requirements]
     return found + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
 
@@ -134,18 +166,19 @@ def _last_change(store: SparqlStore, target: URIRef) -> tuple[int, str]:
     return int(rows[-1]["revision"]), rows[-1].get("change", "")
 
 
-def _requirement(row: Row) -> Requirement:
-    kind: Kind = _KINDS[row["metric"]]
+def _requirement(row: Row, metric: Metric) -> Requirement:
     return Requirement(
-        kind,
-        float(row["minimum"]) * size_in(row["unit"]),
-        float(row.get("weight", 1.0)),
+        metric.kind,
+        float(row["bound"]) * size_in(row["unit"]),
+        float(row.get("weight", metric.described.weight)),
         _STRICTNESS.get(row.get("strictness", ""), Strictness.SOFT),
+        moment(row.get("validFrom")),
+        moment(row.get("validUntil")),
     )
 
 
-def _set(row: Row, requirements: Sequence[Requirement]) -> RequirementSet:
-    modified = row.get("modifiedAt")
+def _set(row: Row, requirements: Sequence[Requirement], profiles: Mapping[str, Profile]) -> RequirementSet:
+    modified, profile = row.get("modifiedAt"), row.get("profile")
     return RequirementSet(
         Level(row["level"]),
         row["subject"],
@@ -153,4 +186,5 @@ def _set(row: Row, requirements: Sequence[Requirement]) -> RequirementSet:
         int(row.get("revision", 1)),
         float(modified) if modified else None,
         row.get("modifiedBy"),
+        None if profile is None else profiles.get(profile, Profile(profile, iri=profile)),
     )

@@ -6,15 +6,17 @@ store, and does not say that a site is complete: an empty text is faultless.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
+from functools import cache
 
 import pyshacl
-from rdflib import RDF, SH, BNode, Graph, Literal, URIRef
+from rdflib import RDF, SH, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ses_service.knowledge.terms import BACKENDS, QSM, ontology_directory
+from ses_service.knowledge.consistency import faults, named, short
+from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.turtle import Lines, TurtleError, parse_turtle
+from ses_service.knowledge.vocabulary import vocabulary
 
 _SEVERITIES = {SH.Violation: "error", SH.Warning: "warning", SH.Info: "note"}
 
@@ -47,7 +49,18 @@ def validate(text: str, name: str) -> list[Finding]:
         description, lines = parse_turtle(text)
     except TurtleError as error:
         return [Finding(error.line, name, error.message)]
-    found = [*_broken_shapes(description, lines), *_odd_names(description, lines)]
+    return check(description, lines)
+
+
+def check(description: Graph, lines: Lines) -> list[Finding]:
+    """Return the same of triples that are read already; the graph is used, and left as it was."""
+    found = [
+        *(
+            Finding(lines.of(one.node, one.property, one.value), named(one.node, description), one.message)
+            for one in faults(description)
+        ),
+        *_broken_shapes(description, lines),
+    ]
     return sorted(set(found), key=lambda one: (one.line or 0, one.node, one.message))
 
 
@@ -57,10 +70,15 @@ def refused(findings: list[Finding]) -> bool:
 
 
 def _broken_shapes(description: Graph, lines: Lines) -> list[Finding]:
-    conforms, report, _text = pyshacl.validate(
-        description, shacl_graph=_shapes(), ont_graph=_vocabulary(), inference="none", allow_warnings=True
-    )
-    del conforms  # warnings conform, and are told
+    # Shapes look at the vocabulary, too: at what units are for, say. pyshacl itself takes over classes only.
+    added = [triple for triple in vocabulary().graph if triple not in description]
+    for triple in added:
+        description.add(triple)
+    try:
+        report = pyshacl.validate(description, shacl_graph=shapes(), inplace=True, allow_warnings=True)[1]
+    finally:
+        for triple in added:
+            description.remove(triple)
     return [
         _finding(report, result, description, lines)
         for result in report.objects(report.value(None, RDF.type, SH.ValidationReport), SH.result)
@@ -81,63 +99,7 @@ def _finding(report: Graph, result: Node, description: Graph, lines: Lines) -> F
     )
 
 
-def _odd_names(description: Graph, lines: Lines) -> list[Finding]:
-    return [*_unknown_terms(description, lines), *_shared_names(description, lines)]
-
-
-def _unknown_terms(description: Graph, lines: Lines) -> list[Finding]:
-    known = {short(term) for term in _vocabulary().subjects() if str(term).startswith(QSM)}
-    found = []
-    for subject, predicate, value in description:
-        used: tuple[Node, ...] = (predicate, value) if predicate == RDF.type else (predicate,)
-        for term in used:
-            if str(term).startswith(QSM) and short(term) not in known:
-                near = difflib.get_close_matches(short(term), sorted(known), 1)
-                hint = f"; did you mean qsm:{near[0]}?" if near else ""
-                message = f"qsm:{short(term)} is not in the vocabulary{hint}"
-                line = lines.of(subject, predicate, value)
-                found.append(Finding(line, named(subject, description), message))
-    return found
-
-
-def _shared_names(description: Graph, lines: Lines) -> list[Finding]:
-    systems = {node for type_ in BACKENDS for node in description.subjects(RDF.type, URIRef(type_))}
-    seen: dict[tuple[Node | None, str], list[Node]] = {}
-    for system in systems:
-        for name in description.objects(system, QSM.name):
-            seen.setdefault((None, str(name)), []).append(system)
-    for element, system in description.subject_objects(QSM.elementOf):
-        for name in description.objects(element, QSM.name):
-            seen.setdefault((system, str(name)), []).append(element)
-    found = []
-    for (within, shared), sharing in seen.items():
-        if len(set(sharing)) > 1:
-            line, last = max((lines.of(one, QSM.name) or 0, one) for one in set(sharing))
-            others = " and ".join(sorted(short(one) for one in set(sharing) - {last}))
-            where = "; each storage system needs its own" if within is None else " in one storage system"
-            message = f"shares the name {shared!r} with {others}{where}"
-            found.append(Finding(line or None, named(last, description), message))
-    return found
-
-
-def _shapes() -> Graph:
+@cache
+def shapes() -> Graph:
+    """Return the shapes everything is checked against."""
     return Graph().parse(ontology_directory() / "shapes.ttl")
-
-
-def _vocabulary() -> Graph:
-    return Graph().parse(ontology_directory() / "qstorman.ttl")
-
-
-def named(node: Node | None, description: Graph) -> str:
-    """Return what a person calls a node: its short name, or whose property it is."""
-    if isinstance(node, BNode):
-        for owner, property_ in description.subject_predicates(node):
-            return f"{short(property_)} of {named(owner, description)}"
-        return "a node without a name"
-    return short(node)
-
-
-def short(term: Node | None) -> str:
-    """Return the last part of an IRI, or the text of a literal."""
-    text = str(term)
-    return text.rsplit("#", 1)[-1].rsplit("/", 1)[-1] if isinstance(term, URIRef) else text

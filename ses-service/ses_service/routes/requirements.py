@@ -19,7 +19,13 @@ from ses_service.problems import ForbiddenProblem, InvalidProblem, NotFoundProbl
 from ses_service.resolve import SITE_NAME, ordered, resolve, sets_for_user, with_home_vo
 from ses_service.runtime import runtime
 from ses_service.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
-from ses_service.schemas.requests import LEVELS, EffectiveQuery, RequirementSetIn, RequirementsQuery
+from ses_service.schemas.requests import (
+    LEVELS,
+    EffectiveQuery,
+    RequirementSetIn,
+    RequirementsQuery,
+    to_profile,
+)
 
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 
@@ -45,7 +51,9 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
         listed = ordered(desk.sets.values())
     else:
         listed = sets_for_user(query_data.user, environment.home_vo.get(query_data.user), desk.sets)
-    return render.answer({"sets": [render.requirement_set(one) for one in listed if one.requirements]})
+    return render.answer(
+        {"sets": [render.requirement_set(one) for one in listed if one.requirements or one.profile]}
+    )
 
 
 @blueprint.get("/v1/requirements/effective")
@@ -58,7 +66,7 @@ def effective(query_data: EffectiveQuery) -> Response:
     desk = runtime().desk
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
     subject = with_home_vo(asked, desk.environment.home_vo)
-    applying = resolve(subject, (), desk.sets)
+    applying = resolve(subject, (), desk.sets, desk.now())
     return render.answer({"subject": render.subject(subject), "requirements": render.resolved(applying)})
 
 
@@ -86,7 +94,7 @@ def requirement_set(level: str, name: str) -> Response:
 def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) -> Response:
     """Replace one requirement set
 
-    An empty list removes it.  With `If-Match`, only when the set has that revision.
+    An empty list without a profile removes it.  With `If-Match`, only when the set has that revision.
     """
     known = _level(level)
     _check_name(known, name)
@@ -96,6 +104,7 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
         known,
         name,
         tuple(requirement.to_model() for requirement in json_data.requirements),
+        profile=to_profile(json_data.profile),
         author=who.user or who.name,
         expected_revision=_expected_revision(known, name),
     )

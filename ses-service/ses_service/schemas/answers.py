@@ -6,12 +6,14 @@ epoch; ``null`` is unknown.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from ses_service.schemas.requests import KindName, StrictnessName
+from ses_service.schemas.kinds import shown_units, without_defaults
+from ses_service.schemas.requests import KindName, Moment, StrictnessName
 
+ShownUnit = Annotated[str, Field(json_schema_extra=shown_units)]
 LevelName = Literal["explicit", "application", "user", "vo", "site"]
 ExpectedFrom = Literal["request", "history"]
 StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
@@ -45,29 +47,41 @@ class SubjectOut(Answer):
 
 
 class RequirementOut(Answer):
-    """One minimum, in MB/s or GB."""
+    """One bound, in the unit its kind is shown in: `minimum`, or `maximum` where less is better.
+
+    `valid_from` and `valid_until` are there where the requirement has them.
+    """
+
+    model_config = ConfigDict(json_schema_extra=without_defaults)
 
     kind: KindName
-    minimum: float
-    unit: Literal["MB/s", "GB"]
+    minimum: float = 0.0
+    maximum: float = 0.0
+    unit: ShownUnit
     weight: float
     strictness: StrictnessName
+    valid_from: Moment = ""
+    valid_until: Moment = ""
 
 
 class ResolvedRequirement(RequirementOut):
-    """A requirement and where it was stated."""
+    """A requirement and where it was stated; `profile` where it is one of a profile named there."""
 
     level: LevelName
     level_name: str
+    profile: str = ""
 
 
 class Prediction(Answer):
-    """What one kind would get; ``shortfall`` 0 meets the minimum, 1 offers nothing of it."""
+    """What one kind would get; ``shortfall`` 0 meets the bound, 1 offers nothing of it."""
+
+    model_config = ConfigDict(json_schema_extra=without_defaults)
 
     kind: KindName
     value: float | None
-    unit: Literal["MB/s", "GB"]
-    minimum: float
+    unit: ShownUnit
+    minimum: float = 0.0
+    maximum: float = 0.0
     shortfall: float
 
 
@@ -301,6 +315,7 @@ class RequirementSetOut(Answer):
     level: LevelName
     name: str
     requirements: list[RequirementOut]
+    profile: str | None
     revision: int
     modified_at: float | None
     modified_by: str | None

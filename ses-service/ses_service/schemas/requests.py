@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ses_service import model
-from ses_service.model import Kind, Level, Strictness, Subject
-from ses_service.units import CAPACITY_UNITS, RATE_UNITS, UnknownUnitError, to_base
+from ses_service.kinds import UnknownKindError, UnknownUnitError
+from ses_service.knowledge.moments import moment
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model import Level, Strictness, Subject
+from ses_service.schemas.kinds import bounds_by_kind, kind_names, profile_names, unit_names
 
-KindName = Literal[
-    "current-read-rate", "average-read-rate", "current-write-rate", "average-write-rate", "free-capacity"
+
+def _is_moment(text: str) -> str:
+    moment(text)
+    return text
+
+
+def _known_kind(name: str) -> str:
+    vocabulary().metric(name)
+    return name
+
+
+KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
+UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
+ProfileName = Annotated[str, Field(max_length=63, json_schema_extra=profile_names)]
+Moment = Annotated[
+    str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
 StrictnessName = Literal["soft", "hard"]
 Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -19,6 +36,7 @@ ElementId = Annotated[str, Field(min_length=3, max_length=512, pattern=r"^[^\x00
 Device = Annotated[int, Field(ge=0, lt=2**64)]
 Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
 Bytes = Annotated[float, Field(ge=0, le=1e24)]
+Bound = Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
 
 _MAX_BASE = 1e24
 
@@ -36,41 +54,65 @@ class Query(BaseModel):
 
 
 class Requirement(Body):
-    """One minimum: rates in B/s to PiB/s, capacity in B to PiB."""
+    """One bound of a kind the ontology describes, in one of its units: `minimum`, or `maximum` of a kind
+    that is at most.  It applies from `valid_from` until before `valid_until`.
+    """
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "if": {"properties": {"kind": {"const": Kind.FREE_CAPACITY.value}}},
-            "then": {"properties": {"unit": {"enum": [*CAPACITY_UNITS]}}},
-            "else": {"properties": {"unit": {"enum": [*RATE_UNITS]}}},
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=bounds_by_kind)
 
-    kind: KindName
-    minimum: Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
-    unit: Annotated[str, Field(max_length=8, json_schema_extra={"enum": [*RATE_UNITS, *CAPACITY_UNITS]})]
+    kind: Annotated[KindName, AfterValidator(_known_kind)]
+    minimum: Bound = 0.0
+    maximum: Bound = 0.0
+    unit: UnitName
     weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
     strictness: StrictnessName = "soft"
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
 
     @model_validator(mode="after")
-    def _unit_fits(self) -> Requirement:
+    def _fits_its_kind(self) -> Requirement:
         try:
-            base = to_base(self.minimum, self.unit, Kind(self.kind))
-        except UnknownUnitError as error:
+            made = self.to_model()
+        except (UnknownKindError, UnknownUnitError) as error:
             raise ValueError(str(error)) from None
-        if base > _MAX_BASE:
-            raise ValueError("the minimum is beyond anything that exists")
+        needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
+        if needed not in self.model_fields_set or other in self.model_fields_set:
+            raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
+        if made.bound > _MAX_BASE:
+            raise ValueError(f"the {needed} is beyond anything that exists")
+        if not made.applies_ever:
+            raise ValueError("valid_until is not after valid_from")
         return self
 
     def to_model(self) -> model.Requirement:
-        """Return the requirement in bytes or bytes per second."""
-        kind = Kind(self.kind)
+        """Return the requirement in the base unit of its kind.  Raises UnknownKindError, UnknownUnitError."""
+        described = vocabulary().metric(self.kind).described
         return model.Requirement(
-            kind, to_base(self.minimum, self.unit, kind), self.weight, Strictness(self.strictness)
+            described.kind,
+            described.to_base(self.maximum if described.kind.at_most else self.minimum, self.unit),
+            self.weight if "weight" in self.model_fields_set else described.weight,
+            Strictness(self.strictness),
+            moment(self.valid_from),
+            moment(self.valid_until),
         )
 
 
-Requirements = Annotated[list[Requirement], Field(max_length=5)]
+Requirements = Annotated[list[Requirement], Field(max_length=32)]
+
+
+def to_profile(name: str | None) -> model.Profile | None:
+    """Return the profile of this name, one without requirements where the vocabulary has none."""
+    return None if name is None else vocabulary().profiles.get(name, model.Profile(name))
+
+
+def _known_profile(name: str) -> str:
+    known = vocabulary().profiles
+    if name not in known:
+        raise ValueError(f"unknown profile {name!r}; use one of {', '.join(known)}")
+    return name
+
+
+KnownProfile = Annotated[ProfileName, AfterValidator(_known_profile)]
 
 
 def _each_kind_once(requirements: list[Requirement]) -> None:
@@ -98,11 +140,13 @@ class SelectionRequest(Body):
     """A question: where would a file of this subject go?  ``limit`` 0 lists every element.
 
     ``stripe_count`` is the number the program itself asks for; ``path`` is the name the file will have.
+    ``profile`` adds the requirements of a profile for kinds not stated here.
     """
 
     subject: SubjectIn
     storage_system: Text | None = None
     requirements: Requirements = []
+    profile: KnownProfile | None = None
     expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
@@ -145,9 +189,10 @@ class PlacementEnded(Body):
 
 
 class RequirementSetIn(Body):
-    """All requirements of a set; an empty list removes them."""
+    """All requirements of a set, and the profile it takes up; an empty list and no profile remove it."""
 
     requirements: Requirements
+    profile: KnownProfile | None = None
 
     @model_validator(mode="after")
     def _kinds_once(self) -> RequirementSetIn:

@@ -36,6 +36,8 @@ class Explanation:
 _EXPLANATION = TypeAdapter(Explanation)
 _PREDICTED = TypeAdapter(tuple[Prediction, ...])
 _NOTHING = Explanation()
+_BOUND = '"bound":'
+_BOUND_BEFORE = '"minimum":'  # in records of version 0.1, which had minimums only
 
 
 def explanation_of(placement: Placement) -> bytes | None:
@@ -51,7 +53,8 @@ def read_explanation(body: bytes | None) -> Explanation:
     if body is None:
         return _NOTHING
     try:
-        return _EXPLANATION.validate_json(zlib.decompress(body))
+        text = zlib.decompress(body)
+        return _EXPLANATION.validate_json(text.replace(_BOUND_BEFORE.encode(), _BOUND.encode()))
     except (zlib.error, ValidationError):
         return _NOTHING
 
@@ -111,7 +114,7 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
         distance=row["distance"],
         booked_at=row["booked_at"],
         lease_until=math.inf if row["lease_until"] is None else row["lease_until"],
-        predicted=_PREDICTED.validate_json(row["predicted"]),
+        predicted=_PREDICTED.validate_json(row["predicted"].replace(_BOUND_BEFORE, _BOUND)),
         requirements=explained.requirements,
         candidates=explained.candidates,
         refused=explained.refused,

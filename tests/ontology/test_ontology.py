@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pyshacl
 import pytest
 from rdflib import OWL, RDF, RDFS, SKOS, Graph, Namespace, URIRef
 from rdflib.plugins.sparql import prepareQuery
+from ses_service.knowledge.validation import refused, validate
+from ses_service.knowledge.vocabulary import vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
 ONTOLOGY = ROOT / "ontology"
@@ -25,11 +26,6 @@ def table() -> dict[str, str]:
     return found
 
 
-def vocabulary() -> Graph:
-    """Return the vocabulary."""
-    return Graph().parse(ONTOLOGY / "qstorman.ttl")
-
-
 @pytest.mark.parametrize("path", TURTLE, ids=lambda path: path.name)
 def test_every_turtle_file_parses_and_uses_the_one_prefix_table(path: Path) -> None:
     Graph().parse(path, format="turtle")
@@ -43,20 +39,20 @@ def test_every_turtle_file_parses_and_uses_the_one_prefix_table(path: Path) -> N
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.name)
 def test_every_query_says_its_question_and_has_a_total_order(path: Path) -> None:
     text = path.read_text()
-    head = text.splitlines()[0]
-    assert head.startswith("# ")
-    assert head.endswith("?" if path.suffix == ".rq" else ".") or "." in head
+    said = text.partition("# Inputs:")[0].strip()
+    assert said.startswith("# ")
+    assert ("?" if path.suffix == ".rq" else ".") in said
     assert "Inputs:" in text
     for name, iri in PREFIX.findall(text):
         assert table().get(name) == iri
     if path.suffix == ".rq":
         assert "ORDER BY" in text
         assert "Columns:" in text
-        prepareQuery(text)
+        prepareQuery(text.replace("$subjects", "<a:b>"))  # an input that is a list of terms
 
 
 def test_every_term_has_label_definition_and_example() -> None:
-    graph = vocabulary()
+    graph = vocabulary().graph
     kinds = [OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty, OWL.NamedIndividual]
     terms = {term for kind in kinds for term in graph.subjects(RDF.type, kind)}
     assert len(terms) > 40
@@ -66,23 +62,15 @@ def test_every_term_has_label_definition_and_example() -> None:
 
 
 def test_every_term_the_other_files_use_is_in_the_vocabulary() -> None:
-    known = set(vocabulary().subjects())
+    known = set(vocabulary().graph.subjects())
     shapes = {s for s in Graph().parse(ONTOLOGY / "shapes.ttl").subjects() if isinstance(s, URIRef)}
     used = {
         QSM[name]
         for path in [*TURTLE, *QUERIES]
-        for name in re.findall(r"\bqsm:([A-Za-z]+)", path.read_text())
+        for name in re.findall(r"\bqsm:([A-Za-z]+(?:-[A-Za-z]+)*)", path.read_text())
     }
     assert len(used) > 30
     assert used - known - shapes == set()
-
-
-@pytest.mark.parametrize("path", sorted((ONTOLOGY / "examples").glob("*.ttl")), ids=lambda path: path.name)
-def test_every_example_conforms_to_the_shapes(path: Path) -> None:
-    conforms, _report, text = pyshacl.validate(
-        Graph().parse(path), shacl_graph=Graph().parse(ONTOLOGY / "shapes.ttl"), ont_graph=vocabulary()
-    )
-    assert conforms, text
 
 
 REQUIREMENT = """@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
@@ -98,18 +86,20 @@ REQUIREMENT = """@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
     [
         ("50.0e0", "-50.0e0", "not negative"),
         ("qsm:CurrentReadRate", "qsm:Speed", "one known kind"),
-        ("unit:MegaBYTE-PER-SEC", "unit:GigaBYTE", "a rate in a unit of data rate"),
-        ("odrl:gteq", "odrl:lteq", "a minimum"),
+        ("unit:MegaBYTE-PER-SEC", "unit:GigaBYTE", "takes BYTE-PER-SEC, KiloBYTE-PER-SEC"),
+        ("unit:MegaBYTE-PER-SEC", "unit:FURLONG", "it has FURLONG"),
+        ("odrl:gteq", "odrl:lteq", "is a minimum"),
+        ("odrl:gteq", "odrl:eq", "odrl:gteq (a minimum)"),
+        ("50.0e0", "50.0e0, 60.0e0", "one odrl:rightOperand"),
         ("qsm:weight 1.0e0", "qsm:weight 0.0e0", "greater than 0"),
         ("qsm:Soft", "qsm:Maybe", "qsm:Soft or qsm:Hard"),
         ("odrl:unit unit:MegaBYTE-PER-SEC ;", "", "exactly one unit"),
     ],
 )
 def test_a_requirement_that_breaks_a_rule_is_refused_in_words(good: str, bad: str, message: str) -> None:
-    shapes = Graph().parse(ONTOLOGY / "shapes.ttl")
-    assert pyshacl.validate(Graph().parse(data=REQUIREMENT), shacl_graph=shapes)[0]
+    assert validate(REQUIREMENT, "requirement") == []
     broken = REQUIREMENT.replace(good, bad)
     assert broken != REQUIREMENT
-    conforms, _report, text = pyshacl.validate(Graph().parse(data=broken), shacl_graph=shapes)
-    assert not conforms
-    assert message in text
+    found = validate(broken, "requirement")
+    assert refused(found)
+    assert any(message in one.message for one in found), found

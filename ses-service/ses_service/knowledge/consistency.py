@@ -1,0 +1,148 @@
+"""Faults that lie between nodes of a description, which shapes cannot say, or only slowly.
+
+A unit that does not fit its kind, two elements of one name, a kind stated twice, a term nobody knows. What
+can be said of a node by itself is in ``ontology/shapes.ttl``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rdflib import RDF, BNode, Graph, URIRef
+from rdflib.term import Node
+
+from ses_service.knowledge.terms import ODRL, QSM, QUDT
+from ses_service.knowledge.vocabulary import vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a node, at one of its properties and the value there if the fault is theirs."""
+
+    node: Node
+    message: str
+    property: Node | None = None
+    value: Node | None = None
+
+
+def faults(description: Graph) -> Iterator[Fault]:
+    """Yield the faults of a description, in no order."""
+    yield from _unknown_terms(description)
+    yield from _shared_names(description)
+    yield from _misfit_requirements(description)
+    yield from _repeated_kinds(description)
+    yield from _misfit_metrics(description)
+    yield from _stated_values(description)
+
+
+def _unknown_terms(description: Graph) -> Iterator[Fault]:
+    known = {short(term) for term in vocabulary().graph.subjects() if str(term).startswith(QSM)}
+    described = {short(term) for term in description.subjects(RDF.type) if str(term).startswith(QSM)}
+    for subject, predicate, value in description:
+        used: tuple[Node, ...] = (predicate, value) if predicate == RDF.type else (predicate,)
+        for term in used:
+            if str(term).startswith(QSM) and short(term) not in known | described:
+                near = difflib.get_close_matches(short(term), sorted(known), 1)
+                hint = f"; did you mean qsm:{near[0]}?" if near else ""
+                message = f"qsm:{short(term)} is not in the vocabulary{hint}"
+                yield Fault(subject, message, predicate, value)
+
+
+def _shared_names(description: Graph) -> Iterator[Fault]:
+    seen: dict[tuple[Node | None, str], list[Node]] = {}
+    for class_ in vocabulary().backends:
+        for system in description.subjects(RDF.type, URIRef(class_)):
+            for name in description.objects(system, QSM.name):
+                seen.setdefault((None, str(name)), []).append(system)
+    for element, owner in description.subject_objects(QSM.elementOf):
+        for name in description.objects(element, QSM.name):
+            seen.setdefault((owner, str(name)), []).append(element)
+    for (within, shared), sharing in seen.items():
+        all_of_them = " and ".join(sorted({short(one) for one in sharing}))
+        where = "; each storage system needs its own" if within is None else " in one storage system"
+        for one in set(sharing) if len(set(sharing)) > 1 else ():
+            yield Fault(one, f"{all_of_them} share the name {shared!r}{where}", QSM.name)
+
+
+def _misfit_requirements(description: Graph) -> Iterator[Fault]:
+    metrics = vocabulary().by_iri()
+    for requirement, iri in description.subject_objects(ODRL.leftOperand):
+        metric = metrics.get(str(iri))
+        if metric is None:
+            continue
+        for unit in description.objects(requirement, ODRL.unit):
+            if str(unit) not in metric.units:
+                message = f"the unit does not fit: {metric.kind} takes {_units(metric.units)}"
+                yield Fault(requirement, f"{message} (it has {short(unit)})", ODRL.unit, unit)
+        needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
+        for operator in description.objects(requirement, ODRL.operator):
+            if operator in (ODRL.gteq, ODRL.lteq) and operator != needed:
+                bound = "maximum" if metric.kind.at_most else "minimum"
+                message = f"{metric.kind} is a {bound}: its odrl:operator is odrl:{short(needed)}"
+                yield Fault(requirement, message, ODRL.operator, operator)
+
+
+def _repeated_kinds(description: Graph) -> Iterator[Fault]:
+    for owner in set(description.subjects(QSM.requires)):
+        seen: set[Node] = set()
+        for requirement in description.objects(owner, QSM.requires):
+            for kind in description.objects(requirement, ODRL.leftOperand):
+                if kind in seen:
+                    yield Fault(owner, f"states {short(kind)} more than once", QSM.requires)
+                seen.add(kind)
+
+
+def _misfit_metrics(description: Graph) -> Iterator[Fault]:
+    for metric in description.subjects(RDF.type, QSM.Metric):
+        measured = description.value(metric, QUDT.hasQuantityKind)
+        for unit in description.objects(metric, QUDT.hasUnit):
+            fits = (unit, QUDT.unitForQuantityKind, measured)
+            if measured is not None and fits not in description and fits not in vocabulary().graph:
+                message = f"{short(unit)} is no unit for {short(measured)}"
+                yield Fault(metric, message, QUDT.hasUnit, unit)
+
+
+def _stated_values(description: Graph) -> Iterator[Fault]:
+    """Yield what is wrong with values of kinds that are stated of elements, such as a latency."""
+    for metric in vocabulary().metrics.values():
+        if metric.constrains is None:
+            continue
+        name = short(metric.constrains)
+        for element, quantity in description.subject_objects(metric.constrains):
+            number = description.value(quantity, QUDT.numericValue)
+            unit = description.value(quantity, QUDT.hasUnit)
+            if number is None or not _is_positive(number):
+                yield Fault(element, f"{name} needs one qudt:numericValue greater than 0", metric.constrains)
+            elif str(unit) not in metric.units:
+                message = f"{name} needs one qudt:hasUnit of {_units(metric.units)}"
+                yield Fault(element, message, metric.constrains)
+
+
+def _units(iris: frozenset[str]) -> str:
+    sizes = vocabulary().unit_sizes
+    return ", ".join(short(URIRef(one)) for one in sorted(iris, key=lambda iri: (sizes.get(iri, 0.0), iri)))
+
+
+def _is_positive(number: Node) -> bool:
+    try:
+        return 0 < float(str(number)) < math.inf
+    except ValueError:
+        return False
+
+
+def named(node: Node | None, description: Graph) -> str:
+    """Return what a person calls a node: its short name, or whose property it is."""
+    if isinstance(node, BNode):
+        for owner, property_ in description.subject_predicates(node):
+            return f"{short(property_)} of {named(owner, description)}"
+        return "a node without a name"
+    return short(node)
+
+
+def short(term: Node | None) -> str:
+    """Return the last part of an IRI, or the text of a literal."""
+    text = str(term)
+    return text.rsplit("#", 1)[-1].rsplit("/", 1)[-1] if isinstance(term, URIRef) else text

@@ -1,0 +1,245 @@
+"""What the vocabulary says: kinds of requirement, units, profiles, classes of storage.
+
+The vocabulary is the project's own Turtle files and those a site adds (``SES_VOCABULARY``). It is read once
+per process: a service that should know another kind is restarted. What :mod:`ses_service.kinds` says of the
+predicted kinds is held against it by a test.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from rdflib import RDF, RDFS, SKOS, Graph, Literal, URIRef
+from rdflib.term import Node
+
+from ses_service.kinds import PREDICTED, Kind, KindDescription, UnknownKindError
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.moments import moment
+from ses_service.knowledge.terms import ODRL, QSM, QUDT, STRICTNESS, ontology_directory
+from ses_service.knowledge.turtle import TurtleError, parse_turtle
+from ses_service.model import Profile, Requirement, Strictness
+
+OWN_FILES = ("qstorman.ttl", "kinds.ttl", "units.ttl", "profiles.ttl")
+_STRICTNESS = {term: strictness for strictness, term in STRICTNESS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A kind as the ontology names it.
+
+    ``base`` is the unit requirements are stored in; ``constrains`` the property of elements it bounds,
+    ``None`` where the service predicts the value. ``units`` are the IRIs of those it may be written in.
+    """
+
+    iri: URIRef
+    described: KindDescription
+    base: URIRef
+    constrains: URIRef | None
+    units: frozenset[str]
+
+    @property
+    def kind(self) -> Kind:
+        """The kind as decisions know it."""
+        return self.described.kind
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Vocabulary:
+    """The vocabulary, read.
+
+    ``metrics`` by the name of their kind. ``unit_sizes`` is the size of each unit in the unit its quantities
+    are computed in, by IRI. ``backends`` says which back end serves each class of storage systems, and
+    ``sources`` which files all of this is from.
+    """
+
+    graph: Graph
+    metrics: Mapping[str, Metric]
+    unit_sizes: Mapping[str, float]
+    profiles: Mapping[str, Profile]
+    backends: Mapping[str, str]
+    sources: tuple[Path, ...]
+
+    def metric(self, name: str) -> Metric:
+        """Return the kind of this name. Raises UnknownKindError."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            known = ", ".join(self.metrics)
+            raise UnknownKindError(f"unknown kind {name!r}; use one of {known}") from None
+
+    def by_iri(self) -> dict[str, Metric]:
+        """Return the kinds by their IRI."""
+        return {str(one.iri): one for one in self.metrics.values()}
+
+    def turtle(self) -> str:
+        """Return all of it as one text."""
+        return self.graph.serialize(format="nt")
+
+
+def vocabulary() -> Vocabulary:
+    """Return the vocabulary of this process.
+
+    Raises ``FileNotFoundError`` when a file is missing and ``InvalidDescriptionError`` when one is no Turtle.
+    """
+    return _read(os.environ.get("SES_ONTOLOGY_DIR"), os.environ.get("SES_VOCABULARY"))
+
+
+@cache
+def _read(_own: str | None, added: str | None) -> Vocabulary:
+    own = ontology_directory()
+    return read_vocabulary([*(own / name for name in OWN_FILES), *_additions(added or "")])
+
+
+def _additions(named: str) -> Iterator[Path]:
+    """Yield the files a site adds: those named, and every ``.ttl`` of a folder, in the order of names."""
+    for part in filter(None, named.split(os.pathsep)):
+        place = Path(part)
+        if place.is_dir():
+            yield from sorted(place.glob("*.ttl"))
+        elif place.is_file():
+            yield place
+        else:
+            raise FileNotFoundError(f"SES_VOCABULARY names {part}, which does not exist")
+
+
+def read_vocabulary(files: list[Path]) -> Vocabulary:
+    """Return what these files say together. Raises like :func:`vocabulary`."""
+    graph = Graph()
+    for path in files:
+        try:
+            graph += parse_turtle(path.read_text("utf-8"))[0]
+        except (TurtleError, UnicodeDecodeError) as error:
+            raise InvalidDescriptionError(str(path), [str(error)]) from None
+    sizes = _unit_sizes(graph)
+    metrics = dict(sorted(_metrics(graph, sizes), key=_rank))
+    return Vocabulary(
+        graph=graph,
+        metrics=metrics,
+        unit_sizes={str(unit): size for unit, size in sizes.items()},
+        profiles={one.name: one for one in _profiles(graph, metrics, sizes)},
+        backends=_backends(graph),
+        sources=tuple(files),
+    )
+
+
+def _rank(entry: tuple[str, Metric]) -> tuple[int, str]:
+    name = entry[0]
+    return (PREDICTED.index(entry[1].kind) if name in PREDICTED else len(PREDICTED)), name
+
+
+def _multiplier(graph: Graph, unit: Node | None) -> float | None:
+    stated = graph.value(unit, QUDT.conversionMultiplier)
+    return None if stated is None else float(stated)  # type: ignore[arg-type]
+
+
+def _unit_sizes(graph: Graph) -> dict[Node, float]:
+    """Return how many of the unit its quantities are computed in each unit is, from QUDT's multipliers."""
+    sizes: dict[Node, float] = {}
+    for unit, measured in graph.subject_objects(QUDT.unitForQuantityKind):
+        multiplier = _multiplier(graph, unit)
+        base = _multiplier(graph, graph.value(measured, QSM.computedIn))
+        if multiplier is not None and (base is not None or unit not in sizes):
+            sizes[unit] = multiplier / (base or 1.0)
+    return sizes
+
+
+def _units_for(graph: Graph, measured: Node, sizes: Mapping[Node, float]) -> dict[str, float]:
+    listed = [
+        (size, str(symbol))
+        for unit in graph.subjects(QUDT.unitForQuantityKind, measured)
+        if (size := sizes.get(unit)) is not None
+        for symbol in (*graph.objects(unit, QUDT.symbol), *graph.objects(unit, QUDT.altSymbol))
+    ]
+    return {symbol: size for size, symbol in sorted(listed)}
+
+
+def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, Metric]]:
+    for iri in graph.subjects(RDF.type, QSM.Metric):
+        name, unit = graph.value(iri, QSM.name), graph.value(iri, QUDT.hasUnit)
+        measured = graph.value(iri, QUDT.hasQuantityKind)
+        if name is None or measured is None or unit is None or unit not in sizes:
+            continue  # validation says so; a requirement of such a kind is unknown
+        kind = Kind(
+            str(name),
+            str(graph.value(unit, QUDT.symbol)),
+            sizes[unit],
+            at_most=graph.value(iri, ODRL.operator) == ODRL.lteq,
+        )
+        weight = graph.value(iri, QSM.defaultWeight)
+        described = KindDescription(
+            kind=kind,
+            label=_text(graph, iri, RDFS.label, kind),
+            definition=_text(graph, iri, SKOS.definition, ""),
+            units=_units_for(graph, measured, sizes),
+            weight=1.0 if weight is None else float(weight),  # type: ignore[arg-type]
+        )
+        base = graph.value(measured, QSM.computedIn)
+        constrains = graph.value(iri, QSM.constrains)
+        yield (
+            kind.value,
+            Metric(
+                URIRef(str(iri)),
+                described,
+                URIRef(str(unit if base is None else base)),
+                None if constrains is None else URIRef(str(constrains)),
+                frozenset(str(one) for one in graph.subjects(QUDT.unitForQuantityKind, measured)),
+            ),
+        )
+
+
+def _profiles(graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, float]) -> Iterator[Profile]:
+    kinds = {one.iri: one.kind for one in metrics.values()}
+    for iri in sorted(graph.subjects(RDF.type, QSM.Profile), key=str):
+        name = graph.value(iri, QSM.name)
+        if name is None:
+            continue
+        stated = [_requirement(graph, node, kinds, sizes) for node in graph.objects(iri, QSM.requires)]
+        requirements = sorted((one for one in stated if one), key=lambda one: one.kind)
+        yield Profile(
+            str(name),
+            tuple(requirements),
+            label=_text(graph, iri, RDFS.label, str(name)),
+            definition=_text(graph, iri, SKOS.definition, ""),
+            iri=str(iri),
+        )
+
+
+def _requirement(
+    graph: Graph, node: Node, kinds: Mapping[URIRef, Kind], sizes: Mapping[Node, float]
+) -> Requirement | None:
+    metric, unit = graph.value(node, ODRL.leftOperand), graph.value(node, ODRL.unit)
+    bound, weight = graph.value(node, ODRL.rightOperand), graph.value(node, QSM.weight)
+    if unit is None or unit not in sizes or bound is None or URIRef(str(metric)) not in kinds:
+        return None
+    return Requirement(
+        kinds[URIRef(str(metric))],
+        float(bound) * sizes[unit],  # type: ignore[arg-type]
+        1.0 if weight is None else float(weight),  # type: ignore[arg-type]
+        _STRICTNESS.get(URIRef(str(graph.value(node, QSM.strictness))), Strictness.SOFT),
+        valid_from=moment(graph.value(node, QSM.validFrom)),
+        valid_until=moment(graph.value(node, QSM.validUntil)),
+    )
+
+
+def _backends(graph: Graph) -> dict[str, str]:
+    """Return the back end of each class that states one, and of its subclasses that state none."""
+    found: dict[str, str] = {}
+    for class_ in graph.transitive_subjects(RDFS.subClassOf, QSM.StorageSystem):
+        for general in graph.transitive_objects(class_, RDFS.subClassOf):
+            backend = graph.value(general, QSM.backend)
+            if backend is not None:
+                found.setdefault(str(class_), str(backend))
+    return found
+
+
+def _text(graph: Graph, subject: Node, property_: URIRef, default: str) -> str:
+    """Return the English text of a property, else the first of another language."""
+    texts = sorted(
+        (one for one in graph.objects(subject, property_) if isinstance(one, Literal)),
+        key=lambda one: (one.language not in (None, "en"), str(one.language), str(one)),
+    )
+    return str(texts[0]) if texts else default
