@@ -14,12 +14,14 @@ from typing import Any, TypeAlias
 from flask import Response
 from pydantic_core import to_json
 
+from ses_service.kinds import KindDescription
 from ses_service.knowledge.moments import written
 from ses_service.ledger import Node
 from ses_service.model import (
     Element,
     Kind,
     Observation,
+    Profile,
     Requirement,
     RequirementSet,
     ResolvedRequirement,
@@ -111,6 +113,29 @@ def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
         }
         for one in many
     ]
+
+
+def kind(one: KindDescription) -> Json:
+    """Return what people must know of a kind."""
+    return {
+        "kind": one.kind,
+        "label": one.label,
+        "definition": one.definition,
+        "bound": _bound_name(one.kind),
+        "unit": one.kind.unit,
+        "units": [*one.units],
+        "default_weight": one.weight,
+    }
+
+
+def profile(one: Profile) -> Json:
+    """Return a profile."""
+    return {
+        "profile": one.name,
+        "label": one.label,
+        "definition": one.definition,
+        "requirements": [requirement(stated) for stated in one.requirements],
+    }
 
 
 def _bound_name(kind: Kind) -> str:

@@ -1,0 +1,35 @@
+"""Answers about the vocabulary.  These models describe them for the contract."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ses_service.schemas.answers import Answer, RequirementOut, ShownUnit
+
+
+class KindOut(Answer):
+    """A kind of requirement.  `bound` says which one it takes; answers are in `unit`."""
+
+    kind: str
+    label: str
+    definition: str
+    bound: Literal["minimum", "maximum"]
+    unit: ShownUnit
+    units: list[str]
+    default_weight: float
+
+
+class ProfileOut(Answer):
+    """Requirements under the name of what a program does."""
+
+    profile: str
+    label: str
+    definition: str
+    requirements: list[RequirementOut]
+
+
+class VocabularyOut(Answer):
+    """Kinds in the order of answers, profiles by name."""
+
+    kinds: list[KindOut]
+    profiles: list[ProfileOut]
