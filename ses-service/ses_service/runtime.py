@@ -13,6 +13,7 @@ from flask import Flask, current_app
 from ses_service.auth import TokenFile
 from ses_service.desk import Desk
 from ses_service.environment import EnvironmentKeeper
+from ses_service.ids import RandomIds
 from ses_service.journal import Journal
 from ses_service.metrics import Metrics
 from ses_service.observer import Observer
@@ -24,11 +25,6 @@ from ses_service.sources import Loop
 from ses_service.store import RecordStore
 
 RUNTIME = "qstorman.runtime"
-
-
-def random_id() -> str:
-    """Return the id of a placement: 16 hex digits of a number that is not 0."""
-    return f"{secrets.randbelow(2**64 - 1) + 1:016x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +49,14 @@ class ServiceConfig:
     peer_token: str | None = None
     max_body: int = 2**20
     clock: Callable[[], float] = time.time
-    new_id: Callable[[], str] = random_id
+    new_id: Callable[[], str] = field(default_factory=RandomIds)
 
 
 class Runtime:
     """The parts of a running service.  ``instance`` tells one start of the service from another."""
 
     def __init__(self, config: ServiceConfig) -> None:
-        self.instance = random_id()
+        self.instance = secrets.token_hex(8)
         self.desk = Desk(config.policies, config.clock, config.new_id)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
