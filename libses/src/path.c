@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
+#include "self.h"
 #include "settings.h"
 #include "sys.h"
 
@@ -19,9 +21,21 @@ static bool is_on_stack(uintptr_t address) {
   return address > frame && address < top && top - frame < STACK_NEAR;
 }
 
+/* As is_readable(), for three times the price.  Valgrind takes no offence: it would complain of the
+ * question below where some of the 8 bytes were never written, and of its nonsense. */
+static bool can_copy(const char *address) {
+  char byte;
+  struct iovec here = {&byte, 1};
+  struct iovec there = {(void *)address, 1};
+  return ses_sys6(SYS_process_vm_readv, ses_self_pid(), ses_address(&here), 1, ses_address(&there),
+                  1, 0) == 1;
+}
+
 /* True when 8 bytes around ADDRESS can be read: the kernel copies the set before it looks at the
  * nonsensical first argument.  A bad pointer must give EFAULT from the plain call, not a signal. */
 static bool is_readable(const char *address) {
+  if (ses_settings()->valgrind)
+    return can_copy(address);
   uintptr_t aligned = (uintptr_t)address & ~(uintptr_t)7;
   return is_on_stack(aligned) || ses_sys4(SYS_rt_sigprocmask, -1, (long)aligned, 0, 8) == -EINVAL;
 }

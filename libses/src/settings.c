@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ses/plan.h"
+#include "valgrind.h"
 
 #define SYNC_MS_DEFAULT 20u
 #define SYNC_MS_MAX 60000u
@@ -76,5 +77,6 @@ __attribute__((constructor)) static void read_settings(void) {
                  application && *application ? application : short_name());
   settings.application_hash = ses_plan_hash(settings.application);
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
+  settings.valgrind = ses_is_under_valgrind();
   settings.ready = true;
 }

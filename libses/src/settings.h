@@ -18,6 +18,7 @@ struct ses_settings {
   bool secure;              /* the program runs with more rights than its caller */
   bool disabled;            /* SES_DISABLE is set, and not to 0 */
   bool lustre_standin;      /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
+  bool valgrind;            /* this process is simulated by it */
   unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */

@@ -143,14 +143,14 @@ def test_address_sanitizer_finds_nothing(union: Union, tmp_path: Path) -> None:
     assert placed(union) == 80
 
 
-def test_valgrind_finds_nothing(union: Union, probes: Path) -> None:
-    """But tells of the question by which the library learns whether an address is one."""
+@pytest.mark.parametrize("where", ["3", "heap"])
+def test_valgrind_finds_nothing(union: Union, probes: Path, where: str) -> None:
+    """Also where a path lies between bytes that nobody has written."""
     if not shutil.which("valgrind"):
         pytest.skip("valgrind is not installed, and not installed by packaging/install.sh")
-    done = union.run("valgrind", "-q", "--error-exitcode=9", probes / "life", "3", union.path)
-    assert names(union) == {"life-0", "life-1", "life-2"}
-    told = [line for line in done.stderr.splitlines() if "unknown 'how' field" not in line]
-    assert told == []
+    done = union.run("valgrind", "-q", "--error-exitcode=9", probes / "life", where, union.path)
+    assert done.stderr == ""
+    assert placed(union) == len(names(union)) > 0
 
 
 @pytest.mark.parametrize("kind", ["setuid", "capability"])

@@ -7,10 +7,14 @@
  *   life clone DIR            a child of clone() on its parent's memory, and one on its own
  *   life alternate DIR        from a handler on an alternate stack of 8 KiB
  *   life cancel DIR           THREADS threads cancelled while they create; prints descriptors left
- * open life daemon DIR           closes every descriptor after each create; prints how many it got
- * wrong life chroot DIR           a file at /chroot-0 with DIR as the root life memory DIR COUNT
- * files with no address space left to allocate life library DIR PATH     a file before and after
- * dlopen() and dlclose() of PATH life COUNT DIR            COUNT files
+ *                             open
+ *   life daemon DIR           closes every descriptor after each create; prints how many it got
+ *                             wrong
+ *   life chroot DIR           a file at /chroot-0 with DIR as the root
+ *   life memory DIR           COUNT files with no address space left to allocate
+ *   life heap DIR             COUNT files by paths between bytes that were never written
+ *   life library DIR PATH     a file before and after dlopen() and dlclose() of PATH
+ *   life COUNT DIR            so many files
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -200,6 +204,21 @@ static int without_memory(void) {
   return failed;
 }
 
+static int on_the_heap(void) {
+  int failed = 0;
+  for (int i = 0; i < COUNT; i++) {
+    size_t length = strlen(directory) + sizeof "/heap-00-XXXXXX";
+    char *path = malloc(length + 8);
+    if (!path)
+      return 1;
+    char *start = path + i % 8;
+    snprintf(start, length, "%s/heap-%02d-XXXXXX", directory, i);
+    failed += close(mkstemp(start)) != 0;
+    free(path);
+  }
+  return failed;
+}
+
 static int around_library(const char *path) {
   int failed = create_and_close("before", 0);
   for (int i = 0; i < 3; i++) {
@@ -231,6 +250,8 @@ int main(int argc, char **argv) {
     return under_root();
   if (!strcmp(what, "memory"))
     return without_memory();
+  if (!strcmp(what, "heap"))
+    return on_the_heap();
   if (!strcmp(what, "library") && argc == 4)
     return around_library(argv[3]);
   int failed = 0;
