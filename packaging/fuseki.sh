@@ -30,8 +30,9 @@ case ${1:-} in
     if [ ! -s passwd.txt ]; then
       (
         umask 077
-        for user in reader writer; do echo "$user: $(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')"; done >passwd.txt
-        sed -n 's/^writer: /writer:/p' passwd.txt >writer.txt
+        for user in reader writer; do echo "$user: $(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')"; done >passwd.part
+        sed -n 's/^writer: /writer:/p' passwd.part >writer.txt
+        mv passwd.part passwd.txt
       )
     fi
     # shellcheck disable=SC2086  # options are words

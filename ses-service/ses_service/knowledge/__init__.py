@@ -7,6 +7,7 @@ memory and asks only whether it changed.
 
 from ses_service.knowledge.embedded import EmbeddedStore
 from ses_service.knowledge.errors import (
+    AnswerLostError,
     InvalidDescriptionError,
     KnowledgeBaseError,
     RevisionConflictError,
@@ -18,6 +19,7 @@ from ses_service.knowledge.store import HttpStore, SparqlStore
 from ses_service.knowledge.terms import ontology_directory
 
 __all__ = [
+    "AnswerLostError",
     "EmbeddedStore",
     "HttpStore",
     "InvalidDescriptionError",

@@ -10,7 +10,14 @@ class KnowledgeBaseError(Exception):
 
 
 class StoreUnavailableError(KnowledgeBaseError):
-    """The store does not answer, or not in time. Nothing is known to have changed."""
+    """The store does not answer, or not in time. Nothing was changed, unless it is an ``AnswerLostError``."""
+
+
+class AnswerLostError(StoreUnavailableError):
+    """The request was sent and no good answer came: what it asked for may or may not have been done."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} (whether the change was stored is not known; send the same again)"
 
 
 class StoreRefusedError(KnowledgeBaseError):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
-from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
+from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.store import SparqlStore
@@ -82,16 +84,36 @@ class KnowledgeBase:
         """Store a requirement set in place of the one before and return it with its revision.
 
         ``author`` is the account that changes it and ``now`` the time in seconds since the epoch.
-        Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored.
+        Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored, unless
+        what is stored is this very change: its answer was lost, and it is asked for again.  Raises
+        ``AnswerLostError`` when it may have been stored.
         """
         with self._changing:
-            return replace_requirement_set(
-                self._store,
-                level,
-                name,
-                requirements,
-                profile=profile,
-                author=author,
-                now=now,
-                expected_revision=expected_revision,
-            )
+            try:
+                return replace_requirement_set(
+                    InsistentStore(self._store),
+                    level,
+                    name,
+                    requirements,
+                    profile=profile,
+                    author=author,
+                    now=now,
+                    expected_revision=expected_revision,
+                )
+            except RevisionConflictError:
+                wanted = RequirementSet(
+                    level, name, tuple(requirements), (expected_revision or 0) + 1, None, author, profile
+                )
+                for found in self.requirement_sets():
+                    if expected_revision is not None and _same(found, wanted):
+                        return found
+                raise
+
+
+def _same(one: RequirementSet, other: RequirementSet) -> bool:
+    """Return whether two sets are one but for the time they were stored."""
+    return (
+        replace(one, requirements=(), modified_at=None) == replace(other, requirements=(), modified_at=None)
+        and len(one.requirements) == len(other.requirements)
+        and all(requirement in other.requirements for requirement in one.requirements)
+    )

@@ -69,7 +69,8 @@ def replace_requirement_set(
         if _last_change(store, target) == (found + 1, change):
             return RequirementSet(level, name, tuple(requirements), found + 1, now, author, profile)
     found, _change = _last_change(store, target)
-    raise RevisionConflictError(level.value, name, expected_revision or found, found)
+    expected = found if expected_revision is None else expected_revision
+    raise RevisionConflictError(level.value, name, expected, found)
 
 
 def _request(

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import urllib3
 from rdflib import BNode, Literal, URIRef
 
-from ses_service.knowledge.errors import StoreRefusedError, StoreUnavailableError
+from ses_service.knowledge.errors import AnswerLostError, StoreRefusedError, StoreUnavailableError
 
 _CHUNK = 2**18
 Cell = TypeVar("Cell")
@@ -49,6 +49,10 @@ class SparqlStore(SparqlReader, Protocol):
     def put_graph(self, graph: str, turtle: str) -> None:
         """Replace a named graph."""
         ...
+
+
+class _NotReachedError(StoreUnavailableError):
+    """Nobody listens: nothing was sent."""
 
 
 class HttpStore:
@@ -103,12 +107,20 @@ class HttpStore:
     def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request, as a whole or not at all."""
         headers = {"Content-Type": "application/sparql-update"}
-        self._request("POST", self._update_url, update.encode(), headers, patience)
+        self._change("POST", self._update_url, update, headers, patience)
 
     def put_graph(self, graph: str, turtle: str) -> None:
         """Replace a named graph."""
         address = f"{self._graph_url}?graph={quote(graph, safe='')}"
-        self._request("PUT", address, turtle.encode(), {"Content-Type": "text/turtle"}, patience=10.0)
+        self._change("PUT", address, turtle, {"Content-Type": "text/turtle"}, patience=10.0)
+
+    def _change(self, method: str, url: str, text: str, headers: dict[str, str], patience: float) -> None:
+        try:
+            self._request(method, url, text.encode(), headers, patience)
+        except _NotReachedError:
+            raise
+        except StoreUnavailableError as error:
+            raise AnswerLostError(str(error)) from None
 
     def _rows(
         self, query: str, patience: float, read: Callable[[dict[str, str]], Cell]
@@ -146,6 +158,8 @@ class HttpStore:
                 preload_content=False,
             )
             data = self._read(answer, url, deadline)
+        except urllib3.exceptions.NewConnectionError as error:
+            raise _NotReachedError(f"the knowledge base at {url} does not answer: {error}") from None
         except urllib3.exceptions.HTTPError as error:
             raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
         if answer.status < 300:

@@ -1,0 +1,176 @@
+"""Promises about a store that dies amid writes: what was acknowledged is there, and nothing by halves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.knowledge import (
+    AnswerLostError,
+    EmbeddedStore,
+    HttpStore,
+    KnowledgeBase,
+    RevisionConflictError,
+    StoreUnavailableError,
+)
+from ses_service.model import Kind, Level, Requirement, RequirementSet
+
+Fuseki = Any
+WRITERS = 3
+WRITES = 300
+
+
+class Victim:
+    """A store that can be killed and comes back with its data."""
+
+    def __init__(self, store: HttpStore, kill: Callable[[], None]) -> None:
+        self.store = store
+        self.kill = kill
+
+
+@pytest.fixture(params=["oxigraph", "fuseki"])
+def victim(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    if request.param == "fuseki":
+        server = type(request.getfixturevalue("fuseki"))(tmp_path)
+
+        def kill_and_start() -> None:
+            server.kill()
+            server.start()
+
+        yield Victim(server.client(), kill_and_start)
+        server.stop()
+        return
+    embedded = EmbeddedStore(tmp_path)
+    store = embedded.start()
+
+    def kill() -> None:
+        assert embedded.pid
+        os.kill(embedded.pid, signal.SIGKILL)  # its owner starts it again
+
+    yield Victim(store, kill)
+    embedded.stop()
+
+
+class Writer(threading.Thread):
+    """Changes one set again and again, and notes what was acknowledged and what was asked for last."""
+
+    def __init__(self, store: HttpStore, name: str, written: threading.Semaphore) -> None:
+        super().__init__(daemon=True)
+        self.knowledge = KnowledgeBase(store)
+        self.set = name
+        self.written = written
+        self.enough = threading.Event()
+        self.acknowledged: list[RequirementSet] = []
+        self.unknown = 0
+
+    def run(self) -> None:
+        number = 0
+        while not self.enough.is_set():
+            number += 1
+            pair = [
+                Requirement(Kind.CURRENT_WRITE_RATE, float(number)),
+                Requirement(Kind.FREE_CAPACITY, float(number)),
+            ]
+            try:
+                changed = self.knowledge.replace_requirements(Level.USER, self.set, pair, author="a", now=1.0)
+            except (StoreUnavailableError, RevisionConflictError) as error:
+                self.unknown += isinstance(error, AnswerLostError)
+                time.sleep(0.05)
+                continue
+            self.acknowledged.append(changed)
+            self.written.release()
+
+
+def test_nothing_acknowledged_is_lost_and_nothing_is_half_applied(victim: Victim) -> None:
+    written = threading.Semaphore(0)
+    writers = [Writer(victim.store, f"u{number}", written) for number in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    for _kill in range(3):
+        for _ in range(WRITES // 3):
+            assert written.acquire(timeout=120)
+        victim.kill()
+    assert written.acquire(timeout=120)
+    for writer in writers:
+        writer.enough.set()
+    for writer in writers:
+        writer.join(120)
+    read = {one.name: one for one in KnowledgeBase(victim.store).requirement_sets()}
+    for writer in writers:
+        found, last = read[writer.set], writer.acknowledged[-1]
+        revisions = [one.revision for one in writer.acknowledged]
+        assert revisions == sorted(set(revisions))
+        assert last.revision <= found.revision <= last.revision + writer.unknown
+        if found.revision == last.revision:
+            assert set(found.requirements) == set(last.requirements)
+        assert len(found.requirements) == 2
+        assert len({requirement.bound for requirement in found.requirements}) == 1
+    assert sum(len(writer.acknowledged) for writer in writers) > WRITES
+
+
+class Losing(HttpStore):
+    """Loses the answer to the next update, after or before the store had it."""
+
+    after = before = 0
+
+    def update(self, update: str, *, patience: float = 1.0) -> None:
+        if self.before:
+            self.before -= 1
+            raise StoreUnavailableError("nobody listens")
+        super().update(update, patience=patience)
+        if self.after:
+            self.after -= 1
+            raise AnswerLostError("the connection broke")
+
+
+@pytest.fixture
+def losing(store: HttpStore) -> Losing:
+    found = Losing("", "", "")
+    found.__dict__ = store.__dict__
+    return found
+
+
+STATED = [Requirement(Kind.FREE_CAPACITY, 1e9)]
+
+
+def put(knowledge: KnowledgeBase, expected: int | None) -> RequirementSet:
+    return knowledge.replace_requirements(
+        Level.USER, "alice", STATED, author="alice", now=1.0, expected_revision=expected
+    )
+
+
+@pytest.mark.parametrize("fault", ["after", "before"])
+def test_a_write_whose_answer_was_lost_is_found_out_and_not_doubled(losing: Losing, fault: str) -> None:
+    setattr(losing, fault, 2)
+    changed = put(KnowledgeBase(losing), 0)
+    (read,) = KnowledgeBase(losing).requirement_sets()
+    assert changed.revision == read.revision == 1
+    assert list(read.requirements) == STATED
+
+
+def test_a_write_that_may_have_been_stored_says_so_and_can_be_sent_again(losing: Losing) -> None:
+    losing.after = 10**6
+    knowledge = KnowledgeBase(losing)
+    with pytest.raises(AnswerLostError, match="send the same again"):
+        put(knowledge, 0)
+    losing.after = 0
+    assert put(knowledge, 0).revision == 1  # the very same: found, not refused
+    with pytest.raises(RevisionConflictError):
+        knowledge.replace_requirements(
+            Level.USER, "alice", STATED, author="bob", now=1.0, expected_revision=0
+        )
+    assert KnowledgeBase(losing).requirement_sets()[0].revision == 1
+
+
+def test_a_write_that_was_not_stored_says_nothing_of_that(losing: Losing) -> None:
+    losing.before = 10**6
+    with pytest.raises(StoreUnavailableError) as failed:
+        put(KnowledgeBase(losing), 0)
+    assert not isinstance(failed.value, AnswerLostError)
+    assert KnowledgeBase(losing).requirement_sets() == ()
