@@ -1,7 +1,8 @@
 """One request for places, booked a part at a time, so that others may decide in between.
 
-A part is dealt from a ranking of its own: it knows the parts before it, and whatever others booked
-meanwhile.  Where nothing happened meanwhile the parts choose what the whole would have chosen at once.
+As long as nobody else books the parts come from one deck, ranked once.  When others do, or a sample comes in
+between, the rest is ranked again and knows of it.  What ends in between is not looked at: it makes no place
+worse than it was dealt for.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from dataclasses import dataclass, field, replace
 
 from ses_service.beside import LARGEST_BATCH, Beside
 from ses_service.ledger import Ledger
-from ses_service.placement import Candidate, Choice, Placement, Refusal
+from ses_service.placement import Choice, Placement
 from ses_service.policies import Policies
 from ses_service.question import HISTORY, Decision, Question, View
-from ses_service.selection import deal
+from ses_service.selection import Deck, deck
 from ses_service.standing import Kept
 
-MOST_AT_ONCE = 32
+MOST_AT_ONCE = 16
+MOST_AHEAD = 64  # places laid out at once; the more, the more is done in vain when something happens
 
 
 @dataclass(slots=True)
@@ -37,6 +39,9 @@ class Batch:
     new_id: Callable[[], str]
     placed: list[Placement] = field(default_factory=list)
     _decision: Decision | None = None
+    _deck: Deck | None = None
+    _left: int = 0
+    _known: tuple[object, ...] = ()
 
     @property
     def decision(self) -> Decision:
@@ -48,56 +53,45 @@ class Batch:
         self, view: View, ledger: Ledger, now: float, policies: Policies, kept: Kept, beside: Beside | None
     ) -> bool:
         """Book the next part in the ledger whose counts ``view`` holds; return whether more follow."""
-        before = len(self.placed)
-        part = min(MOST_AT_ONCE, self.count - before)
-        decision = self._deal(part, view, ledger, now, policies, kept, beside)
-        if self.source == HISTORY and not self.placed:
-            self.sized, self.source = self.question, None
-            decision = self._deal(part, view, ledger, now, policies, kept, beside)
-        if self._decision is None:
-            self._decision = decision
-        return len(self.placed) - before == part and len(self.placed) < self.count
-
-    def _deal(
-        self,
-        part: int,
-        view: View,
-        ledger: Ledger,
-        now: float,
-        policies: Policies,
-        kept: Kept,
-        beside: Beside | None,
-    ) -> Decision:
-        before = len(self.placed)
-
-        def book(chosen: Choice, first: tuple[Candidate, ...], refused: tuple[Refusal, ...]) -> None:
-            placement = self._placement(chosen, first, refused, view, now)
+        whole = self.count
+        for _ in range(min(MOST_AT_ONCE, whole - len(self.placed))):
+            if not self._left or self._known != _known(view, ledger):
+                self._lay_out(view, now, policies, kept, beside)
+            assert self._deck is not None
+            chosen = next(self._deck.choices, None)
+            if chosen is None and self.source == HISTORY and not self.placed:
+                self.sized, self.source, self._decision = self.question, None, None
+                self._lay_out(view, now, policies, kept, beside)
+                chosen = next(self._deck.choices, None)
+            if chosen is None:
+                return False
+            placement = self._placement(chosen, self._deck, view, now)
             ledger.book(placement)
             self.placed.append(placement)
+            self._left -= 1
+            self._known = _known(view, ledger)
+        return len(self.placed) < whole
 
+    def _lay_out(self, view: View, now: float, policies: Policies, kept: Kept, beside: Beside | None) -> None:
+        before = len(self.placed)
         if beside is not None:
             beside = replace(beside, before=before) if self.count <= LARGEST_BATCH else None
-        return deal(
+        self._left = min(MOST_AHEAD, self.count - before)
+        self._deck = deck(
             self.sized,
             view,
             now,
             policies,
-            part,
-            book,
+            self._left,
             kept=kept,
             beside=beside,
-            stripes=self._decision.stripes if self._decision and before else None,
+            stripes=self._decision.stripes if self._decision is not None else None,
             files=self.count,
         )
+        if self._decision is None:
+            self._decision = self._deck.decision
 
-    def _placement(
-        self,
-        chosen: Choice,
-        first: tuple[Candidate, ...],
-        refused: tuple[Refusal, ...],
-        view: View,
-        now: float,
-    ) -> Placement:
+    def _placement(self, chosen: Choice, dealt_from: Deck, view: View, now: float) -> Placement:
         system = view.table.environment.systems.get(chosen.element.storage_system)
         return Placement(
             placement_id=self.new_id(),
@@ -109,8 +103,8 @@ class Batch:
             lease_until=now + self.lease,
             predicted=chosen.predicted,
             requirements=self.question.requirements,
-            candidates=first,
-            refused=refused,
+            candidates=dealt_from.shown,
+            refused=dealt_from.decision.refused,
             rank=chosen.rank,
             turn=len(self.placed) + 1,
             turns=self.count,
@@ -121,3 +115,8 @@ class Batch:
             expected_bytes=self.sized.expected_bytes,
             expected_from=self.source,
         )
+
+
+def _known(view: View, ledger: Ledger) -> tuple[object, ...]:
+    """Return what is the same as long as a deck holds good."""
+    return ledger.version, view.table, view.observations

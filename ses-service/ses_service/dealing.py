@@ -116,6 +116,9 @@ class _Steps:
 
     def choice(self, taken: list[tuple[int, int]], notes: tuple[str, ...]) -> Choice:
         """Return the choice of these elements, the first one first, each as it stands at its step."""
+        if len(taken) == 1:
+            block, at = self._find(*taken[0])
+            return block.sheet.choice(at, taken[0][0] + 1, notes)
         found = [(block.sheet, at) for block, at in (self._find(*one) for one in taken)]
         sheet, at = found[0]
         return choice(sheet.candidate(at, taken[0][0] + 1), self._question.wanted, found, notes)

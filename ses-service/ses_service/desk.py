@@ -48,8 +48,8 @@ from ses_service.standing import Kept
 
 # Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
 # with while a decision may wait.
-_ENDED_ASIDE = 20
-_ENDED_AT_ONCE = 100
+_ENDED_ASIDE = 10
+_ENDED_AT_ONCE = 50
 # Other services are heard so many seconds late; twice what is to be expected of them is assumed, since too
 # many files on what looks idle cost more than too few.  Lots lie far apart (R2 sequence, Roberts 2018).
 _UNHEARD = 0.25
@@ -213,11 +213,11 @@ class Desk:
         question = self._apart(self.question(asked))
         sized, source = self._with_size(question, asked.path)
         batch = Batch(question, sized, source, count, lease, ahead, self._new_id)
-        beside: Beside | None = None
+        with self._lock:
+            beside = self._beside(self._now())
         while True:
             with self._lock:
-                now = self._now()
-                beside = beside or self._beside(now)
+                now = self._clock()
                 more = batch.book(self._view(), self._ledger, now, self.policies, self._kept, beside)
             if not more:
                 break
@@ -312,18 +312,13 @@ class Desk:
         found = sorted(filter(accept, kept), key=lambda one: (one.booked_at, one.placement_id), reverse=True)
         return found[:limit]
 
-    def expire(self) -> int:
-        """End the placements whose lease ran out or whose node is silent; return how many did.
+    def expire(self) -> bool:
+        """End some placements whose lease ran out or whose node is silent; return whether more wait.
 
-        A few at a time, so that a decision never waits for many.
+        The caller waits a moment before the next call, so that a decision never waits for many.
         """
-        total = 0
-        while True:
-            with self._lock:
-                count = self._ledger.expire(self._clock(), _ENDED_AT_ONCE)
-            total += count
-            if count < _ENDED_AT_ONCE:
-                return total
+        with self._lock:
+            return self._ledger.expire(self._clock(), _ENDED_AT_ONCE) >= _ENDED_AT_ONCE
 
     def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
         """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,18 @@ from ses_service.kinds import PREDICTED
 from ses_service.model import Element, Kind, Requirement, Strictness
 from ses_service.placement import Basis, Candidate, Choice, Prediction, Reason, Refusal
 from ses_service.question import Question
+
+_Facts: TypeAlias = tuple[
+    int,
+    Element,
+    float,
+    float | None,
+    float | None,
+    float | None,
+    tuple[Prediction, ...],
+    float | None,
+    Basis,
+]
 
 
 def amount(kind: Kind, value: float | None) -> str:
@@ -29,12 +42,14 @@ class Sheet:
     """The numbers of some rows as people read them, taken out of the columns once."""
 
     def __init__(self, question: Question, offers: Offers) -> None:
-        self._wanted = question.wanted
+        wanted = question.wanted
         self._elements = offers.view.table.elements
         self._rows: list[int] = offers.rows.tolist()
-        self._values = [_listed(offers.value(one.kind)) for one in self._wanted]
-        self._shortfalls = [offers.shortfall(one).tolist() for one in self._wanted]
-        self._distance = offers.distance(self._wanted).tolist()
+        self._asked: list[tuple[Kind, float, list[float | None], list[float]]] = [
+            (one.kind, one.bound, _listed(offers.value(one.kind)), offers.shortfall(one).tolist())
+            for one in wanted
+        ]
+        self._distance = offers.distance(wanted).tolist()
         self._read = _listed(offers.value(Kind.CURRENT_READ_RATE))
         self._write = _listed(offers.value(Kind.CURRENT_WRITE_RATE))
         self._free = _listed(offers.value(Kind.FREE_CAPACITY))
@@ -44,10 +59,30 @@ class Sheet:
 
     def candidate(self, place: int, rank: int) -> Candidate:
         """Return the candidate at one place of the rows."""
+        return Candidate(*self._facts(place, rank))
+
+    def choice(self, place: int, rank: int, notes: tuple[str, ...]) -> Choice:
+        """Return the same as chosen for a file on its element alone."""
+        return Choice(*self._facts(place, rank), (self.element(place),), notes)
+
+    def predictions(self, place: int) -> tuple[Prediction, ...]:
+        """Return what each kind asked for would get at one place of the rows."""
+        return tuple(
+            [
+                Prediction(kind, values[place], bound, shortfalls[place])
+                for kind, bound, values, shortfalls in self._asked
+            ]
+        )
+
+    def element(self, place: int) -> Element:
+        """Return the element at one place of the rows."""
+        return self._elements[self._rows[place]]
+
+    def _facts(self, place: int, rank: int) -> _Facts:
         basis = Basis.LEDGER if self._carried[place] else Basis.STATIC
-        return Candidate(
+        return (
             rank,
-            self._elements[self._rows[place]],
+            self.element(place),
             self._distance[place],
             self._read[place],
             self._write[place],
@@ -56,17 +91,6 @@ class Sheet:
             self._ages[place],
             Basis.MONITOR if self._fresh[place] else basis,
         )
-
-    def predictions(self, place: int) -> tuple[Prediction, ...]:
-        """Return what each kind asked for would get at one place of the rows."""
-        return tuple(
-            Prediction(one.kind, values[place], one.bound, shortfalls[place])
-            for one, values, shortfalls in zip(self._wanted, self._values, self._shortfalls, strict=True)
-        )
-
-    def element(self, place: int) -> Element:
-        """Return the element at one place of the rows."""
-        return self._elements[self._rows[place]]
 
 
 def choice(

@@ -125,6 +125,11 @@ class Ledger:
         return self._tally.counts
 
     @property
+    def version(self) -> int:
+        """Another number after every change by which an element may look worse than before."""
+        return self._tally.version
+
+    @property
     def nodes(self) -> Collection[Node]:
         """The nodes that announce their files, silent ones included until they are forgotten."""
         return self._nodes.values()

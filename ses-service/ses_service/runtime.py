@@ -26,6 +26,8 @@ from ses_service.store import RecordStore
 
 RUNTIME = "qstorman.runtime"
 
+_BREATH = 0.002  # seconds for decisions between two rounds of ends
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
@@ -110,7 +112,8 @@ class Runtime:
         return placement if self.journal is None else self.journal.explained(placement)
 
     def _expire(self) -> float:
-        self.desk.expire()
+        if self.desk.expire():
+            return _BREATH
         self.desk.books.learn()
         return 1.0
 

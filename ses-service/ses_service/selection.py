@@ -7,6 +7,7 @@ stands in :mod:`ses_service.filters`, the order in :mod:`ses_service.order`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,36 +38,44 @@ def decide(
     return _decision(question, standing, candidates(question, listed), stripes)
 
 
-def deal(
+@dataclass(frozen=True, slots=True)
+class Deck:
+    """Places to be dealt for the files of a question, one after the other, each knowing those before it.
+
+    ``decision`` is what was decided before the first, ``shown`` its first ranks.  A choice says what its
+    elements offer at its turn, and its rank before the first.  There are fewer than were asked for when the
+    elements fill up.
+    """
+
+    decision: Decision
+    shown: tuple[Candidate, ...]
+    choices: Iterator[Choice]
+
+
+def deck(
     question: Question,
     view: View,
     now: float,
     policies: Policies,
     count: int,
-    book: Callable[[Choice, tuple[Candidate, ...], tuple[Refusal, ...]], None],
     *,
     kept: Kept | None = None,
     beside: Beside | None = None,
     stripes: Stripes | None = None,
     files: int | None = None,
-) -> Decision:
-    """Choose ``count`` places one after the other, each knowing those before it.
+) -> Deck:
+    """Rank all rows once, and choose ``count`` places by and by.
 
-    ``book`` receives the choice, the first ranks and the refused elements.  The choice says what its
-    elements offer at its turn, after those dealt before it, and its rank before the first; ranks and
-    refused elements are those before the first, and shared by all.  Fewer are dealt when the elements
-    fill up.  Returns the decision before the first booking.
-
-    ``book`` should add each placement to the ledger whose counts ``view`` holds; those of one call
-    are told apart here, so that it does not matter whether the ledger counts them at once.
+    Who takes a choice should add it to the ledger whose counts ``view`` holds before anything else is; those
+    of one deck are told apart here, so that it does not matter whether the ledger counts them at once.  Once
+    something else was booked or seen, the rest of the deck is out of date.
 
     ``beside``: others choose at the same moment, so that the first row is not the best choice
-    (:mod:`ses_service.beside`).
+    (:mod:`ses_service.beside`).  ``files``: how many there are of which these are some; ``stripes``: what
+    the ones before have each.
 
-    ``files``: how many there are of which this is a part; ``stripes``: what the parts before it have each.
-
-    All rows are ranked once.  A booking makes no element better and only its own worse, so that the
-    first ``count`` rows hold the first one after every booking.
+    A booking makes no element better and only its own worse, so that the first ``count`` rows hold the first
+    one after every booking.
     """
     standing = _standing(question, view, now, policies, kept)
     striped = may_stripe(question, view)
@@ -80,16 +89,34 @@ def deal(
     listed = max(question.limit or len(ranked.rows), policies.explained_candidates)
     first = candidates(question, ranked.narrowed(np.arange(min(listed, len(ranked.rows)))))
     decision = _decision(question, standing, first[: question.limit or None], stripes)
-    shown = first[: policies.explained_candidates]
     order = [] if beside is None or striped else drawn(question, ranked, count, beside)
     if order or count * stripes.count > 1:
         choices = dealt(question, ranked, count, stripes, order)
     else:
         notes = tuple(filter(None, [stripes.sentence(policies)]))
         choices = (choice(one, (), (), notes) for one in first[:1])
-    for chosen in choices:
-        book(chosen, shown, decision.refused)
-    return decision
+    return Deck(decision, first[: policies.explained_candidates], choices)
+
+
+def deal(
+    question: Question,
+    view: View,
+    now: float,
+    policies: Policies,
+    count: int,
+    book: Callable[[Choice, tuple[Candidate, ...], tuple[Refusal, ...]], None],
+    *,
+    kept: Kept | None = None,
+    beside: Beside | None = None,
+) -> Decision:
+    """Deal a whole deck; ``book`` receives each choice, the first ranks and the refused elements.
+
+    Returns the decision before the first booking.
+    """
+    whole = deck(question, view, now, policies, count, kept=kept, beside=beside)
+    for chosen in whole.choices:
+        book(chosen, whole.shown, whole.decision.refused)
+    return whole.decision
 
 
 def _standing(question: Question, view: View, now: float, policies: Policies, kept: Kept | None) -> Standing:

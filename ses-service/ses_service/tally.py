@@ -73,7 +73,10 @@ def began(placement: Placement) -> float:
 
 
 class Tally:
-    """The counts of all elements.  Not safe for use from several threads."""
+    """The counts of all elements.  Not safe for use from several threads.
+
+    ``version`` is another number after every change by which an element may look worse than before.
+    """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
@@ -83,6 +86,7 @@ class Tally:
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
+        self.version = 0
 
     def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
@@ -110,6 +114,7 @@ class Tally:
         observation is not used any more: a placement older than that is no longer told apart from those
         open at the sample.
         """
+        self.version += 1
         self._reference = reference
         self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
         since, ended = self._lately.counted(reference)
@@ -119,6 +124,7 @@ class Tally:
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""
+        self.version += 1
         self._take_back_end(placement.placement_id)
         began_at = began(placement)
         for row, share in self._rows(placement):
@@ -150,6 +156,7 @@ class Tally:
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""
+        self.version += 1
         for element in elements_of(placement):
             moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
             self._booked_last[element] = moment

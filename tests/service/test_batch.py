@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 from collections import Counter
 from typing import Any
@@ -16,7 +15,10 @@ from ses_service import batch as batches
 from ses_service.batch import Batch
 from ses_service.beside import Beside
 from ses_service.edge import Edge
+from ses_service.ids import RandomIds
 from ses_service.model import Element, Requirement
+from ses_service.placement import EndReason
+from ses_service.selection import deck
 from ses_service.standing import Kept
 
 Site = Any
@@ -25,11 +27,11 @@ Site = Any
 @pytest.fixture
 def parts_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "MOST_AT_ONCE", 3)
+    monkeypatch.setattr(batches, "MOST_AHEAD", 7)
 
 
 def batch_of(count: int, question: Any) -> Batch:
-    ids = itertools.count()
-    return Batch(question, question, None, count, 60.0, False, lambda: f"batch{next(ids)}")
+    return Batch(question, question, None, count, 60.0, False, RandomIds())
 
 
 def book(site: Site, batch: Batch, beside: Beside | None = None) -> bool:
@@ -44,6 +46,7 @@ def in_one_go(site: Site, count: int, question: Any) -> Batch:
     whole = batch_of(count, question)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(batches, "MOST_AT_ONCE", count)
+        patched.setattr(batches, "MOST_AHEAD", count)
         assert not book(site, whole)
     return whole
 
@@ -95,6 +98,34 @@ def test_a_part_knows_what_others_booked_since_the_part_before(site: Site) -> No
     assert not book(equal, batch)
     assert set(names(batch)[3:5]) == set(others[1:])
     assert names(batch)[5] not in others
+
+
+@pytest.mark.usefixtures("parts_of_three")
+def test_all_is_ranked_again_only_when_somebody_else_booked(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid_out: list[int] = []
+
+    def counting(*given: Any, **more: Any) -> Any:
+        laid_out.append(given[4])
+        return deck(*given, **more)
+
+    monkeypatch.setattr(batches, "deck", counting)
+    equal, kept = site.equal(6).see_all(), Kept()
+    view, own = equal.view, batch_of(7, site.question())
+
+    def book_next(batch: Batch) -> bool:
+        return batch.book(view, equal.ledger, site.NOW, equal.policies, kept, None)
+
+    while book_next(own):
+        equal.ledger.end(own.placed[0].placement_id, EndReason.CLOSED, site.NOW)
+    assert laid_out == [7], "what ended makes no place worse"
+    other = batch_of(7, site.question())
+    assert book_next(other)
+    equal.ledger.book(equal.placement(equal.environment.elements[0]))
+    assert book_next(other)
+    assert not book_next(other)
+    assert laid_out == [7, 7, 4]
 
 
 @pytest.mark.usefixtures("parts_of_three")
