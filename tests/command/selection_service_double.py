@@ -77,13 +77,15 @@ class SelectionServiceDouble:
         }
         self.placements: list[JSON] = []
         self.sets: dict[tuple[str, str], JSON] = {}
+        self.takes_units: tuple[str, ...] = ("MB/s", "GB")
+        self.vocabulary: JSON = {"kinds": [], "profiles": []}
         self.steal_next_revision = False
         self.requests: list[tuple[str, str, Any]] = []
         self.url = ""
 
     def set_of(self, level: str, name: str) -> JSON:
         empty = {"level": level, "name": name, "requirements": [], "revision": 0, "modified_at": None,
-                 "modified_by": None}  # fmt: skip
+                 "modified_by": None, "profile": None}  # fmt: skip
         return self.sets.get((level, name), empty)
 
     def answer(
@@ -118,6 +120,8 @@ class SelectionServiceDouble:
         if path == "/v1/requirements":
             user = query.get("user", [None])[0]
             return 200, {"sets": [one for one in self.sets.values() if user is None or user in one["name"]]}
+        if path == "/v1/vocabulary":
+            return 200, self.vocabulary
         if path == "/v1/requirements/effective":
             return 200, {
                 "subject": {"user": query["user"][0]},
@@ -133,11 +137,12 @@ class SelectionServiceDouble:
         if self.steal_next_revision or headers.get("If-Match") != f'"{current["revision"]}"':
             return problem(412, "revision-conflict", "The set has changed.")
         for index, one in enumerate(body["requirements"]):
-            if one["unit"] not in ("MB/s", "GB"):
+            if one["unit"] not in self.takes_units:
                 message = f"unknown unit {one['unit']!r}"
                 fault = {"location": f"requirements.{index}.unit", "message": message}
                 return problem(422, "invalid", "The request is not valid.", errors=[fault, fault])
-        self.sets[level, name] = {**current, "requirements": body["requirements"],
+        stated = [{"weight": 1.0, **one} for one in body["requirements"]]
+        self.sets[level, name] = {**current, "requirements": stated, "profile": body.get("profile"),
                                   "modified_at": 1_700_000_000.0,
                                   "revision": current["revision"] + 1, "modified_by": "alice"}  # fmt: skip
         return 200, self.sets[level, name]

@@ -112,7 +112,8 @@ def test_rank_without_a_candidate_is_not_found(ses, service):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["speed>=2MB/s"], "'speed' is not a kind"),
+        (["Speed?>=2MB/s"], "'Speed?' cannot be a kind"),
+        (["free-capacity>=2GB,from=soon"], "'soon' is not a time"),
         (["free-capacity=2GB"], "is not a requirement"),
         (["free-capacity>=lots"], "is not a quantity"),
         (["free-capacity>=2GB,firm"], "'firm'"),

@@ -92,3 +92,63 @@ def test_effective_names_the_level_of_each_requirement(ses, service):
     text = ses("requirements", "effective", "--user", "nobody").output
     assert "free-capacity>=1GB" in text
     assert "vo materials" in text
+
+
+def test_a_maximum_and_a_time_are_typed_as_they_are_shown(ses, service):
+    typed = "latency<=2ms,hard,weight=3,from=2026-12-01T00:00:00Z,until=2026-12-02T01:00:00+01:00"
+    service.takes_units = ("ms",)
+    result = ses("requirements", "set", "user", "alice", typed)
+    assert result.exit_code == 0, result.output
+    (stored,) = service.sets["user", "alice"]["requirements"]
+    assert stored == {
+        "kind": "latency",
+        "maximum": 2.0,
+        "unit": "ms",
+        "weight": 3.0,
+        "strictness": "hard",
+        "valid_from": "2026-12-01T00:00:00Z",
+        "valid_until": "2026-12-02T00:00:00Z",
+    }
+    shown = ses("requirements", "get", "user", "alice").output
+    assert "latency<=2ms,hard,weight=3,from=2026-12-01T00:00:00Z,until=2026-12-02T00:00:00Z" in "".join(
+        shown.split()
+    )
+
+
+def test_a_set_may_be_a_profile_and_what_differs_from_it(ses, service):
+    assert ses("requirements", "set", "user", "alice", "--profile", "checkpoint").exit_code == 0
+    assert service.sets["user", "alice"]["profile"] == "checkpoint"
+    assert "profile checkpoint" in ses("requirements", "get", "user", "alice").output
+    result = ses("requirements", "set", "user", "alice", "free-capacity>=1GB")
+    assert service.sets["user", "alice"]["profile"] is None
+    assert "profile checkpoint  ->  removed" in result.output
+
+
+def test_kinds_shows_what_the_service_knows(ses, service):
+    service.vocabulary = {
+        "kinds": [
+            {
+                "kind": "latency",
+                "label": "latency",
+                "definition": "How long a small read may take.",
+                "bound": "maximum",
+                "unit": "ms",
+                "units": ["us", "ms", "s"],
+                "default_weight": 2.0,
+            }
+        ],
+        "profiles": [
+            {
+                "profile": "checkpoint",
+                "label": "checkpoint",
+                "definition": "Saves its state.",
+                "requirements": [requirement("current-write-rate", 200.0, "MB/s")],
+            }
+        ],
+    }
+    shown = ses("requirements", "kinds").output
+    assert "latency" in shown
+    assert "at most" in shown
+    assert "us ms s" in shown
+    assert "current-write-rate>=200MB/s" in shown
+    assert ses.json("requirements", "kinds") == service.vocabulary

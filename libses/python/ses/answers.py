@@ -33,37 +33,49 @@ def _number(value: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One minimum, with the level it came from when the service resolved it."""
+    """One bound, a minimum unless ``at_most``, with where it came from when the service resolved it.
+
+    Without a weight it has the one of its kind.  Times are as ISO 8601 writes them.
+    """
 
     kind: str
-    minimum: float
+    bound: float
     unit: str
-    weight: float = 1.0
+    weight: float | None = None
     strictness: str = "soft"
     level: str | None = None
     level_name: str | None = None
+    at_most: bool = False
+    valid_from: str | None = None
+    valid_until: str | None = None
+    profile: str | None = None
 
     @classmethod
     def of(cls, data: Any) -> Requirement:
         """Make one from JSON."""
         return cls(
             kind=str(data["kind"]),
-            minimum=float(data["minimum"]),
+            bound=float(data["maximum"] if "maximum" in data else data["minimum"]),
             unit=str(data["unit"]),
             weight=float(data.get("weight", 1.0)),
             strictness=str(data.get("strictness", "soft")),
             level=data.get("level"),
             level_name=data.get("level_name"),
+            at_most="maximum" in data,
+            valid_from=data.get("valid_from"),
+            valid_until=data.get("valid_until"),
+            profile=data.get("profile"),
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return what the service accepts."""
+        stated = {"weight": self.weight, "valid_from": self.valid_from, "valid_until": self.valid_until}
         return {
             "kind": self.kind,
-            "minimum": self.minimum,
+            "maximum" if self.at_most else "minimum": self.bound,
             "unit": self.unit,
-            "weight": self.weight,
             "strictness": self.strictness,
+            **{name: value for name, value in stated.items() if value is not None},
         }
 
 
@@ -77,6 +89,7 @@ class RequirementSet:
     revision: int
     modified_at: float | None
     modified_by: str | None
+    profile: str | None = None
 
     @classmethod
     def of(cls, data: Any) -> RequirementSet:
@@ -88,17 +101,63 @@ class RequirementSet:
             revision=int(data["revision"]),
             modified_at=_number(data.get("modified_at")),
             modified_by=data.get("modified_by"),
+            profile=data.get("profile"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What can be required: at least, or at most, in one of these units."""
+
+    kind: str
+    definition: str
+    at_most: bool
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Requirements under the name of what a program does."""
+
+    name: str
+    definition: str
+    requirements: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The kinds and profiles a service knows."""
+
+    kinds: tuple[Kind, ...]
+    profiles: tuple[Profile, ...]
+
+    @classmethod
+    def of(cls, data: Any) -> Vocabulary:
+        """Make one from JSON."""
+        return cls(
+            tuple(
+                Kind(str(one["kind"]), str(one["definition"]), one["bound"] == "maximum", tuple(one["units"]))
+                for one in data["kinds"]
+            ),
+            tuple(
+                Profile(
+                    str(one["profile"]),
+                    str(one["definition"]),
+                    tuple(Requirement.of(item) for item in one["requirements"]),
+                )
+                for one in data["profiles"]
+            ),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What one element would offer for one kind, beside the minimum asked for."""
+    """What one element would offer for one kind, beside the bound asked for."""
 
     kind: str
     value: float | None
     unit: str
-    minimum: float | None
+    bound: float | None
     shortfall: float | None
 
     @classmethod
@@ -108,7 +167,7 @@ class Prediction:
             kind=str(data["kind"]),
             value=_number(data.get("value")),
             unit=str(data["unit"]),
-            minimum=_number(data.get("minimum")),
+            bound=_number(data.get("maximum", data.get("minimum"))),
             shortfall=_number(data.get("shortfall")),
         )
 

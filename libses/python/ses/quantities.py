@@ -1,24 +1,21 @@
 """Requirements as people type them: ``20MB/s``, ``current-write-rate>=20MB/s,hard,weight=2``.
 
-Checks the shape only.  Which units exist and which fit a kind is the service's knowledge; it says
-so when a requirement reaches it.
+Checks the shape only.  Which kinds and units exist and which fit together is the service's knowledge; it
+says so when a requirement reaches it.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from ses.answers import Requirement
 from ses.errors import UsageError
 
-KINDS = (
-    "current-read-rate",
-    "average-read-rate",
-    "current-write-rate",
-    "average-write-rate",
-    "free-capacity",
-)
-_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([A-Za-z]+(?:/[A-Za-z]+)?)\s*", re.IGNORECASE)
+_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\s\d.,=<>]\S*)\s*", re.IGNORECASE)
+_KIND = re.compile(r"[a-z][a-z0-9-]*")
+_OPERATOR = re.compile(r"([<>]=)")
 
 
 def quantity(text: str) -> tuple[float, str]:
@@ -35,32 +32,55 @@ def quantity(text: str) -> tuple[float, str]:
 
 
 def requirement(text: str) -> Requirement:
-    """Return the requirement in ``KIND>=QUANTITY[,hard][,weight=NUMBER]``; raises UsageError."""
+    """Return the requirement in ``KIND>=QUANTITY[,OPTION]...``; raises UsageError.
+
+    Options are ``hard``, ``soft``, ``weight=NUMBER``, ``from=TIME`` and ``until=TIME``.  A kind that is at
+    most is written with ``<=``.
+    """
     head, *options = text.split(",")
-    kind, operator, amount = head.partition(">=")
-    if not operator:
+    kind, *rest = _OPERATOR.split(head, maxsplit=1)
+    if not rest:
         raise UsageError(
-            f"{text!r} is not a requirement. Write KIND>=MINIMUM, like 'free-capacity>=2GB' (in quotes)."
+            f"{text!r} is not a requirement. Write KIND>=MINIMUM, like 'free-capacity>=2GB' (in quotes), "
+            "or KIND<=MAXIMUM."
         )
-    weight, strictness = 1.0, "soft"
+    weight, strictness = None, "soft"
+    times: dict[str, str | None] = {"from": None, "until": None}
     for option in (one.strip() for one in options):
+        name, equals, value = option.partition("=")
         if option in ("hard", "soft"):
             strictness = option
-        elif option.startswith("weight="):
-            weight = _weight(option.removeprefix("weight="), text)
+        elif equals and name == "weight":
+            weight = _weight(value, text)
+        elif equals and name in ("from", "until"):
+            times[name] = moment(value)
         else:
             raise UsageError(
-                f"{option!r} in {text!r} is not known. After a comma: hard, soft or weight=NUMBER."
+                f"{option!r} in {text!r} is not known. After a comma: hard, soft, weight=NUMBER, from=TIME "
+                "or until=TIME."
             )
-    return make_requirement(kind.strip(), amount, weight, strictness)
+    made = make_requirement(kind.strip(), rest[1], weight, strictness, at_most=rest[0] == "<=")
+    return replace(made, valid_from=times["from"], valid_until=times["until"])
 
 
-def make_requirement(kind: str, amount: str, weight: float = 1.0, strictness: str = "soft") -> Requirement:
+def make_requirement(
+    kind: str, amount: str, weight: float | None = None, strictness: str = "soft", *, at_most: bool = False
+) -> Requirement:
     """Return a requirement of a kind with a quantity as typed; raises UsageError."""
-    if kind not in KINDS:
-        raise UsageError(f"{kind!r} is not a kind of requirement. There are: {', '.join(KINDS)}.")
-    minimum, unit = quantity(amount)
-    return Requirement(kind, minimum, unit, weight, strictness)
+    if not _KIND.fullmatch(kind):
+        raise UsageError(f"{kind!r} cannot be a kind of requirement. Write one like current-write-rate.")
+    bound, unit = quantity(amount)
+    return Requirement(kind, bound, unit, weight, strictness, at_most=at_most)
+
+
+def moment(text: str) -> str:
+    """Return a time as the service takes it; one without a zone is local.  Raises UsageError."""
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{text!r} is not a time. Write 2026-12-01, 2026-12-01T08:00 or 2026-12-01T08:00:00Z."
+        ) from None
 
 
 def _weight(text: str, whole: str) -> float:
@@ -73,6 +93,8 @@ def _weight(text: str, whole: str) -> float:
 def written(one: Requirement) -> str:
     """Return a requirement as it would be typed."""
     extras = ",hard" if one.strictness == "hard" else ""
-    if one.weight != 1.0:
+    if one.weight not in (None, 1.0):
         extras += f",weight={one.weight:g}"
-    return f"{one.kind}>={one.minimum:g}{one.unit}{extras}"
+    extras += f",from={one.valid_from}" if one.valid_from else ""
+    extras += f",until={one.valid_until}" if one.valid_until else ""
+    return f"{one.kind}{'<=' if one.at_most else '>='}{one.bound:g}{one.unit}{extras}"

@@ -91,14 +91,20 @@ class ServiceClient:
         """Return one requirement set; one that was never set is empty with revision 0."""
         return self._json("GET", _requirement_path(level, name))
 
-    def set_requirements(self, level: str, name: str, requirements: list[JSON], revision: int) -> JSON:
-        """Replace one requirement set if it still has the revision given."""
+    def set_requirements(
+        self, level: str, name: str, requirements: list[JSON], revision: int, profile: str | None = None
+    ) -> JSON:
+        """Replace one requirement set, its profile included, if it still has the revision given."""
         return self._json(
             "PUT",
             _requirement_path(level, name),
-            body={"requirements": requirements},
+            body={"requirements": requirements, **({"profile": profile} if profile else {})},
             headers={"If-Match": f'"{revision}"'},
         )
+
+    def vocabulary(self) -> JSON:
+        """Return the kinds of requirement and the profiles the service knows."""
+        return self._json("GET", "/v1/vocabulary")
 
     def _json(
         self,

@@ -24,8 +24,9 @@ def show_requirements(out: Console, requirements: Sequence[Requirement], title: 
 def origin(one: Requirement) -> str:
     """Return the level a requirement came from, with its name."""
     if one.level in (None, "explicit"):
-        return one.level or "?"
-    return f"{one.level} {one.level_name}"
+        return f"{one.level or '?'}{f', profile {one.profile}' if one.profile else ''}"
+    profile = f", profile {one.profile}" if one.profile else ""
+    return f"{one.level} {one.level_name}{profile}"
 
 
 def show_candidates(out: Console, candidates: Sequence[Candidate]) -> None:
@@ -63,11 +64,11 @@ def show_refused(out: Console, refused: Sequence[Refusal]) -> None:
 
 
 def shortfalls(predicted: Sequence[Prediction]) -> str:
-    """Return in words which minimums are missed, and by what; empty when none is."""
+    """Return in words which bounds are missed, and by what; empty when none is."""
     missed = []
     for one in predicted:
         if one.shortfall:
             digits = 2 if one.kind == "free-capacity" else 1
             value = "unknown" if one.value is None else f"{one.value:.{digits}f} {one.unit}"
-            missed.append(f"{one.kind} {value}, needs {number(one.minimum, digits)}")
+            missed.append(f"{one.kind} {value}, needs {number(one.bound, digits)}")
     return "; ".join(missed)

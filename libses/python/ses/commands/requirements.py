@@ -8,12 +8,12 @@ from datetime import datetime
 import click
 from rich.console import Console
 
-from ses.answers import Requirement, RequirementSet, parse
+from ses.answers import Requirement, RequirementSet, Vocabulary, parse
 from ses.commands.decision import origin
 from ses.commands.options import service_command, subject_options
 from ses.errors import UsageError
 from ses.output import console, line, print_json, table
-from ses.quantities import KINDS, make_requirement, written
+from ses.quantities import make_requirement, written
 from ses.quantities import requirement as parse_requirement
 from ses.service import JSON, ServiceClient
 
@@ -75,10 +75,11 @@ def effective(
 @click.argument("level", type=click.Choice(LEVELS))
 @click.argument("name")
 @click.argument("requirement", nargs=-1)
-@click.option("--kind", type=click.Choice(KINDS), help="Instead of REQUIREMENT: its kind,")
+@click.option("--kind", help="Instead of REQUIREMENT: its kind,")
 @click.option("--minimum", metavar="QUANTITY", help="its minimum, like 20MB/s or 2GB,")
-@click.option("--weight", type=float, default=1.0, show_default=True, help="its weight, and")
+@click.option("--weight", type=float, help="its weight, and")
 @click.option("--hard", is_flag=True, help="whether elements that miss it are refused.")
+@click.option("--profile", help="Take up this profile: what it requires holds for all other kinds.")
 @click.option("--clear", is_flag=True, help="Remove all requirements of this set.")
 @service_command
 def set_command(
@@ -89,30 +90,55 @@ def set_command(
     requirement: tuple[str, ...],
     kind: str | None,
     minimum: str | None,
-    weight: float,
+    weight: float | None,
     hard: bool,
+    profile: str | None,
     clear: bool,
 ) -> None:
-    """Replace all requirements of a set; shows what it was and what it is.
+    """Replace all requirements of a set and its profile; shows what it was and what it is.
 
-    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N]: ses requirements set user alice
-    'current-write-rate>=20MB/s'.
+    REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N][,from=TIME][,until=TIME]: ses requirements set user
+    alice 'current-write-rate>=20MB/s'.  See: ses requirements kinds.
     """
     wanted = [parse_requirement(one) for one in requirement]
     if (kind is None) != (minimum is None):
         raise UsageError("--kind and --minimum go together, like: --kind free-capacity --minimum 2GB.")
     if kind is not None and minimum is not None:
         wanted.append(make_requirement(kind, minimum, weight, "hard" if hard else "soft"))
-    if clear == bool(wanted):
-        raise UsageError("Give at least one requirement, or --clear to remove all of this set (not both).")
+    if clear == bool(wanted or profile):
+        raise UsageError(
+            "Give at least one requirement or a --profile, or --clear to remove all of this set (not both)."
+        )
     old_json = client.requirements(level, name)
     old = parse("requirements", RequirementSet.of, old_json)
-    stored = client.set_requirements(level, name, [one.as_json() for one in wanted], old.revision)
+    stored = client.set_requirements(level, name, [one.as_json() for one in wanted], old.revision, profile)
     new = parse("requirements", RequirementSet.of, stored)
     if as_json:
         print_json({"old": old_json, "new": stored})
     else:
         _show_change(console(), old, new)
+
+
+@requirements.command()
+@service_command
+def kinds(client: ServiceClient, as_json: bool) -> None:
+    """Show what can be required, in which units, and the profiles there are."""
+    data = client.vocabulary()
+    if as_json:
+        print_json(data)
+        return
+    out = console()
+    known = parse("the vocabulary", Vocabulary.of, data)
+    rows = [
+        [one.kind, "at most" if one.at_most else "at least", " ".join(one.units), one.definition]
+        for one in known.kinds
+    ]
+    table(out, ("kind", "bound", "units", "meaning"), rows)
+    rows = [
+        [one.name, one.definition, "\n".join(written(item) for item in one.requirements)]
+        for one in known.profiles
+    ]
+    table(out, ("profile", "meaning", "requires"), rows)
 
 
 def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
@@ -122,7 +148,8 @@ def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
         if one.modified_at is not None:
             when = datetime.fromtimestamp(one.modified_at).astimezone().isoformat(" ", "seconds")
             changed = f"{when} by {one.modified_by or '?'}"
-        texts = [written(item) for item in one.requirements] or ["nothing"]
+        texts = [f"profile {one.profile}"] if one.profile else []
+        texts = [*texts, *(written(item) for item in one.requirements)] or ["nothing"]
         rows.append([one.level, one.name, "\n".join(texts), str(one.revision), changed])
     if not rows:
         line(out, "No requirements are set.")
@@ -133,6 +160,9 @@ def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:
 def _show_change(out: Console, old: RequirementSet, new: RequirementSet) -> None:
     before = {one.kind: written(one) for one in old.requirements}
     after = {one.kind: written(one) for one in new.requirements}
+    for lines, one in ((before, old), (after, new)):
+        if one.profile:
+            lines["profile"] = f"profile {one.profile}"
     line(out, f"{new.level} {new.name}, revision {old.revision} -> {new.revision}")
     for kind in sorted(before | after):
         was, now = before.get(kind, "not set"), after.get(kind, "removed")

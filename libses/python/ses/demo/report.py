@@ -190,7 +190,7 @@ def _marked(branch: str | None, busy: tuple[str, ...]) -> str:
 
 
 def _asked(one: Requirement) -> str:
-    return f"{_kind(one.kind)} {one.minimum:g} {one.unit}{', hard' if one.strictness == 'hard' else ''}"
+    return f"{_kind(one.kind)} {one.bound:g} {one.unit}{', hard' if one.strictness == 'hard' else ''}"
 
 
 def _predicted(one: Prediction) -> str:
