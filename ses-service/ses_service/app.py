@@ -12,7 +12,16 @@ from flask import request
 from ses_service import contract, problems
 from ses_service.auth import AUTHENTICATOR, Authenticator
 from ses_service.problems import InvalidProblem, MediaTypeProblem
-from ses_service.routes import elements, health, ledger, nodes, placements, requirements, selections
+from ses_service.routes import (
+    elements,
+    health,
+    ledger,
+    nodes,
+    placements,
+    requirements,
+    selections,
+    vocabulary,
+)
 from ses_service.runtime import RUNTIME, Runtime, ServiceConfig
 
 
@@ -46,6 +55,6 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    for area in (selections, placements, nodes, ledger, elements, requirements, health):
+    for area in (selections, placements, nodes, ledger, elements, requirements, vocabulary, health):
         app.register_blueprint(area.blueprint)
     return app

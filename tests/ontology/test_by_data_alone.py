@@ -198,3 +198,16 @@ def test_the_added_class_of_storage_has_the_back_end_of_its_superclass(knowledge
 def test_shapes_hold_for_the_added_class_too(added: None) -> None:
     (finding,) = validate(SITE.replace('qsm:target "1"', 'qsm:target "first"'), "site.ttl")
     assert "target of an OST is its index" in finding.message
+
+
+def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
+    answer = client.get("/v1/vocabulary", **ADMIN).get_json()
+    told = {one["kind"]: one for one in answer["kinds"]}
+    assert list(told)[-1] == "latency"
+    assert (told["latency"]["bound"], told["latency"]["unit"]) == ("maximum", "ms")
+    assert told["current-read-rate"]["bound"] == "minimum"
+    assert "GiB/s" in told["current-read-rate"]["units"]
+    profiles = {one["profile"]: one["requirements"] for one in answer["profiles"]}
+    assert {"kind": "current-write-rate", "minimum": 200.0, "unit": "MB/s"}.items() <= profiles["checkpoint"][
+        0
+    ].items()
