@@ -18,6 +18,7 @@ from ses_service.knowledge import (
     InvalidDescriptionError,
     KnowledgeBase,
     KnowledgeBaseError,
+    LastKnown,
 )
 from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
@@ -129,7 +130,7 @@ def serve(
         raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
     with ExitStack() as cleanup:
         store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
-        knowledge = KnowledgeBase(store)
+        knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))
 
         def prepare() -> None:
             knowledge.load_ontology()

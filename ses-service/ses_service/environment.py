@@ -1,7 +1,8 @@
 """Keeps the site and the requirement sets in memory, as the knowledge base has them.
 
 Asks the knowledge base for its revision every second and reads everything again when that changed.
-While the knowledge base is away, the last that was read stays in use and its age is told.
+While the knowledge base is away, the last that was read stays in use and its age is told; a service that
+starts meanwhile uses what an earlier one kept.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class EnvironmentKeeper:
         self._interval = interval
         self._turn = threading.Lock()
         self._loop = Loop("environment", self.step)
+        self._recalled = False
         self.revision: str | None = None
         self.status = SourceStatus(
             url, detail="not asked yet" if knowledge else "no knowledge base is configured"
@@ -83,6 +85,7 @@ class EnvironmentKeeper:
                 environment, sets = knowledge.environment(), knowledge.requirement_sets()
                 self._desk.take_environment(environment, sets)
                 self.revision = revision
+                knowledge.keep(revision, self._clock())
                 _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
             self._succeeded()
 
@@ -129,6 +132,19 @@ class EnvironmentKeeper:
         if self.status.detail != detail:
             _log.warning("knowledge base failed", detail=detail)
         self.status = replace(self.status, reachable=False, detail=detail)
+        if self.revision is None and not self._recalled and self._knowledge is not None:
+            self._recalled = True
+            self._recall(self._knowledge)
+
+    def _recall(self, knowledge: Knowledge) -> None:
+        found = knowledge.recall()
+        if found is None:
+            return
+        with self._turn:
+            if self.revision is None:
+                self._desk.take_environment(found.environment, found.sets)
+                self.status = replace(self.status, answered_at=found.read_at)
+                _log.warning("site taken from the copy of an earlier reading", read_at=found.read_at)
 
     def _succeeded(self) -> None:
         if not self.status.reachable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ses_service.knowledge import Recalled
 from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
 
@@ -24,6 +25,14 @@ class Knowledge(Protocol):
 
     def requirement_sets(self) -> tuple[RequirementSet, ...]:
         """Return all requirement sets."""
+        ...
+
+    def keep(self, revision: str, now: float) -> None:
+        """Keep what was read last for a start while the store is away; never fails."""
+        ...
+
+    def recall(self) -> Recalled | None:
+        """Return what was kept; ``None`` when there is nothing."""
         ...
 
     def replace_requirements(

@@ -199,6 +199,7 @@ def _http_exception(error: HTTPException) -> Response:
     return respond(_from_status(status, _DETAILS.get(status, error.description or error.name), headers))
 
 
+_RETRY = {"Retry-After": str(_RETRY_AFTER)}
 _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownPlacementError, NotFoundProblem),
     (PlacementEndedError, PlacementEndedProblem),
@@ -214,7 +215,7 @@ def problem_of(error: Exception) -> Problem:
         return error
     for kind, problem in _FROM_INSIDE:
         if isinstance(error, kind):
-            return problem(f"{error}.")
+            return problem(f"{error}.", headers=_RETRY if problem.status == 503 else None)
     _log.error("request failed", exc_info=error)
     return Problem("The service met an error of its own; its log has the details.")
 

@@ -221,6 +221,12 @@ class MemoryKnowledge:
         self._try()
         return tuple(self.sets.values())
 
+    def keep(self, revision: str, now: float) -> None:
+        pass
+
+    def recall(self) -> None:
+        return None
+
     def replace_requirements(
         self,
         level: Level,

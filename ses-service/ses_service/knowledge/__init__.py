@@ -15,6 +15,7 @@ from ses_service.knowledge.errors import (
     StoreUnavailableError,
 )
 from ses_service.knowledge.knowledge_base import KnowledgeBase
+from ses_service.knowledge.last_known import LastKnown, Recalled
 from ses_service.knowledge.store import HttpStore, SparqlStore
 from ses_service.knowledge.terms import ontology_directory
 
@@ -25,6 +26,8 @@ __all__ = [
     "InvalidDescriptionError",
     "KnowledgeBase",
     "KnowledgeBaseError",
+    "LastKnown",
+    "Recalled",
     "RevisionConflictError",
     "SparqlStore",
     "StoreRefusedError",

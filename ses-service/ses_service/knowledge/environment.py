@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError
 from ses_service.knowledge.queries import bind
-from ses_service.knowledge.store import Row, SparqlStore
+from ses_service.knowledge.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import Element, ElementState, Environment, StorageSystem
@@ -15,7 +15,7 @@ _PATIENCE = 3.0
 """10,000 elements took 3.8 s on a busy machine: too near the usual limit of 5."""
 
 
-def read_environment(store: SparqlStore, revision: str) -> Environment:
+def read_environment(store: SparqlReader, revision: str) -> Environment:
     """Read the whole site: four queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
@@ -76,7 +76,7 @@ def _element(row: Row, stated: Sequence[tuple[str, float]]) -> Element:
     )
 
 
-def _stated(store: SparqlStore) -> dict[str, list[tuple[str, float]]]:
+def _stated(store: SparqlReader) -> dict[str, list[tuple[str, float]]]:
     """Return the values of the kinds that are not predicted, by element; asks nothing when there are none."""
     found: dict[str, list[tuple[str, float]]] = {}
     for metric in vocabulary().metrics.values():

@@ -10,6 +10,7 @@ from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.insistence import InsistentStore
+from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.store import SparqlStore
@@ -28,8 +29,9 @@ class KnowledgeBase:
     Every method raises ``StoreUnavailableError`` or ``StoreRefusedError`` when the store does.
     """
 
-    def __init__(self, store: SparqlStore) -> None:
+    def __init__(self, store: SparqlStore, last_known: LastKnown | None = None) -> None:
         self._store = store
+        self._last_known = last_known
         # Fuseki puts updates in a row; the oxigraph server may apply one on what it read before another.
         self._changing = threading.Lock()
 
@@ -64,11 +66,28 @@ class KnowledgeBase:
 
     def environment(self) -> Environment:
         """Return the site as it is described now."""
-        return read_environment(self._store, self.revision())
+        recorder = Recorder(self._store)
+        environment = read_environment(recorder, self.revision())
+        if self._last_known is not None:
+            self._last_known.note("site", recorder)
+        return environment
 
     def requirement_sets(self) -> tuple[RequirementSet, ...]:
         """Return every requirement set."""
-        return read_requirement_sets(self._store)
+        recorder = Recorder(self._store)
+        sets = read_requirement_sets(recorder)
+        if self._last_known is not None:
+            self._last_known.note("requirements", recorder)
+        return sets
+
+    def keep(self, revision: str, now: float) -> None:
+        """Write what was read last to the file for starts without the store; seconds since the epoch."""
+        if self._last_known is not None:
+            self._last_known.write(revision, now)
+
+    def recall(self) -> Recalled | None:
+        """Return what the file holds that ``keep`` wrote; ``None`` without one."""
+        return None if self._last_known is None else self._last_known.recall()
 
     def replace_requirements(
         self,

@@ -1,0 +1,152 @@
+"""Promises of a service whose store is away: it decides from what it knows, tells its age, loses nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.app import create_app
+from ses_service.knowledge import HttpStore, KnowledgeBase, LastKnown, StoreUnavailableError
+from ses_service.model import Kind, Level, Requirement
+from ses_service.runtime import Runtime, ServiceConfig, runtime
+
+AWAY = "the knowledge base at http://kb.example:3030/kb/sparql does not answer: refused"
+SELECTION = {"subject": {"user": "alice"}}
+STATED = [{"kind": "current-write-rate", "minimum": 20, "unit": "MB/s"}]
+SET = "/v1/requirements/user/alice"
+
+
+class Switched(HttpStore):
+    """A store with a switch, that notes every question."""
+
+    away = False
+    asked: list[str]
+
+    def _request(self, *given: Any) -> bytes:
+        self.asked.append(given[2].decode())
+        if self.away:
+            raise StoreUnavailableError(AWAY)
+        return super()._request(*given)
+
+
+@pytest.fixture
+def switched(store: HttpStore, union_site: str) -> Switched:
+    """A store that holds a site and one requirement."""
+    found = Switched("", "", "")
+    found.__dict__ = {**store.__dict__, "asked": []}
+    knowledge = KnowledgeBase(found)
+    knowledge.load_site(union_site, source="site")
+    knowledge.replace_requirements(
+        Level.USER, "alice", [Requirement(Kind.CURRENT_WRITE_RATE, 10e6)], author="alice", now=1.0
+    )
+    return found
+
+
+class Service:
+    """A service in this process, on one store and one state directory."""
+
+    def __init__(self, store: HttpStore, state: Path, now: float = 1000.0) -> None:
+        self.now = now
+        knowledge = KnowledgeBase(store, LastKnown(state / "site.json"))
+        config = ServiceConfig(knowledge=knowledge, trust_loopback=True, clock=lambda: self.now)
+        self.app = create_app(config)
+        self.client = self.app.test_client()
+        self.runtime: Runtime = runtime(self.app)
+        self.keeper = self.runtime.keeper
+        self.keeper.step()
+
+
+def test_a_thousand_selections_ask_the_store_nothing(switched: Switched, tmp_path: Path) -> None:
+    service = Service(switched, tmp_path)
+    switched.asked.clear()
+    for _ in range(1000):
+        assert service.client.post("/v1/selections", json=SELECTION).status_code == 200
+    assert switched.asked == []
+    for _ in range(3):
+        service.keeper.step()
+    assert len(switched.asked) == 3
+    assert len(set(switched.asked)) == 1  # only whether anything changed
+
+
+def test_the_last_known_site_decides_while_the_store_is_away(switched: Switched, tmp_path: Path) -> None:
+    service = Service(switched, tmp_path)
+    switched.away = True
+    service.now += 90
+    service.keeper.step()
+    answer = service.client.post("/v1/selections", json=SELECTION).get_json()
+    assert answer["requirements"][0]["level"] == "user"
+    assert any("90 s old" in note and "kb.example" in note for note in answer["notes"])
+    base = service.client.get("/v1/elements").get_json()["knowledge_base"]
+    assert (base["reachable"], base["age_seconds"]) == (False, 90)
+
+
+def test_a_write_while_the_store_is_away_fails_clearly_and_loses_nothing(
+    switched: Switched, tmp_path: Path
+) -> None:
+    service = Service(switched, tmp_path)
+    before = service.client.get(SET).get_json()
+    switched.away = True
+    answer = service.client.put(SET, json={"requirements": STATED})
+    assert answer.status_code == 503
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "http://kb.example:3030/kb" in answer.get_json()["detail"]
+    assert service.client.get(SET).get_json() == before  # nor is it used
+    switched.away = False
+    service.keeper.step()
+    assert service.client.get(SET).get_json() == before
+    assert service.client.put(SET, json={"requirements": STATED}).status_code == 200
+    assert service.client.get(SET).get_json()["revision"] == before["revision"] + 1
+
+
+def test_a_start_without_the_store_uses_what_was_read_before(switched: Switched, tmp_path: Path) -> None:
+    Service(switched, tmp_path, now=1000.0)
+    assert (tmp_path / "site.json").stat().st_mode & 0o077 == 0
+    switched.away = True
+    later = Service(switched, tmp_path, now=4600.0)
+    answer = later.client.post("/v1/selections", json=SELECTION).get_json()
+    assert answer["requirements"][0]["level"] == "user"
+    assert any("3600 s old" in note for note in answer["notes"])
+    assert len(later.client.get("/v1/elements").get_json()["elements"]) == 8
+    switched.away = False
+    KnowledgeBase(switched).replace_requirements(Level.USER, "alice", [], author="alice", now=1.0)
+    later.keeper.step()
+    base = later.client.get("/v1/elements").get_json()["knowledge_base"]
+    assert (base["reachable"], base["age_seconds"]) == (True, 0)
+    assert later.client.get(SET).get_json()["requirements"] == []
+
+
+@pytest.mark.parametrize("harm", ["nothing", "cut off", "not JSON", "other questions", "not a reading"])
+def test_a_copy_that_cannot_be_used_is_not(switched: Switched, tmp_path: Path, harm: str) -> None:
+    Service(switched, tmp_path)
+    copy = tmp_path / "site.json"
+    text = copy.read_text()
+    held = json.loads(text)
+    copy.write_text(
+        {
+            "nothing": "",
+            "cut off": text[: len(text) // 2],
+            "not JSON": "\x00" * 500,
+            "other questions": json.dumps({**held, "answers": {"SELECT ?x {}": []}}),
+            "not a reading": "[1]",
+        }[harm]
+    )
+    switched.away = True
+    later = Service(switched, tmp_path)
+    assert later.client.post("/v1/selections", json=SELECTION).status_code == 503
+
+
+def test_a_copy_that_cannot_be_written_does_not_matter(switched: Switched, tmp_path: Path) -> None:
+    service = Service(switched, tmp_path / "missing")
+    assert service.client.post("/v1/selections", json=SELECTION).status_code == 200
+
+
+def test_what_changes_is_kept_again(switched: Switched, tmp_path: Path) -> None:
+    service = Service(switched, tmp_path)
+    assert service.client.put(SET, json={"requirements": STATED}).status_code == 200
+    service.keeper.step()
+    found = LastKnown(tmp_path / "site.json").recall()
+    assert found is not None
+    assert found.sets == KnowledgeBase(switched).requirement_sets()
+    assert found.environment == KnowledgeBase(switched).environment()
