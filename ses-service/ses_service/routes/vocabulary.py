@@ -11,7 +11,7 @@ from ses_service.contract import failures
 from ses_service.knowledge.vocabulary import vocabulary as read_vocabulary
 from ses_service.schemas.vocabulary import VocabularyOut
 
-blueprint = APIBlueprint("vocabulary", __name__, tag="requirements")
+blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 
 
 @blueprint.get("/v1/vocabulary")
