@@ -20,6 +20,16 @@ bool move(uint64_t &at, uint64_t from, uint64_t to) {
   return std::atomic_ref(at).compare_exchange_strong(from, to, std::memory_order_acq_rel);
 }
 
+// As a program works it out from the question it would ask.
+uint64_t about(const std::string &application, const std::vector<Requirement> &requirements) {
+  std::vector<ses_wire_requirement> wire;
+  for (const Requirement &one : requirements) {
+    wire.push_back({one.kind, one.hard ? 1u : 0u, one.minimum, one.weight});
+  }
+  return ses_plan_about(ses_plan_hash(application.c_str()), wire.data(),
+                        static_cast<unsigned>(wire.size()));
+}
+
 uint32_t next_even(uint32_t sequence) {
   const uint32_t next = (sequence | 1) + 1;
   return next == 0 ? 2 : next;
@@ -50,7 +60,7 @@ void PlanBoard::write_about(unsigned number) {
   store(shared.filled, entry.filled);
   shared.device_major = major(entry.device);
   shared.device_minor = minor(entry.device);
-  shared.application_hash = ses_plan_hash(entry.application.c_str());
+  shared.about_hash = entry.about;
   std::memset(shared.application, 0, sizeof shared.application);
   std::memcpy(shared.application, entry.application.data(), entry.application.size());
   entry.sequence = next_even(entry.sequence);
@@ -58,7 +68,9 @@ void PlanBoard::write_about(unsigned number) {
   std::atomic_ref(plan_.head.generation).fetch_add(1, std::memory_order_acq_rel);
 }
 
-std::optional<unsigned> PlanBoard::publish(const std::string &application, dev_t device) {
+std::optional<unsigned> PlanBoard::publish(const std::string &application,
+                                           const std::vector<Requirement> &requirements,
+                                           dev_t device) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [](const Entry &entry) { return !entry.used; });
   if (found == entries_.end() || application.size() >= SES_APPLICATION_MAX) {
@@ -67,6 +79,7 @@ std::optional<unsigned> PlanBoard::publish(const std::string &application, dev_t
   const auto number = static_cast<unsigned>(found - entries_.begin());
   found->used = true;
   found->application = application;
+  found->about = about(application, requirements);
   found->device = device;
   write_about(number);
   return number;
@@ -78,6 +91,7 @@ void PlanBoard::blank(unsigned number) {
   drop_front(entry, entry.tickets.size(), ids);
   entry.used = false;
   entry.application.clear();
+  entry.about = 0;
   entry.device = 0;
   write_about(number);
 }

@@ -28,9 +28,11 @@ public:
   // Withdraws what an earlier agent left in PLAN.
   explicit PlanBoard(ses_plan &plan);
 
-  // An entry without tickets for files of APPLICATION on DEVICE.  None when there are no more, or
-  // the name is too long.
-  [[nodiscard]] std::optional<unsigned> publish(const std::string &application, dev_t device);
+  // An entry without tickets for files of APPLICATION, by programs that state REQUIREMENTS, on
+  // DEVICE.  None when there are no more, or the name is too long.
+  [[nodiscard]] std::optional<unsigned> publish(const std::string &application,
+                                                const std::vector<Requirement> &requirements,
+                                                dev_t device);
   // Ends ENTRY, whose tickets have been withdrawn.
   void blank(unsigned entry);
 
@@ -62,6 +64,7 @@ private:
     bool used = false;
     uint32_t sequence = 0;
     std::string application;
+    uint64_t about = 0; // ses_plan_about() of it and the requirements
     dev_t device = 0;
     uint64_t filled = 0;
     uint64_t missed = 0;

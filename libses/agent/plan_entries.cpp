@@ -6,12 +6,17 @@
 
 namespace ses::agent {
 
+Asked subject_of(const PlanEntry &entry) {
+  return {entry.application, entry.system, entry.requirements};
+}
+
 std::vector<PlanEntry> entries_for(const std::vector<std::pair<dev_t, StorageSystem>> &systems,
                                    std::set<std::string> needed, bool all_known,
                                    const std::vector<Asked> &asked) {
   std::vector<PlanEntry> entries;
-  const auto add = [&](const std::string &application, dev_t device, const StorageSystem &system) {
-    entries.push_back({application, system.name, system.mount_point, device});
+  const auto add = [&](const std::string &application, dev_t device, const StorageSystem &system,
+                       const std::vector<Requirement> &stated = {}) {
+    entries.push_back({application, system.name, system.mount_point, device, stated});
   };
   std::erase_if(needed, [](const std::string &name) {
     return name.empty() || name.size() >= SES_APPLICATION_MAX; // no program can have such a name
@@ -29,10 +34,10 @@ std::vector<PlanEntry> entries_for(const std::vector<std::pair<dev_t, StorageSys
       add("", device, system);
     }
   }
-  for (const auto &[application, name] : asked) {
+  for (const auto &[application, name, stated] : asked) {
     for (const auto &[device, system] : usable) {
-      if (system.name == name && !needed.contains(application)) {
-        add(application, device, system);
+      if (system.name == name && (!stated.empty() || !needed.contains(application))) {
+        add(application, device, system, stated);
       }
     }
   }

@@ -10,10 +10,12 @@
 
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "service_messages.h"
+#include "wire.h"
 
 namespace ses::agent {
 
@@ -22,9 +24,13 @@ struct PlanEntry {
   std::string system;
   std::string mount_point;
   dev_t device = 0;
+  std::vector<Requirement> requirements; // that programs state themselves
 };
 
-using Asked = std::pair<std::string, std::string>; // application and system
+// What tickets are asked for: application, system, and what the program states itself.
+using Asked = std::tuple<std::string, std::string, std::vector<Requirement>>;
+
+[[nodiscard]] Asked subject_of(const PlanEntry &entry);
 
 // On each of SYSTEMS that programs can place files on: the NEEDED applications, the default entry
 // if ALL_KNOWN, and then what was ASKED for; no more than a plan holds.

@@ -125,7 +125,7 @@ void PlanKeeper::asked(const TicketKey &key, Time now) {
   }
   Known &known = users_[key.uid];
   known.seen_at = now;
-  const Asked about{key.application, key.system};
+  const Asked about{key.application, key.system, key.requirements};
   const bool first = !known.asked.contains(about);
   if (first && known.asked.size() >= kMostAsked) {
     known.asked.erase(

@@ -4,8 +4,9 @@
 // given there and nowhere else, so a loop that is stuck looks stuck.  Without users on the node
 // there is nothing to do, and nothing is done.
 //
-// An entry is published for each application that was asked for lately, that has requirements of
-// its own, or that the job scheduler names, and the default entry (plan_entries.h).  Tickets for an
+// An entry is published for each application, with what its programs state themselves, that was
+// asked for lately, for each that has requirements of its own or that the job scheduler names, and
+// the default entry (plan_entries.h).  Tickets for an
 // OST or pool of Lustre that can no longer take files are withdrawn at the next tick.
 #ifndef SES_AGENT_PLAN_KEEPER_H
 #define SES_AGENT_PLAN_KEEPER_H
@@ -59,7 +60,7 @@ public:
   // stands on another load than there is.  Any thread.
   void files_closed(const std::vector<uid_t> &users);
 
-  // KEY was asked for over the socket; it states nothing of its own.
+  // KEY, without a size that is expected, was asked for over the socket.
   void asked(const TicketKey &key, Clock::time_point now);
   [[nodiscard]] std::optional<Placement> take(const TicketKey &key, Clock::time_point now);
   [[nodiscard]] bool put(const TicketKey &key, const Placement &placement, Clock::time_point now);

@@ -43,7 +43,10 @@ PlanUser::PlanUser(uid_t uid, std::unique_ptr<PlanSegment> segment, const Outlet
 }
 
 std::optional<unsigned> PlanUser::entry_of(const TicketKey &key) const {
-  const auto found = number_of_.find({key.application, key.system});
+  if (key.expected_bytes) { // no entry is about that
+    return std::nullopt;
+  }
+  const auto found = number_of_.find({key.application, key.system, key.requirements});
   return found == number_of_.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -52,16 +55,17 @@ TicketKey PlanUser::key_of(const Entry &entry) const {
   key.uid = uid_;
   key.application = entry.about.application;
   key.system = entry.about.system;
+  key.requirements = entry.about.requirements;
   return key;
 }
 
 void PlanUser::publish(const std::vector<PlanEntry> &wanted, Time now) {
-  std::map<Key, const PlanEntry *> still;
+  std::map<Asked, const PlanEntry *> still;
   for (const PlanEntry &one : wanted) {
-    still.emplace(Key{one.application, one.system}, &one);
+    still.emplace(subject_of(one), &one);
   }
   for (auto it = entries_.begin(); it != entries_.end();) {
-    const Key key{it->second.about.application, it->second.about.system};
+    const Asked key = subject_of(it->second.about);
     const auto found = still.find(key);
     if (found != still.end() && found->second->device == it->second.about.device) {
       ++it;
@@ -73,11 +77,11 @@ void PlanUser::publish(const std::vector<PlanEntry> &wanted, Time now) {
     it = entries_.erase(it);
   }
   for (const PlanEntry &one : wanted) {
-    const Key key{one.application, one.system};
+    const Asked key = subject_of(one);
     if (number_of_.contains(key)) {
       continue;
     }
-    if (const auto number = board_.publish(one.application, one.device)) {
+    if (const auto number = board_.publish(one.application, one.requirements, one.device)) {
       number_of_[key] = *number;
       entries_[*number].about = one;
     }

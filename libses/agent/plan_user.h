@@ -103,7 +103,6 @@ private:
     dev_t device = 0;
     std::string mount_point;
   };
-  using Key = std::pair<std::string, std::string>; // application, system
 
   [[nodiscard]] std::optional<unsigned> entry_of(const TicketKey &key) const;
   [[nodiscard]] TicketKey key_of(const Entry &entry) const;
@@ -122,7 +121,7 @@ private:
   PlanBoard board_;
   PlanRing ring_;
   std::map<unsigned, Entry> entries_;
-  std::map<Key, unsigned> number_of_;
+  std::map<Asked, unsigned> number_of_;
   std::unordered_map<uint64_t, Dealt> dealt_;   // taken or to be taken
   std::deque<std::pair<Time, uint64_t>> taken_; // give up on it then
   std::unordered_set<uint64_t> strangers_;      // reported, dealt by an earlier agent

@@ -226,8 +226,7 @@ void SocketServer::on_ask(Id id, Ask ask) {
   connection.key = key;
   const bool can_hurry = parts_.detached.ready(system.name);
   connections_.set_deadline(id, Clock::now() + (can_hurry ? hurry_after() : parts_.answer_limit));
-  const bool states_nothing = key.requirements.empty() && !key.expected_bytes;
-  if (parts_.plans != nullptr && states_nothing) {
+  if (parts_.plans != nullptr && !key.expected_bytes) {
     parts_.plans->asked(key, Clock::now());
   }
   tickets_.ask(key, id, Clock::now());

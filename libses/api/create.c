@@ -23,6 +23,7 @@ static ses_status reason_for(enum ses_place_status status) {
   case SES_PLACE_EXISTS:
     return SES_NOT_PLACED_EXISTS;
   case SES_PLACE_NOT_MANAGED:
+  case SES_PLACE_EXCLUDED: /* from the storage systems that the site describes for this purpose */
     return SES_NOT_PLACED_NOT_MANAGED;
   case SES_PLACE_NO_AGENT:
     return SES_NOT_PLACED_NO_AGENT;

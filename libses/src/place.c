@@ -21,9 +21,11 @@
 #include "device.h"
 #include "directory.h"
 #include "elsewhere.h"
+#include "log.h"
 #include "path.h"
 #include "plan.h"
 #include "plan_segment.h"
+#include "rules.h"
 #include "settings.h"
 #include "sys.h"
 
@@ -169,6 +171,16 @@ static bool has_default_acl(struct scene *scene) {
   return result != -ENODATA && result != -EOPNOTSUPP;
 }
 
+/* What the program states itself, else what was stated for this run. */
+static unsigned stated(const struct ses_need *need,
+                       const struct ses_wire_requirement **requirements) {
+  unsigned count = need ? need->requirement_count : 0;
+  *requirements = count ? need->requirements : ses_settings()->require;
+  if (count == 0)
+    return ses_settings()->require_count;
+  return count < SES_REQUIREMENTS_MAX ? count : SES_REQUIREMENTS_MAX;
+}
+
 static const char *application_of(const struct ses_need *need) {
   return need && need->application && *need->application ? need->application
                                                          : ses_settings()->application;
@@ -181,15 +193,13 @@ static void fill_ask(struct scene *scene, const struct ses_need *need) {
   ask->device_minor = scene->minor;
   ask->expected_bytes = -1;
   const char *application = application_of(need);
+  const struct ses_wire_requirement *requirements;
+  ask->requirement_count = stated(need, &requirements);
+  memcpy(ask->requirements, requirements, ask->requirement_count * sizeof *requirements);
   if (need) {
     ask->expected_bytes = need->expected_bytes;
     ask->stripe_size = need->stripe_size;
     ask->stripe_count = need->stripe_count;
-    ask->requirement_count = need->requirement_count < SES_REQUIREMENTS_MAX
-                                 ? need->requirement_count
-                                 : SES_REQUIREMENTS_MAX;
-    memcpy(ask->requirements, need->requirements,
-           ask->requirement_count * sizeof need->requirements[0]);
     if (need->pool)
       memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
   }
@@ -281,6 +291,8 @@ static enum ses_place_status converse(struct scene *scene, int flags, mode_t mod
   struct ses_conversation *conversation = &scene->back.conversation;
   struct ses_answer *answer = &scene->buffer.answer;
   fill_ask(scene, need);
+  if (where)
+    where->asked = true;
   enum ses_place_status status = ses_ask_open(conversation, &scene->buffer.ask);
   if (status != SES_PLACE_PLACED)
     return status;
@@ -386,10 +398,10 @@ static enum ses_place_status look_at_name(struct scene *scene, int flags, bool h
   return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
 }
 
-/* What a plan can serve: all but what the program itself asks for. */
+/* What a plan can serve: all but what the program asks for besides requirements. */
 static bool is_plannable(const struct ses_need *need) {
   return !need || (!need->pool && need->expected_bytes < 0 && need->stripe_size == 0 &&
-                   need->stripe_count == 0 && need->requirement_count == 0);
+                   need->stripe_count == 0);
 }
 
 /* May the agent be asked, if it comes to that? */
@@ -402,7 +414,10 @@ static bool find_plan(const struct scene *scene, const struct ses_need *need,
   if (settings->secure || !is_plannable(need))
     return false;
   uint64_t hash = named ? ses_plan_hash(need->application) : settings->application_hash;
-  return ses_plan_find(spot, hash, scene->major, scene->minor);
+  const struct ses_wire_requirement *requirements;
+  unsigned count = stated(need, &requirements);
+  hash = ses_plan_about(hash, requirements, count);
+  return ses_plan_find(spot, hash, count == 0, scene->major, scene->minor);
 }
 
 static enum ses_place_status attempt(int dirfd, const char *path, int flags, mode_t mode,
@@ -418,6 +433,9 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
     return SES_PLACE_NOT_MANAGED;
   if (!ses_ask_allowed())
     return SES_PLACE_NO_AGENT;
+  if (!ses_rules_allow(dirfd, path, scene.path_length, scene.parent_length, scene.buffer.parent,
+                       sizeof scene.buffer.parent))
+    return SES_PLACE_EXCLUDED;
   bool planned = find_plan(&scene, need, &spot);
   enum ses_place_status status = look_at_name(&scene, flags, planned && ses_plan_has(&spot));
   if (status != SES_PLACE_PLACED)
@@ -442,6 +460,9 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
   const struct ses_settings *settings = ses_settings();
   enum ses_place_status status = SES_PLACE_NO_AGENT;
   int result = SES_PLAIN;
+  struct ses_where told;
+  if (!where && settings->log)
+    where = &told;
   if (where)
     *where = (struct ses_where){0};
 
@@ -456,5 +477,7 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
 
   if (where)
     where->status = status;
+  if (settings->log && settings->ready && !settings->disabled && ses_ask_allowed())
+    ses_log_create(path, where);
   return result >= 0 ? result : SES_PLAIN;
 }

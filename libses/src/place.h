@@ -9,11 +9,13 @@
 #ifndef SES_PLACE_H
 #define SES_PLACE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "ses/protocol.h"
 
-/* What the caller needs; all zero (with expected_bytes -1) means "as the portal says". */
+/* What the caller needs; all zero (with expected_bytes -1) means "as the portal says".  Without
+ * requirements those of SES_REQUIRE hold. */
 struct ses_need {
   const char *application; /* NULL: SES_APPLICATION, else the program's short name */
   const char *pool;        /* NULL: any */
@@ -34,12 +36,14 @@ enum ses_place_status {
   SES_PLACE_NO_ANSWER,   /* the agent did not answer in time, or with rubbish */
   SES_PLACE_NO_DECISION, /* the agent could not decide */
   SES_PLACE_UNSUITED,    /* flags, mode or directory that only the plain call serves exactly */
+  SES_PLACE_EXCLUDED,    /* by the site's rules or this run's */
   SES_PLACE_FAILED,      /* a step failed (error): undone, or, with a descriptor returned, the file
                             lies where the file system chose */
 };
 
 struct ses_where {
   enum ses_place_status status;
+  bool asked; /* the agent, for want of a ticket */
   int error;
   unsigned backend; /* enum ses_backend */
   unsigned long long placement_id;

@@ -24,55 +24,56 @@ static uint32_t sequence_of(const struct ses_plan_entry *entry) {
   return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
 }
 
-/* Entry NUMBER into SPOT if it is about HASH and the device. */
-static bool is_about(struct ses_plan_spot *spot, unsigned number, uint64_t hash, unsigned major,
+/* Entry NUMBER into SPOT if it is about ABOUT and the device. */
+static bool is_about(struct ses_plan_spot *spot, unsigned number, uint64_t about, unsigned major,
                      unsigned minor) {
   const struct ses_plan_entry *entry = &spot->plan->entries[number];
   uint32_t sequence = sequence_of(entry);
-  bool about = sequence % 2 == 0 && sequence != 0 && load(&entry->application_hash) == hash &&
+  bool found = sequence % 2 == 0 && sequence != 0 && load(&entry->about_hash) == about &&
                __atomic_load_n(&entry->device_major, __ATOMIC_ACQUIRE) == major &&
                __atomic_load_n(&entry->device_minor, __ATOMIC_ACQUIRE) == minor;
   spot->entry = number;
   spot->sequence = sequence;
-  return about && sequence_of(entry) == sequence;
+  return found && sequence_of(entry) == sequence;
 }
 
 enum found { FOUND_NONE, FOUND_OWN, FOUND_DEFAULT, FOUND_CHANGING };
 
-/* By looking through all entries: the application's own before the default one. */
-static enum found search(struct ses_plan_spot *spot, uint64_t hash, unsigned major,
-                         unsigned minor) {
-  const uint64_t wanted[] = {hash, ses_plan_hash("")};
-  for (unsigned i = 0; i < 2; i++)
+/* By looking through all entries: the program's own before the default one. */
+static enum found search(struct ses_plan_spot *spot, uint64_t about, bool or_default,
+                         unsigned major, unsigned minor) {
+  const uint64_t wanted[] = {about, ses_plan_hash("")};
+  for (unsigned i = 0; i < (or_default ? 2 : 1); i++)
     for (unsigned number = 0; number < SES_PLAN_ENTRIES; number++) {
       if (is_about(spot, number, wanted[i], major, minor))
         return i == 0 ? FOUND_OWN : FOUND_DEFAULT;
       if (spot->sequence == 0)
         break;
-      if (spot->sequence % 2 != 0) /* it may become the application's own */
+      if (spot->sequence % 2 != 0) /* it may become the program's own */
         return FOUND_CHANGING;
     }
   return FOUND_NONE;
 }
 
 /* Where an entry was found is remembered until the agent says that something has changed. */
-bool ses_plan_find(struct ses_plan_spot *spot, uint64_t hash, unsigned major, unsigned minor) {
+bool ses_plan_find(struct ses_plan_spot *spot, uint64_t about, bool or_default, unsigned major,
+                   unsigned minor) {
   static struct ses_recall recall; /* of generation, entry and enum found: 48, 8 and 8 bits */
   spot->plan = ses_plan_segment();
   if (!spot->plan)
     return false;
   uint64_t generation = load(&spot->plan->head.generation) << 16;
-  uint64_t key = ses_recall_mix(ses_recall_mix((uint64_t)(uintptr_t)spot->plan ^ hash) ^
+  uint64_t key = ses_recall_mix(ses_recall_mix((uint64_t)(uintptr_t)spot->plan ^ about) ^
                                 ((uint64_t)major << 32 | minor));
   uint64_t seen = 0;
   if (ses_recall_get(&recall, key, &seen) && (seen & ~UINT64_C(0xffff)) == generation) {
     if ((seen & 0xff) == FOUND_NONE)
       return false;
-    uint64_t wanted = (seen & 0xff) == FOUND_OWN ? hash : ses_plan_hash("");
+    uint64_t wanted = (seen & 0xff) == FOUND_OWN ? about : ses_plan_hash("");
     if (is_about(spot, (unsigned)(seen >> 8) % SES_PLAN_ENTRIES, wanted, major, minor))
       return true;
   }
-  enum found found = search(spot, hash, major, minor);
+  enum found found = search(spot, about, or_default, major, minor);
   if (found == FOUND_CHANGING)
     return false;
   ses_recall_put(&recall, key, generation | spot->entry << 8 | found);

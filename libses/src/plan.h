@@ -41,9 +41,10 @@ struct ses_plan_end {
   int fd;
 };
 
-/* The entry for files of the application of HASH on device MAJOR:MINOR, else the user's default
- * entry there.  False: there is none, or no plan at all. */
-bool ses_plan_find(struct ses_plan_spot *spot, uint64_t hash, unsigned major, unsigned minor);
+/* The entry about what ses_plan_about() gave ABOUT for, on device MAJOR:MINOR, else, if OR_DEFAULT,
+ * the user's default entry there.  False: there is none, or no plan at all. */
+bool ses_plan_find(struct ses_plan_spot *spot, uint64_t about, bool or_default, unsigned major,
+                   unsigned minor);
 
 /* True when the entry seems to have a ticket. */
 bool ses_plan_has(const struct ses_plan_spot *spot);

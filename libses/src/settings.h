@@ -11,19 +11,26 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
+#include "require.h"
 #include "ses/protocol.h"
 
 struct ses_settings {
   bool ready;               /* false until read: calls before that are passed on */
   bool secure;              /* the program runs with more rights than its caller */
-  bool disabled;            /* SES_DISABLE is set, and not to 0 */
+  bool disabled;            /* SES_DISABLE is set, and not to 0, or the program creates no files */
   bool lustre_standin;      /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
+  bool is_named;            /* SES_APPLICATION is set */
   bool valgrind;            /* this process is simulated by it */
   unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
   uint64_t application_hash;             /* ses_plan_hash() of it */
-  uintptr_t stack_top; /* an address above every frame of the first thread; 0: not known */
+  uintptr_t stack_top;    /* an address above every frame of the first thread; 0: not known */
+  const char *log;        /* SES_LOG: an absolute path; NULL: none */
+  const char *include;    /* SES_INCLUDE; NULL: not given */
+  const char *exclude;    /* SES_EXCLUDE; NULL: not given */
+  unsigned require_count; /* SES_REQUIRE */
+  struct ses_wire_requirement require[SES_REQUIRE_KINDS];
 };
 
 /* The settings of this process; never NULL, constant once `ready`. */

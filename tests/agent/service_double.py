@@ -62,6 +62,7 @@ class ServiceDouble:
         self.backend = backend
         self.requests: list[Request] = []
         self.placements: dict[str, str] = {}  # id -> element
+        self.booked_as: dict[str, dict[str, Any]] = {}  # id -> the question
         #: What announcements said of each placement, in order.
         self.opened_as: dict[str, list[dict[str, Any]]] = {}
         self.ended_as: dict[str, list[dict[str, Any]]] = {}
@@ -226,6 +227,7 @@ class ServiceDouble:
                 element = allowed[next(self._turns) % len(allowed)]
                 placement = f"{next(self._ids):016x}"
                 self.placements[placement] = element
+                self.booked_as[placement] = body
                 placements.append(
                     {
                         "placement_id": placement,

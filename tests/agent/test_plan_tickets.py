@@ -36,7 +36,7 @@ def test_first_question_makes_a_plan_that_only_the_user_can_use(planner: Agent, 
     plan = plan_after_ask(planner, device)
     assert plan_program.owner_of(plan.id) == (SELF, SELF, 0o600)
     head = plan.head()
-    assert (head["magic"], head["version"], head["head_size"]) == (plan_program.MAGIC, 1, 4096)
+    assert (head["magic"], head["version"], head["head_size"]) == (plan_program.MAGIC, 2, 4096)
     assert (head["size"], head["uid"], head["state"]) == (plan_program.SIZE, SELF, plan_program.ALIVE)
     assert head["socket_hash"] == plan_program.fnv1a(str(planner.socket))
 

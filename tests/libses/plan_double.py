@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION, SIZE = 0x4E414C50, 1, 6696960
+MAGIC, VERSION, SIZE = 0x4E414C50, 2, 6696960
 ALIVE, RETIRED = 1, 2
 ENTRIES_AT, ENTRY_SIZE, ENTRIES = 4096, 128, 64
 ELEMENTS_AT, ELEMENT_SIZE, ELEMENTS = 12288, 768, 512
@@ -47,10 +47,10 @@ def _checked(result: int | None, what: str) -> int:
     return result
 
 
-def fnv1a(text: str) -> int:
+def fnv1a(text: str, more: bytes = b"") -> int:
     """64-bit FNV-1a."""
     value = 0xCBF29CE484222325
-    for byte in text.encode():
+    for byte in text.encode() + more:
         value = (value ^ byte) * 0x100000001B3 & (1 << 64) - 1
     return value
 
@@ -146,10 +146,13 @@ class PlanDouble:
     def put32(self, at: int, value: int) -> None:
         ctypes.c_uint32.from_address(self.address + at).value = value
 
-    def entry(self, number: int, device: int, application: str = "", sequence: int = 2) -> None:
-        """Entry NUMBER, without tickets, is about APPLICATION on DEVICE."""
+    def entry(
+        self, number: int, device: int, application: str = "", sequence: int = 2, stated: bytes = b""
+    ) -> None:
+        """Entry NUMBER, without tickets, is about APPLICATION, and what it has STATED, on DEVICE."""
         at = ENTRIES_AT + number * ENTRY_SIZE
-        about = (os.major(device), os.minor(device), 0, fnv1a(application), application.encode(), 0, 0, 0)
+        hash = fnv1a(application, stated)
+        about = (os.major(device), os.minor(device), 0, hash, application.encode(), 0, 0, 0)
         self.write(at, _ENTRY.pack(sequence, *about))
         self.put64(GENERATION_AT, self.get64(GENERATION_AT) + 1)
 

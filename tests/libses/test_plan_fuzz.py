@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
-READER = ("plan", "self", "settings")
+READER = ("log", "no_creator", "path", "plan", "require", "self", "settings")
 ROUNDS = 20_000
 
 

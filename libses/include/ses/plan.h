@@ -38,9 +38,9 @@
 #include "ses/protocol.h"
 
 #define SES_PLAN_MAGIC 0x4e414c50u /* "PLAN" in memory on little-endian machines */
-#define SES_PLAN_VERSION 1u
+#define SES_PLAN_VERSION 2u
 
-#define SES_PLAN_ENTRIES 64   /* (application, storage system) pairs of one user */
+#define SES_PLAN_ENTRIES 64   /* (application, requirements, storage system) of one user */
 #define SES_PLAN_TICKETS 1024 /* tickets of an entry; a power of two */
 #define SES_PLAN_STRIPES 14   /* elements of one ticket */
 #define SES_PLAN_ELEMENTS 512 /* elements that tickets of one user refer to at a time */
@@ -79,7 +79,8 @@ struct ses_plan_ticket {
 };
 
 /*
- * What the tickets for one application on one storage system are about, apart
+ * What the tickets for one application, and for what it states itself if it
+ * states anything, on one storage system are about, apart
  * from the tickets themselves, so that all entries can be looked through on a
  * few pages.  Entries are used from the first on: one that was never used ends
  * them.  The agent changes what an entry is about only while its sequence is
@@ -100,7 +101,7 @@ struct ses_plan_entry {
   uint32_t device_major; /* st_dev of the storage system's directories */
   uint32_t device_minor;
   uint32_t reserved;
-  uint64_t application_hash;             /* ses_plan_hash(application) */
+  uint64_t about_hash;                   /* ses_plan_about(), of application and requirements */
   char application[SES_APPLICATION_MAX]; /* empty: any application that has no entry of its own */
   uint64_t taken;                        /* atomic, moved by programs and agent */
   uint64_t filled;                       /* atomic, moved by the agent */
@@ -171,6 +172,21 @@ static inline uint64_t ses_plan_hash(const char *text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (; *text; text++)
     hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+  return hash;
+}
+
+/* What a program looks for: entries for APPLICATION, given by its ses_plan_hash(), and COUNT
+ * REQUIREMENTS of the program's own, in the order in which it would ask for them.  Without any it
+ * is the hash of the application.  Only an entry without any may serve other applications. */
+static inline uint64_t ses_plan_about(uint64_t application,
+                                      const struct ses_wire_requirement *requirements,
+                                      unsigned count) {
+  uint64_t hash = application;
+  for (unsigned i = 0; i < count; i++) {
+    const unsigned char *bytes = (const unsigned char *)&requirements[i];
+    for (unsigned at = 0; at < sizeof requirements[i]; at++)
+      hash = (hash ^ bytes[at]) * 0x100000001b3u;
+  }
   return hash;
 }
 

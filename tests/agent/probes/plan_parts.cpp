@@ -71,7 +71,7 @@ uint64_t take(ses_plan &plan, unsigned number) {
 int race() {
   const auto plan = std::make_unique<ses_plan>();
   PlanBoard board(*plan);
-  const unsigned entry = board.publish("app", kDevice).value();
+  const unsigned entry = board.publish("app", {}, kDevice).value();
   std::vector<std::atomic<unsigned>> ended(kTickets + 1);
   std::atomic<bool> done{false};
   std::vector<std::thread> takers;
@@ -162,7 +162,7 @@ int rubbish(unsigned seed) {
       scribble(*plan, dice);
       report(*plan);
       now += std::chrono::milliseconds(dice() % 400);
-      if (const auto entry = dice() % 20 == 0 ? board.publish("app", kDevice) : std::nullopt) {
+      if (const auto entry = dice() % 20 == 0 ? board.publish("app", {}, kDevice) : std::nullopt) {
         entries.push_back(*entry);
       }
       for (const unsigned entry : entries) {
@@ -216,7 +216,7 @@ int entries() {
   for (std::string name; std::cin >> name;) {
     needed.insert(name);
   }
-  for (const PlanEntry &entry : entries_for(mounted, needed, all_known, {{"asked", "s0"}})) {
+  for (const PlanEntry &entry : entries_for(mounted, needed, all_known, {{"asked", "s0", {}}})) {
     std::printf("%s:%s\n", entry.system.c_str(), entry.application.c_str());
   }
   return 0;

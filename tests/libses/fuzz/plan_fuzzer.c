@@ -45,7 +45,7 @@ static void fill_entry(unsigned number, const char *application, uint64_t genera
   entry->sequence = 2;
   entry->device_major = MAJOR;
   entry->device_minor = MINOR;
-  entry->application_hash = ses_plan_hash(application);
+  entry->about_hash = ses_plan_hash(application);
   entry->filled = 8;
   for (unsigned i = 0; i < 8; i++) {
     struct ses_plan_ticket *ticket = &plan.tickets[number][i];
@@ -145,7 +145,7 @@ static void require(bool holds, const char *what) {
 static unsigned take_all(const char *application) {
   struct ses_plan_spot spot;
   unsigned taken = 0;
-  if (!ses_plan_find(&spot, ses_plan_hash(application), MAJOR, MINOR))
+  if (!ses_plan_find(&spot, ses_plan_hash(application), true, MAJOR, MINOR))
     return 0;
   require(spot.entry < SES_PLAN_ENTRIES, "the entry is one of those there are");
   while (taken < 10) {

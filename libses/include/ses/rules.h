@@ -1,0 +1,43 @@
+/*
+ * Which files a site wants placed: what the agent publishes for all programs
+ * of the node, byte for byte.
+ *
+ * Where it is: a System V shared memory segment with the key
+ * ses_plan_key(socket_hash, SES_RULES_UID), made by the agent, mode 0644.  A
+ * program believes it only if the kernel says that it was made by root or by
+ * its own effective user, still belongs to its maker, can be written by nobody
+ * else, and has exactly sizeof(struct ses_rules) bytes; and if the head is as
+ * expected.  Without a segment there are no rules.
+ *
+ * What is in it never changes.  An agent with other rules, and one that ends,
+ * sets the state to SES_PLAN_RETIRED and removes it; programs then look for
+ * another.
+ *
+ * Lists are patterns separated by ':', as in src/pattern.h.  A file is placed
+ * if no pattern of `exclude` fits its path and, where `include` is not empty,
+ * one of `include` does.  Programs whose short name a pattern of `programs`
+ * fits are not served, unless SES_APPLICATION names them.
+ */
+#ifndef SES_RULES_H
+#define SES_RULES_H
+
+#include "ses/plan.h"
+
+#define SES_RULES_MAGIC 0x454c5552u /* "RULE" in memory on little-endian machines */
+#define SES_RULES_VERSION 1u
+#define SES_RULES_UID UINT32_MAX /* nobody's */
+
+struct ses_rules {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t head_size; /* 64 */
+  uint64_t size;      /* sizeof(struct ses_rules) */
+  uint64_t socket_hash;
+  uint32_t state; /* atomic, enum ses_plan_state */
+  char reserved[36];
+  char include[4032]; /* each ends with a NUL */
+  char exclude[8192];
+  char programs[4096];
+};
+
+#endif /* SES_RULES_H */

@@ -1,0 +1,32 @@
+/*
+ * Requirements as people write them, in SES_REQUIRE and for ses-run:
+ * "write>=300MB/s free>=2TB!".
+ *
+ * KIND>=NUMBERUNIT, separated by blanks or commas, each kind at most once; "!"
+ * at the end makes one hard: an element that misses it is refused.  Kinds:
+ * read and write (what a stream that starts now would get), average-read and
+ * average-write, free.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
+ * TiB (of 1024), for rates followed by "/s".  Nothing else is understood, and
+ * nothing is guessed.
+ */
+#ifndef SES_REQUIRE_H
+#define SES_REQUIRE_H
+
+#include "ses/protocol.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SES_REQUIRE_KINDS 5u
+
+/* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood, and
+ * *WRONG is where. */
+int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],
+                      const char **wrong);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SES_REQUIRE_H */
