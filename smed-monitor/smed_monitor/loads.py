@@ -1,134 +1,190 @@
-"""What is remembered of one element between two samples: its counters, folded into rates.  Pure."""
+"""What is remembered of the elements of a target between two samples: counters, folded into rates.  Pure."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from smed_monitor.capability import Best, Streak, best_after, streak_after
-from smed_monitor.model import UNKNOWN, RatePair, Reading, ServerQueue
-from smed_monitor.rates import Rates, Windows, increase, observe, restarted, unseen
+from smed_monitor.rates import Rates, Rows, Table, Windows, chosen, increase, observe, restarted, unseen
+from smed_monitor.readings import (
+    BUSY,
+    COUNTERS,
+    IN_FLIGHT,
+    OPERATIONS,
+    QUEUE,
+    READ,
+    SERVER_OPERATIONS,
+    SERVER_SECONDS,
+    STAMP,
+    STARTED,
+    WIDTH,
+    WRITTEN,
+    Readings,
+)
 
-READ, WRITTEN, QUEUE, OPERATIONS, BUSY = range(5)
-"""The counters of an element, in the order they are folded in."""
+NOTHING = Streak()
 
 
-class Loads(NamedTuple):
-    """The counters of one element, the device they belong to and what they taught.
+class Figures(NamedTuple):
+    """What is known of every element now, one item per element; NaN while unknown.
 
-    ``stamp`` and ``started`` are those of the last reading.  ``in_flight`` is the last gauge, used
-    where no counter of request time exists.
+    Rates in bytes per second, ``queue_depth`` the mean requests in flight over the short window (where
+    only a gauge exists, its last value), ``service_seconds`` the mean time of one operation.
     """
 
-    device: str = ""
-    rates: Rates = unseen(5)
-    in_flight: float | None = None
-    started: float | None = None
-    stamp: float | None = None
-    streak: Streak = Streak()
-    best: Best = Best()
-    server_queue: ServerQueue | None = None
+    read_current: Table
+    read_average: Table
+    write_current: Table
+    write_average: Table
+    queue_depth: Table
+    service_seconds: Table
 
-    def after(self, reading: Reading, at: float, windows: Windows, *, learn: bool = False) -> Loads:
-        """These loads once ``reading`` was taken at ``at`` (monotonic); ``learn`` its best rates."""
-        before = self if reading.device == self.device else self.restarted()
-        reset = (
-            reading.started is not None and before.started is not None and reading.started != before.started
-        )
-        if reading.server_queue is not None:
-            reading = replace(reading, request_seconds=_share_of_queue(before, reading))
-        streak = _longer(before, reading, at) if learn and not reset else Streak()
-        counters = (
-            reading.read_bytes,
-            reading.written_bytes,
-            reading.request_seconds,
-            reading.operations,
-            reading.busy_seconds,
-        )
-        rates = observe(before.rates, counters, at, windows, reset=reset)
-        return Loads(
-            device=reading.device,
-            rates=rates,
-            in_flight=reading.in_flight,
-            started=reading.started,
-            stamp=reading.stamp,
-            streak=streak,
-            best=best_after(before.best, streak) if learn else before.best,
-            server_queue=reading.server_queue,
-        )
 
-    def restarted(self) -> Loads:
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """The counters of the elements of one target, the devices they belong to and what they taught.
+
+    ``numbers`` are those of each element's last reading (see ``Readings``).
+    """
+
+    devices: tuple[str, ...]
+    numbers: Table
+    rates: Rates
+    streaks: tuple[Streak, ...]
+    best: tuple[Best, ...]
+
+    def after(self, readings: Readings, at: float, windows: Windows, *, learn: bool = False) -> Loads:
+        """These loads once ``readings`` were taken at ``at`` (monotonic); ``learn`` the best rates.
+
+        An element that is absent, or whose counters are another device's now, keeps its averages and
+        what was learned; one whose source has not looked again since stays as it is.
+        """
+        absent = np.array([bool(each) for each in readings.absent], np.bool_)
+        other = (
+            absent
+            if readings.devices == self.devices
+            else absent | _differing(readings.devices, self.devices)
+        )
+        same = self.unmoved(readings)
+        before = self._restarted(other) if other.any() else self
+        last, numbers = before.numbers, readings.numbers
+        reset = last[:, STARTED] != numbers[:, STARTED]
+        if reset.any():
+            reset &= ~np.isnan(last[:, STARTED]) & ~np.isnan(numbers[:, STARTED])
+        counters = numbers[:, :COUNTERS]
+        shared = ~np.isnan(numbers[:, SERVER_SECONDS])
+        if shared.any():
+            counters = counters.copy()
+            counters[shared, QUEUE] = _share_of_queue(before, numbers)[shared]
+        rates = observe(before.rates, counters, at, windows, reset)
+        streaks, best = before.streaks, before.best
+        if learn:
+            streaks = _longer(before, counters, numbers[:, IN_FLIGHT], at, reset)
+            best = tuple(map(best_after, best, streaks))
+        if same.any() or absent.any():
+            rates = chosen(same, self.rates, chosen(absent, before.rates, rates))
+            numbers = np.where((same | absent)[:, None], before.numbers, numbers)
+            streaks = tuple(
+                old if unmoved else NOTHING if gone else one
+                for old, unmoved, gone, one in zip(self.streaks, same, absent, streaks, strict=True)
+            )
+            best = tuple(
+                old if unmoved or gone else one
+                for old, unmoved, gone, one in zip(self.best, same, absent, best, strict=True)
+            )
+        return Loads(readings.devices, numbers, rates, streaks, best)
+
+    def unmoved(self, readings: Readings) -> Rows:
+        """The elements whose source has not looked again since."""
+        same: Rows = self.numbers[:, STAMP] == readings.numbers[:, STAMP]
+        if same.any():
+            same &= ~_differing(readings.devices, self.devices)
+        return same
+
+    def _restarted(self, rows: Rows) -> Loads:
         """Only averages and what was learned: the next counters cannot be compared with the last."""
-        return Loads(rates=restarted(self.rates), best=self.best)
+        return Loads(
+            self.devices,
+            np.where(rows[:, None], np.nan, self.numbers),
+            restarted(self.rates, rows),
+            tuple(NOTHING if row else each for row, each in zip(rows, self.streaks, strict=True)),
+            self.best,
+        )
 
-    @property
-    def queue_depth(self) -> float | None:
-        """Mean requests in flight over the short window; where only a gauge exists, its last value."""
-        mean = self.rates.current_mean(QUEUE)
-        return self.in_flight if mean is None and self.rates.last[QUEUE] is None else mean
+    def grown(self, best: tuple[Best, ...]) -> Loads:
+        """With elements more, of which nothing is known but their ``best``."""
+        more = unknown(best)
+        return Loads(
+            self.devices + more.devices,
+            np.concatenate((self.numbers, more.numbers)),
+            Rates(*(np.concatenate(pair) for pair in zip(self.rates, more.rates, strict=True))),
+            self.streaks + more.streaks,
+            self.best + more.best,
+        )
 
-    @property
-    def service_seconds(self) -> float | None:
-        """Mean time of one operation over the short window; ``None`` when there was none."""
-        done, time = self.rates.current_mean(OPERATIONS), self.rates.current_mean(BUSY)
-        return time / done if done and time is not None else None
-
-    @property
-    def read(self) -> RatePair:
-        """Bytes read per second over both windows; unknown while the counter is."""
-        return self._pair(READ)
-
-    @property
-    def write(self) -> RatePair:
-        """Bytes written per second, likewise."""
-        return self._pair(WRITTEN)
-
-    def _pair(self, counter: int) -> RatePair:
-        rates = self.rates
-        if rates.last[counter] is None:
-            return UNKNOWN
-        return RatePair(rates.current_mean(counter), rates.average_mean(counter))
+    def figures(self) -> Figures:
+        """What is known now."""
+        current, average = self.rates.current_means(), self.rates.average_means()
+        average = np.where(np.isnan(self.rates.last), np.nan, average)
+        depth = current[:, QUEUE]
+        gauge = np.isnan(depth) & np.isnan(self.rates.last[:, QUEUE])
+        if gauge.any():
+            depth = np.where(gauge, self.numbers[:, IN_FLIGHT], depth)
+        done, time = current[:, OPERATIONS], current[:, BUSY]
+        service = np.full_like(done, np.nan)
+        np.divide(time, done, out=service, where=done > 0)
+        return Figures(
+            current[:, READ], average[:, READ], current[:, WRITTEN], average[:, WRITTEN], depth, service
+        )
 
 
-def _share_of_queue(before: Loads, reading: Reading) -> float:
-    """The element's part of its server's queue, as a counter of its own.
+def unknown(best: tuple[Best, ...]) -> Loads:
+    """As many elements as ``best`` has, which is all that is known of them."""
+    count = len(best)
+    return Loads(
+        ("",) * count, np.full((count, WIDTH), np.nan), unseen(count, COUNTERS), (NOTHING,) * count, best
+    )
+
+
+def _differing(one: tuple[str, ...], other: tuple[str, ...]) -> Rows:
+    return np.array([mine != theirs for mine, theirs in zip(one, other, strict=True)], np.bool_)
+
+
+def _share_of_queue(before: Loads, numbers: Table) -> Table:
+    """Each element's part of its server's queue, as a counter of its own.
 
     The requests of all elements wait for the same threads, so each has the part of the waiting that it
     has of the operations since the last reading; none while it did nothing.
     """
-    so_far, server, last = before.rates.last[QUEUE] or 0.0, reading.server_queue, before.server_queue
-    operations = before.rates.last[OPERATIONS]
-    if server is None or last is None or reading.operations is None or operations is None:
-        return so_far
-    all_operations = increase(last.operations, server.operations)
-    if all_operations <= 0:
-        return so_far
-    part = min(1.0, increase(operations, reading.operations) / all_operations)
-    return so_far + part * increase(last.request_seconds, server.request_seconds)
+    last = before.numbers
+    so_far = np.nan_to_num(before.rates.last[:, QUEUE])
+    server = [SERVER_SECONDS, SERVER_OPERATIONS]
+    waited, everything = increase(last[:, server], numbers[:, server]).T
+    own = increase(before.rates.last[:, [OPERATIONS]], numbers[:, [OPERATIONS]])[:, 0]
+    part = np.zeros_like(own)
+    np.divide(own, everything, out=part, where=everything > 0)
+    share: Table = so_far + np.nan_to_num(np.minimum(part, 1.0) * waited)
+    return share
 
 
-def _longer(before: Loads, reading: Reading, at: float) -> Streak:
-    """The streak of a non-empty queue after this interval."""
+def _longer(before: Loads, counters: Table, in_flight: Table, at: float, reset: Rows) -> tuple[Streak, ...]:
+    """The streaks of a non-empty queue after this interval; elements without one cost nothing."""
     seconds = at - before.rates.at
-    read, written, waited = (before.rates.last[each] for each in (READ, WRITTEN, QUEUE))
-    if (
-        read is None
-        or written is None
-        or reading.read_bytes is None
-        or reading.written_bytes is None
-        or seconds <= 0
-    ):
-        return Streak()
-    if reading.request_seconds is not None and waited is not None:
-        depth: float | None = increase(waited, reading.request_seconds) / seconds
-    elif reading.in_flight is not None and before.in_flight is not None:
-        depth = min(reading.in_flight, before.in_flight)
-    else:
-        depth = None
-    return streak_after(
-        before.streak,
-        depth,
-        seconds,
-        increase(read, reading.read_bytes),
-        increase(written, reading.written_bytes),
-    )
+    moved = increase(before.rates.last, counters)
+    depth = moved[:, QUEUE] / np.where(seconds > 0, seconds, np.nan)
+    gauge = np.minimum(in_flight, before.numbers[:, IN_FLIGHT])
+    depth = np.where(np.isnan(depth), gauge, depth)
+    usable = (depth > 0) & (seconds > 0) & ~reset & ~np.isnan(moved[:, [READ, WRITTEN]]).any(axis=1)
+    streaks = [NOTHING] * len(seconds)
+    for row in np.flatnonzero(usable):
+        streaks[row] = streak_after(
+            before.streaks[row],
+            float(depth[row]),
+            float(seconds[row]),
+            float(moved[row, READ]),
+            float(moved[row, WRITTEN]),
+        )
+    return tuple(streaks)

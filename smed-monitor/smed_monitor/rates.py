@@ -11,11 +11,14 @@ source says when its counters began).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import exp
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.float64]
+Rows = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,106 +30,106 @@ class Windows:
     longest_gap: float
 
 
-@lru_cache(maxsize=256)
-def _kept(seconds: float, window: float) -> float:
-    """The weight of what was; the counters of one sample all ask for the same."""
-    return exp(-seconds / window)
-
-
-@lru_cache(maxsize=256)
-def _grown(weights: tuple[float, ...], kept: float) -> tuple[float, ...]:
-    """The weights after an interval; the elements of one sample ask for the same, and share the answer."""
-    return tuple(weight * kept + (1 - kept) for weight in weights)
-
-
 class Rates(NamedTuple):
-    """The histories of several counters that are looked at together, folded.
+    """The histories of counters that are looked at together, folded; never changed.
 
-    Every list has one item per counter and is never changed.  ``last`` is what a counter showed ``at``,
-    ``None`` while its next value has nothing to be compared with.  A mean is its total over its weight.
+    All but ``at`` have one row per element and one column per counter.  ``last`` is what a counter
+    showed ``at`` (one per element), NaN while its next value has nothing to be compared with.  A mean is
+    its total over its weight.
     """
 
-    last: list[float | None]
-    at: float
-    current: list[float]
-    current_weight: tuple[float, ...]
-    average: list[float]
-    average_weight: tuple[float, ...]
+    last: Table
+    at: Table
+    current: Table
+    current_weight: Table
+    average: Table
+    average_weight: Table
 
-    def current_mean(self, counter: int) -> float | None:
-        """The mean over the short window; ``None`` before the first interval."""
-        weight = self.current_weight[counter]
-        return self.current[counter] / weight if weight > 0 else None
+    def current_means(self) -> Table:
+        """The means over the short window; NaN before the first interval."""
+        return _means(self.current, self.current_weight)
 
-    def average_mean(self, counter: int) -> float | None:
-        """The mean over the long window; ``None`` before the first interval."""
-        weight = self.average_weight[counter]
-        return self.average[counter] / weight if weight > 0 else None
+    def average_means(self) -> Table:
+        """The means over the long window; NaN before the first interval."""
+        return _means(self.average, self.average_weight)
 
 
-def unseen(counters: int) -> Rates:
-    """``counters`` of which nothing is known."""
-    nothing, none = [0.0] * counters, (0.0,) * counters
-    return Rates([None] * counters, 0.0, nothing, none, nothing, none)
+def _means(total: Table, weight: Table) -> Table:
+    means = np.full_like(total, np.nan)
+    np.divide(total, weight, out=means, where=weight > 0)
+    return means
 
 
-def increase(previous: float, value: float) -> float:
-    """How far a counter moved: after a reset (it went down) it moved from 0 to ``value``."""
-    return value - previous if value >= previous else value
+def unseen(elements: int, counters: int) -> Rates:
+    """``counters`` of each of ``elements``, of which nothing is known."""
+    nothing = np.zeros((elements, counters))
+    return Rates(np.full_like(nothing, np.nan), np.zeros(elements), nothing, nothing, nothing, nothing)
 
 
-def observe(
-    rates: Rates, values: Sequence[float | None], at: float, windows: Windows, *, reset: bool = False
-) -> Rates:
+def increase(previous: Table, values: Table, reset: Rows | None = None) -> Table:
+    """How far counters moved: after a reset (they went down) they moved from 0 to ``values``.
+
+    ``reset`` names rows known to have begun at 0 since, however high they are.  NaN where either is.
+    """
+    moved = values - previous
+    again = moved < 0
+    if reset is not None and reset.any():
+        again |= reset[:, None] & ~np.isnan(moved)
+    np.copyto(moved, values, where=again)
+    return moved
+
+
+def observe(rates: Rates, values: Table, at: float, windows: Windows, reset: Rows | None = None) -> Rates:
     """``rates`` after the counters showed ``values`` at ``at`` (monotonic seconds).
 
-    ``reset`` says that they are known to have begun at 0 since the last values, however high they are.
+    ``reset`` names the rows known to have begun at 0 since the last values, however high they are.
 
-    The first value of a counter, and the first after one the target did not report (``None``), only
-    start an interval.  A sample that is not later than the last one is ignored.  After an interval
-    longer than ``windows.longest_gap`` the current rate is unknown again: a mean over minutes says
-    nothing about now.  The average takes the gap in with its full length.
+    The first value of a counter, and the first after one the target did not report (NaN), only
+    start an interval.  A sample that is not later than an element's last one is ignored.  After an
+    interval longer than ``windows.longest_gap`` the current rate is unknown again: a mean over minutes
+    says nothing about now.  The average takes the gap in with its full length.
     """
     seconds = at - rates.at
-    if seconds <= 0 and any(last is not None for last in rates.last):
-        return rates
-    # Lists written out instead of a method of one mean: 50,000 counters come through here every second.
-    speeds = [
-        None
-        if value is None or last is None
-        else (value - last if value >= last and not reset else value) / seconds
-        for last, value in zip(rates.last, values, strict=True)
-    ]
-    kept = _kept(seconds, windows.average)
-    gain = 1 - kept
-    average = [
-        mean if speed is None else mean * kept + speed * gain
-        for mean, speed in zip(rates.average, speeds, strict=True)
-    ]
-    whole = None not in speeds
-    average_weight = _grown(rates.average_weight, kept)
+    early = seconds <= 0
+    if early.any():
+        late = observe(rates._replace(at=np.where(early, -np.inf, rates.at)), values, at, windows, reset)
+        return chosen(early & ~np.isnan(rates.last).all(axis=1), rates, late)
+    speeds = increase(rates.last, values, reset) / seconds[:, None]
+    unknown = np.isnan(speeds)
+    whole = not unknown.any()
+    kept = np.exp(seconds / -windows.average)[:, None]
+    average, average_weight = _folded(rates.average, rates.average_weight, speeds, kept)
     if not whole:
-        average_weight = tuple(
-            was if speed is None else weight
-            for was, weight, speed in zip(rates.average_weight, average_weight, speeds, strict=True)
-        )
-    if seconds > windows.longest_gap:
-        none = (0.0,) * len(speeds)
-        return Rates(list(values), at, list(none), none, average, average_weight)
-    kept = _kept(seconds, windows.current)
-    gain = 1 - kept
-    current = [
-        0.0 if speed is None else mean * kept + speed * gain
-        for mean, speed in zip(rates.current, speeds, strict=True)
-    ]
-    current_weight = _grown(rates.current_weight, kept)
-    if not whole:
-        current_weight = tuple(
-            0.0 if speed is None else weight for weight, speed in zip(current_weight, speeds, strict=True)
-        )
-    return Rates(list(values), at, current, current_weight, average, average_weight)
+        average = np.where(unknown, rates.average, average)
+        average_weight = np.where(unknown, rates.average_weight, average_weight)
+    kept = np.exp(seconds / -windows.current)[:, None]
+    current, current_weight = _folded(rates.current, rates.current_weight, speeds, kept)
+    gap = seconds > windows.longest_gap
+    if not whole or gap.any():
+        unknown = unknown | gap[:, None]
+        current[unknown] = 0.0
+        current_weight[unknown] = 0.0
+    return Rates(values, np.full_like(seconds, at), current, current_weight, average, average_weight)
 
 
-def restarted(rates: Rates) -> Rates:
-    """``rates`` when the next values cannot be compared with the last: only the averages are kept."""
-    return unseen(len(rates.last))._replace(average=rates.average, average_weight=rates.average_weight)
+def _folded(total: Table, weight: Table, speeds: Table, kept: Table) -> tuple[Table, Table]:
+    gain = 1 - kept
+    return total * kept + speeds * gain, weight * kept + gain
+
+
+def chosen(rows: Rows, one: Rates, other: Rates) -> Rates:
+    """``one`` in ``rows``, ``other`` elsewhere."""
+    if not rows.any():
+        return other
+    return Rates(
+        *(
+            np.where(rows[:, None] if mine.ndim > 1 else rows, mine, theirs)
+            for mine, theirs in zip(one, other, strict=True)
+        )
+    )
+
+
+def restarted(rates: Rates, rows: Rows) -> Rates:
+    """``rates`` when the next values of ``rows`` cannot be compared with the last: averages are kept."""
+    fresh = unseen(*rates.last.shape)
+    return chosen(rows, fresh._replace(average=rates.average, average_weight=rates.average_weight), rates)

@@ -11,15 +11,19 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from smed_monitor.capability import Best
 from smed_monitor.collectors.base import Collector
 from smed_monitor.errors import CollectorError, ElementMissingError
-from smed_monitor.loads import Loads
-from smed_monitor.model import Moment, Outcome, Record
+from smed_monitor.loads import unknown
+from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record
 from smed_monitor.rates import Windows
+from smed_monitor.readings import FREE, SIZE, Readings, stacked
 from smed_monitor.settings import ElementSettings, Rule, Settings, Target
+from smed_monitor.trace import Decisions, Trace, traced
 
 log = structlog.get_logger(__name__)
 MEGA = 1e6
@@ -49,9 +53,10 @@ class Scraper:
         self._collector = collector
         self._windows = windows
         self._source = collector.open(target)
-        self._parse = collector.parser()
+        self._parser = collector.parser()
+        self._trace: Trace | None = None
         self._taught = taught
-        self._loads = {element.id: self._unseen(element.id) for element in elements}
+        self._loads = unknown(tuple(self._known_best(element) for element in self._elements))
         self._records = {
             element.id: Record(element=element.id, source=target.collector, target=target.address)
             for element in elements
@@ -63,11 +68,11 @@ class Scraper:
 
     def learned(self) -> dict[str, Best]:
         """The best rates seen, now or before a restart, of the elements that have any."""
-        loads = dict(self._loads)
-        return {name: each.best for name, each in loads.items() if each.best != Best()}
+        names = list(self._elements)
+        return {name: best for name, best in zip(names, self._loads.best, strict=False) if best != Best()}
 
-    def _unseen(self, element: str) -> Loads:
-        return Loads(best=self._taught.get(element, Best()))
+    def _known_best(self, element: str) -> Best:
+        return self._taught.get(element, Best())
 
     def close(self) -> None:
         """Give up the connection."""
@@ -80,12 +85,7 @@ class Scraper:
         records: tuple[Record, ...] = ()
         try:
             reply = self._source.read()
-            sample = self._parse(reply.body)
-            if self._rules:
-                self._discover(sample)
-            for element in self._elements.values():
-                self._records[element.id] = self._record(sample, element, reply.at)
-            records = self.records()
+            records = self._seen_at(reply.at, self._readings(reply.body))
         except CollectorError as failure:
             error, reason = str(failure), failure.reason
         except Exception as failure:  # a fault of one collector must not stop the others
@@ -99,6 +99,32 @@ class Scraper:
             reason=reason,
         )
 
+    def _readings(self, body: bytes) -> Readings:
+        """What ``body`` says of every element; by the trace of the last page where that holds."""
+        values = self._parser.values(body)
+        if values is None:
+            self._trace = None
+            return stacked(self._read(self._parser.afresh(body)))
+        found = self._trace.readings(values) if self._trace else None
+        if found is None:
+            decisions = Decisions()
+            self._trace = Trace(self._read(self._parser.sample(traced(values, decisions))), decisions)
+            found = self._trace.readings(values)
+            assert found is not None, "a trace holds for the page it was made from"
+        return found
+
+    def _read(self, sample: object) -> list[Reading | ElementMissingError]:
+        """One reading per element, those the rules find in ``sample`` included."""
+        if self._rules:
+            self._discover(sample)
+        found: list[Reading | ElementMissingError] = []
+        for element in self._elements.values():
+            try:
+                found.append(self._collector.reading(sample, element))
+            except ElementMissingError as absence:
+                found.append(absence)
+        return found
+
     def _discover(self, sample: object) -> None:
         """Make elements of what the rules match and no element is yet."""
         kind = self._collector.finds_by
@@ -110,52 +136,71 @@ class Scraper:
                 element = rule.settings_for(self.target.name, name, kind)
                 if element is not None and element.id not in self._elements:
                     self._elements[element.id] = element
-                    self._loads[element.id] = self._unseen(element.id)
-                    self._records[element.id] = Record(
-                        element=element.id, source=self.target.collector, target=self.target.address
-                    )
+                    self._loads = self._loads.grown((self._known_best(element.id),))
+                    self._records[element.id] = self._first_record(element.id)
                     break
 
-    def _record(self, sample: object, element: ElementSettings, at: Moment) -> Record:
-        last = self._records[element.id]
-        before = self._loads[element.id]
-        try:
-            reading = self._collector.reading(sample, element)
-        except ElementMissingError as absence:
-            self._loads[element.id] = before.restarted()
-            unseen = Record(element=last.element, source=last.source, target=last.target)
-            return replace(unseen, at=last.at, detail=str(absence))
-        if reading.stamp is not None and reading.stamp == before.stamp and not last.missing:
-            return last
-        loads = before.after(reading, at.monotonic, self._windows, learn=self._learn)
-        self._loads[element.id] = loads
-        best = loads.best if self._learn else Best()
-        given = element.read_capability_mb_s or element.write_capability_mb_s
-        return Record(
-            element=last.element,
-            source=last.source,
-            target=last.target,
-            at=at,
-            device=reading.device,
-            read=loads.read,
-            write=loads.write,
-            queue_depth=loads.queue_depth,
-            service_seconds=loads.service_seconds,
-            free_bytes=reading.free_bytes,
-            size_bytes=reading.size_bytes,
-            read_only=reading.read_only,
-            degraded=reading.degraded,
-            no_create=reading.no_create,
-            read_capability=element.read_capability_mb_s * MEGA
-            if element.read_capability_mb_s
-            else best.read,
-            write_capability=(
-                element.write_capability_mb_s * MEGA if element.write_capability_mb_s else best.write
-            ),
-            capability_source="given" if given else "learned" if best != Best() else "",
-            missing=False,
-            detail=reading.note,
-        )
+    def _first_record(self, element: str) -> Record:
+        return Record(element=element, source=self.target.collector, target=self.target.address)
+
+    def _seen_at(self, at: Moment, readings: Readings) -> tuple[Record, ...]:
+        """The records once ``readings`` were taken."""
+        before = self._loads
+        self._loads = loads = before.after(readings, at.monotonic, self._windows, learn=self._learn)
+        numbers = readings.numbers
+        figures = known(np.column_stack((*loads.figures(), numbers[:, FREE], numbers[:, SIZE])))
+        unmoved = before.unmoved(readings).tolist()
+        for row, (element, last) in enumerate(self._records.items()):
+            if unmoved[row] and not last.missing:
+                continue
+            if readings.absent[row]:
+                gone = replace(self._first_record(element), at=last.at, detail=readings.absent[row])
+                self._records[element] = gone
+                continue
+            read_now, read, write_now, write, queue_depth, service_seconds, free, size = figures[row]
+            read_only, degraded, no_create = readings.flags[row]
+            most_read, most_write, taught_by = self._capabilities(self._elements[element], loads.best[row])
+            self._records[element] = Record(
+                element=element,
+                source=last.source,
+                target=last.target,
+                at=at,
+                device=readings.devices[row],
+                read=RatePair(read_now, read),
+                write=RatePair(write_now, write),
+                queue_depth=queue_depth,
+                service_seconds=service_seconds,
+                free_bytes=free,
+                size_bytes=size,
+                read_only=read_only,
+                degraded=degraded,
+                no_create=no_create,
+                read_capability=most_read,
+                write_capability=most_write,
+                capability_source=taught_by,
+                missing=False,
+                detail=readings.notes[row],
+            )
+        return self.records()
+
+    def _capabilities(
+        self, element: ElementSettings, learned: Best
+    ) -> tuple[float | None, float | None, str]:
+        """Read, write (bytes per second), and where they come from."""
+        read, write = element.read_capability_mb_s, element.write_capability_mb_s
+        if not self._learn and read is write is None:
+            return None, None, ""
+        best = learned if self._learn else Best()
+        source = "given" if read or write else "learned" if best != Best() else ""
+        return (read * MEGA if read else best.read), (write * MEGA if write else best.write), source
+
+
+def known(table: NDArray[np.float64]) -> list[list[float | None]]:
+    """The rows of ``table``, ``None`` for NaN."""
+    boxed = table.astype(object)
+    boxed[np.isnan(table)] = None
+    rows: list[list[float | None]] = boxed.tolist()
+    return rows
 
 
 def scrapers(

@@ -10,6 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from smed_monitor.capability import Best
+from smed_monitor.loads import Loads, unknown
+from smed_monitor.model import Reading
+from smed_monitor.rates import Windows
+from smed_monitor.readings import stacked
 
 Answer = Callable[[socket.socket], None]
 CAPTURED = "node_exporter-1.5.0-debian12"
@@ -95,3 +100,27 @@ def another_exporter() -> Iterator[FakeExporter]:
     server = FakeExporter()
     yield server
     server.close()
+
+
+class Alone:
+    """The loads of one element, in plain numbers."""
+
+    def __init__(self, loads: Loads | None = None) -> None:
+        self.loads = loads or unknown((Best(),))
+
+    def after(self, reading: Reading, at: float, windows: Windows, *, learn: bool = False) -> Alone:
+        return Alone(self.loads.after(stacked([reading]), at, windows, learn=learn))
+
+    def __getattr__(self, name: str) -> float | None:
+        value = float(getattr(self.loads.figures(), name)[0])
+        return None if value != value else value
+
+    @property
+    def best(self) -> Best:
+        return self.loads.best[0]
+
+
+@pytest.fixture
+def alone() -> Alone:
+    """An element of which nothing is known."""
+    return Alone()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from smed_monitor.capability import Best, Streak, best_after, streak_after
 from smed_monitor.collectors.lustre_whamcloud import LustreWhamcloud
-from smed_monitor.loads import Loads
 from smed_monitor.model import Moment, Outcome, Reading, Record
 from smed_monitor.rates import Windows
 from smed_monitor.settings import Rule
@@ -70,27 +71,27 @@ def test_a_page_shows_the_names_rules_are_matched_with() -> None:
     assert list(collector.found(collector.parse(page))) == ["fs-OST0007"]
 
 
-def test_counters_that_were_reset_and_grew_beyond_are_seen_by_their_start() -> None:
-    before = Loads().after(Reading("d", 100.0, 100.0, started=1.0), 0.0, WINDOWS)
+def test_counters_that_were_reset_and_grew_beyond_are_seen_by_their_start(alone: Any) -> None:
+    before = alone.after(Reading("d", 100.0, 100.0, started=1.0), 0.0, WINDOWS)
     after = before.after(Reading("d", 150.0, 150.0, started=2.0), 1.0, WINDOWS)
-    assert after.read.current == 150.0
+    assert after.read_current == 150.0
     same = before.after(Reading("d", 150.0, 150.0, started=1.0), 1.0, WINDOWS)
-    assert same.read.current == 50.0
+    assert same.read_current == 50.0
 
 
-def test_the_time_of_an_operation_is_time_over_operations() -> None:
-    before = Loads().after(Reading("d", operations=0.0, busy_seconds=0.0), 0.0, WINDOWS)
+def test_the_time_of_an_operation_is_time_over_operations(alone: Any) -> None:
+    before = alone.after(Reading("d", operations=0.0, busy_seconds=0.0), 0.0, WINDOWS)
     assert before.after(Reading("d", operations=10.0, busy_seconds=0.5), 1.0, WINDOWS).service_seconds == 0.05
     assert before.after(Reading("d", operations=0.0, busy_seconds=0.0), 1.0, WINDOWS).service_seconds is None
 
 
-def test_capability_is_learned_only_while_requests_wait() -> None:
-    loads = Loads()
+def test_capability_is_learned_only_while_requests_wait(alone: Any) -> None:
+    loads = alone
     for second in range(8):
         busy = Reading("d", 0.0, 1e8 * second, request_seconds=2.0 * second)
         loads = loads.after(busy, float(second), WINDOWS, learn=True)
     assert loads.best == Best(None, 1e8)
-    slow = Loads()
+    slow = alone
     for second in range(8):
         idle = Reading("d", 0.0, 1e3 * second, request_seconds=0.1 * second)
         slow = slow.after(idle, float(second), WINDOWS, learn=True)

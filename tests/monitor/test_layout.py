@@ -29,9 +29,15 @@ def said(parse: Callable[[bytes], Any], body: bytes) -> Any:
         return str(error)
 
 
+def pages_of(collector: Collector[Any]) -> Pages[Any, Any]:
+    pages = collector.parser()
+    assert isinstance(pages, Pages)
+    return pages
+
+
 def both(collector: Collector[Any], *pages: bytes) -> list[Any]:
     """What is said of ``pages`` one after the other, which is what is said of each alone."""
-    one_by_one = collector.parser()
+    one_by_one = pages_of(collector).parse
     found = [said(one_by_one, page) for page in pages]
     assert found == [said(type(collector)().parse, page) for page in pages]
     return found
@@ -46,8 +52,7 @@ def test_only_the_values_move_and_the_page_is_not_understood_again() -> None:
         return collector.parse(body)
 
     collector = NodeExporter()
-    pages = collector.parser().__self__  # type: ignore[attr-defined]
-    assert isinstance(pages, Pages)
+    pages = pages_of(collector)
     pages._plain = plain
     for turn in range(5):
         moved = FIRST.replace(b"} 5\n", b"} %d\n" % (10**turn)).replace(b"threads 7", b"threads %d" % turn)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from smed_monitor.capability import Best
 from smed_monitor.collectors.lustre_files import LustreFiles
 from smed_monitor.collectors.lustre_text import Counter, parameters, statistics
 from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
-from smed_monitor.loads import Loads
 from smed_monitor.model import Reading
 from smed_monitor.rates import Windows
 from smed_monitor.settings import ElementSettings, Target
@@ -169,20 +169,22 @@ def untimed(first: int, second: int, *, waited: int, served: int) -> bytes:
     return (osts + SERVICE.format(n=first + second, waited=waited, served=served)).encode()
 
 
-def test_the_queue_of_a_server_is_shared_out_by_the_operations_of_its_osts() -> None:
+def test_the_queue_of_a_server_is_shared_out_by_the_operations_of_its_osts(alone: Any) -> None:
     collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
     before = collector.parse(untimed(1000, 1000, waited=0, served=0))
     after = collector.parse(untimed(1300, 1100, waited=6_000_000, served=2_000_000))
     depths = []
     for name in ("fs-OST0000", "fs-OST0001"):
-        loads = Loads().after(collector.reading(before, ost(name)), 100.0, windows)
+        loads = alone.after(collector.reading(before, ost(name)), 100.0, windows)
         depths.append(loads.after(collector.reading(after, ost(name)), 102.0, windows).queue_depth)
     assert depths == [pytest.approx(3.0), pytest.approx(1.0)]
 
 
-def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_nothing_from_it() -> None:
+def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_nothing_from_it(
+    alone: Any,
+) -> None:
     collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
-    loads = Loads()
+    loads = alone
     for turn in range(8):
         sample = collector.parse(untimed(1000, 1000 + 50 * turn, waited=9_000_000 * turn, served=0))
         loads = loads.after(collector.reading(sample, ost("fs-OST0000")), 100.0 + turn, windows, learn=True)
@@ -190,9 +192,9 @@ def test_an_ost_that_does_nothing_has_no_part_of_its_servers_queue_and_learns_no
     assert loads.best == Best()
 
 
-def test_a_server_whose_counters_began_again_gives_no_queue_below_zero() -> None:
+def test_a_server_whose_counters_began_again_gives_no_queue_below_zero(alone: Any) -> None:
     collector, windows = LustreFiles(), Windows(current=2.0, average=60.0, longest_gap=10.0)
-    loads = Loads()
+    loads = alone
     for turn, waited in enumerate((9_000_000, 10_000_000, 1_000_000)):
         sample = collector.parse(untimed(1000 + 10 * turn, 1000, waited=waited, served=0))
         loads = loads.after(collector.reading(sample, ost("fs-OST0000")), 100.0 + turn, windows)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from math import exp
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smed_monitor.rates import Rates, Windows, observe, unseen
+from smed_monitor.rates import Rates, Table, Windows, observe, restarted, unseen
 
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
+
+
+def mean(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def row(*values: float | None) -> Table:
+    """The counters of one element."""
+    return np.array([values], np.float64)
 
 
 class Rate(NamedTuple):
@@ -20,21 +30,21 @@ class Rate(NamedTuple):
 
     @property
     def current(self) -> float | None:
-        return self.rates.current_mean(1)
+        return mean(self.rates.current_means()[0, 1])
 
     @property
     def average(self) -> float | None:
-        return self.rates.average_mean(1)
+        return mean(self.rates.average_means()[0, 1])
 
 
 def then(rate: Rate, value: float | None, at: float) -> Rate:
     """``rate`` after one more sample; its neighbours are a counter nobody reports and an idle one."""
-    return Rate(observe(rate.rates, (None, value, 0.0), at, WINDOWS))
+    return Rate(observe(rate.rates, row(None, value, 0.0), at, WINDOWS))
 
 
 def after(*samples: tuple[float, float | None]) -> Rate:
     """The rate after (moment, counter) samples."""
-    rate = Rate(unseen(3))
+    rate = Rate(unseen(1, 3))
     for at, value in samples:
         rate = then(rate, value, at)
     return rate
@@ -94,7 +104,9 @@ def test_the_current_rate_forgets_with_its_window_and_the_average_with_its_own()
 @pytest.mark.parametrize("at", [5.0, 4.0])
 def test_a_sample_that_is_not_later_changes_nothing(at: float) -> None:
     before = after((4.5, 100), (5.0, 200))
-    assert then(before, 900, at).rates is before.rates
+    after_it = then(before, 900, at)
+    for was, now in zip(before.rates, after_it.rates, strict=True):
+        np.testing.assert_array_equal(was, now)
 
 
 def test_a_counter_that_was_not_reported_starts_again_without_a_jump() -> None:
@@ -141,13 +153,35 @@ samples = st.lists(st.tuples(st.floats(min_value=0.01, max_value=5), shown, show
 def test_counters_looked_at_together_are_folded_as_each_by_itself(
     pairs: list[tuple[float, float | None, float | None]],
 ) -> None:
-    together, one, other, at = unseen(2), unseen(1), unseen(1), 0.0
-    for seconds, first, second in pairs:
+    """Side by side as counters of one element, and below each other as elements of one target."""
+    beside, below, at = unseen(1, 2), unseen(2, 1), 0.0
+    alone = [unseen(1, 1), unseen(1, 1)]
+    for seconds, *shown in pairs:
         at += seconds
-        together = observe(together, (first, second), at, WINDOWS)
-        one = observe(one, (first,), at, WINDOWS)
-        other = observe(other, (second,), at, WINDOWS)
-    for counter, alone in enumerate((one, other)):
-        assert together.last[counter] == alone.last[0]
-        assert together.current_mean(counter) == alone.current_mean(0)
-        assert together.average_mean(counter) == alone.average_mean(0)
+        beside = observe(beside, row(*shown), at, WINDOWS)
+        below = observe(below, row(*shown).T, at, WINDOWS)
+        alone = [observe(one, row(value), at, WINDOWS) for one, value in zip(alone, shown, strict=True)]
+    for number, one in enumerate(alone):
+        for mine, side, down in (
+            (one.current_means(), beside.current_means(), below.current_means()),
+            (one.average_means(), beside.average_means(), below.average_means()),
+        ):
+            np.testing.assert_array_equal(mine[0, 0], side[0, number])
+            np.testing.assert_array_equal(mine[0, 0], down[number, 0])
+
+
+def test_an_element_that_starts_again_leaves_its_neighbour_alone() -> None:
+    rates = observe(unseen(2, 1), np.array([[0.0], [0.0]]), 1.0, WINDOWS)
+    rates = observe(rates, np.array([[10.0], [20.0]]), 2.0, WINDOWS)
+    rates = restarted(rates, np.array([True, False]))
+    rates = observe(rates, np.array([[999.0], [50.0]]), 3.0, WINDOWS)
+    (again,), (on,) = rates.current_means()
+    assert np.isnan(again)
+    assert 20 < on < 30
+    assert rates.average_means()[0, 0] == 10.0
+
+
+def test_only_the_counters_known_to_be_reset_count_from_zero() -> None:
+    first = observe(unseen(2, 1), np.array([[100.0], [100.0]]), 0.0, WINDOWS)
+    after = observe(first, np.array([[150.0], [150.0]]), 1.0, WINDOWS, np.array([True, False]))
+    assert after.current_means()[:, 0].tolist() == [150.0, 50.0]

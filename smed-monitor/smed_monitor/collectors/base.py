@@ -10,7 +10,7 @@ A collector holds no state and never imports another collector.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from smed_monitor.model import Moment, Reading
 from smed_monitor.settings import ElementSettings, Target
 
 SampleT = TypeVar("SampleT")
+SampleT_co = TypeVar("SampleT_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,33 @@ class Source(Protocol):
         """Give up the connection; the next ``read`` opens another."""
 
 
+class Parser(Protocol[SampleT_co]):
+    """Understands the answers of one target, one after the other."""
+
+    def values(self, body: bytes, /) -> Sequence[float] | None:
+        """The values of ``body`` where all else in it is as in the last; ``None`` where it is not."""
+
+    def sample(self, values: Sequence[float], /) -> SampleT_co:
+        """The sample these ``values`` make."""
+
+    def afresh(self, body: bytes, /) -> SampleT_co:
+        """The sample of ``body``, whatever it looks like."""
+
+
+class EachAfresh(Generic[SampleT]):
+    """Remembers nothing."""
+
+    def __init__(self, parse: Callable[[bytes], SampleT]) -> None:
+        self.afresh = parse
+
+    def values(self, _body: bytes, /) -> None:
+        """Never known."""
+
+    def sample(self, _values: Sequence[float], /) -> SampleT:
+        """Never asked for."""
+        raise NotImplementedError
+
+
 class Collector(ABC, Generic[SampleT]):
     """One kind of source.
 
@@ -56,9 +84,9 @@ class Collector(ABC, Generic[SampleT]):
     def parse(self, body: bytes) -> SampleT:
         """What ``body`` says.  Raises :class:`~smed_monitor.errors.ContentError`."""
 
-    def parser(self) -> Callable[[bytes], SampleT]:
+    def parser(self) -> Parser[SampleT]:
         """``parse`` for the answers of one target, one after the other; may remember how the last looked."""
-        return self.parse
+        return EachAfresh(self.parse)
 
     @abstractmethod
     def reading(self, sample: SampleT, element: ElementSettings) -> Reading:
