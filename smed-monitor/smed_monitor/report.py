@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from smed_monitor.model import Observation
+from smed_monitor.model import Observation, Record
 
 HEAD = ("element", "state", "device", "free", "size", "access", "detail")
 
@@ -21,16 +21,26 @@ def print_table(observations: Iterable[Observation]) -> None:
 
 def _row(observation: Observation) -> Sequence[str]:
     record = observation.record
-    access = "" if record.missing else "read-only" if record.read_only else "read-write"
     return (
         record.element,
         observation.state.value,
         record.device or "-",
         _gigabytes(record.free_bytes),
         _gigabytes(record.size_bytes),
-        access or "-",
+        _access(record),
         observation.detail,
     )
+
+
+def _access(record: Record) -> str:
+    if record.missing:
+        return "-"
+    flags = (
+        ("read-only", record.read_only),
+        ("no new files", record.no_create),
+        ("degraded", record.degraded),
+    )
+    return ", ".join(word for word, is_set in flags if is_set) or "read-write"
 
 
 def _gigabytes(size: float | None) -> str:

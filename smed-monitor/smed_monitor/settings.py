@@ -42,6 +42,9 @@ Seconds = Annotated[float, Field(gt=0, le=86400)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
 
 
+LONGEST_GATHER_SECONDS = 0.04
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -145,8 +148,9 @@ class Settings(_Model):
 
     Each target is scraped every ``interval_seconds``.  The windows are the time constants of the
     weighted means behind "current" and "average"; an observation older than
-    ``stale_after_seconds`` is marked stale.  Readers that wait are answered at most every
-    ``gather_seconds``, where there are many targets.  Rules make at most ``most_elements`` elements of
+    ``stale_after_seconds`` is marked stale.  Where there are many targets, what comes within
+    ``gather_seconds`` is answered together: a sample may not wait longer, or it reaches its reader more
+    than 50 ms after it was taken.  Rules make at most ``most_elements`` elements of
     what one target shows.
     """
 
@@ -155,7 +159,7 @@ class Settings(_Model):
     average_window_seconds: Seconds = 60.0
     stale_after_seconds: Seconds = 3.0
     concurrent_scrapes: Annotated[int, Field(ge=2, le=1024)] = 32
-    gather_seconds: Annotated[float, Field(ge=0, le=1)] = 0.02
+    gather_seconds: Annotated[float, Field(ge=0, le=LONGEST_GATHER_SECONDS)] = 0.03
     most_elements: Annotated[int, Field(ge=1)] = 100_000
     learn_capability: bool = False
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]

@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from smed_monitor.model import Moment, Observation, Outcome, Record, State, now
 
@@ -43,6 +44,13 @@ class Snapshot:
     observations: tuple[Observation, ...]
 
 
+class News(NamedTuple):
+    """When an outcome came (monotonic), and the elements it said something about."""
+
+    at: float
+    elements: tuple[str, ...]
+
+
 class Table:
     """Written by the scheduler, read by everybody."""
 
@@ -67,7 +75,7 @@ class Table:
             self._records.setdefault(record.element, record)
             self._take_in(record, name)
             self._names_at[name] = (*self._names_at.get(name, ()), record.element)
-        self._news_of: OrderedDict[int, tuple[str, ...]] = OrderedDict()
+        self._news_of: OrderedDict[int, News] = OrderedDict()
         self._sequence = 0
         self._closed = threading.Event()
 
@@ -131,7 +139,7 @@ class Table:
 
     def _note(self, target: str) -> None:
         """Remember whose elements this outcome changed: those of ``target``, well or badly."""
-        self._news_of[self._sequence] = self._names_at.get(target, ())
+        self._news_of[self._sequence] = News(self._clock().monotonic, self._names_at.get(target, ()))
         if len(self._news_of) > MOST_REMEMBERED:
             self._news_of.popitem(last=False)
 
@@ -145,15 +153,18 @@ class Table:
 
         ``after`` is the sequence number the caller has (``None``: the one of now).  A number that
         is ahead of the table's comes from before a restart of the monitor, so there is news.  Where
-        there are many targets, ``gather`` seconds more let the news of several go out together.
+        there are many targets, the news of several go out together, none of them later than ``gather``
+        seconds after it came: what waited while the reader was busy has had its time.
         """
         with self._news:
             seen = self._sequence if after is None else after
             news = self._news.wait_for(
                 lambda: self._closed.is_set() or self._sequence != seen, timeout=seconds
             )
-        if news and len(self._health) >= MANY_TARGETS:
-            self._closed.wait(gather)  # not for news: each outcome would wake everyone who gathers
+            first = self._news_of.get(seen + 1)
+        if news and first is not None and len(self._health) >= MANY_TARGETS:
+            left = first.at + gather - self._clock().monotonic
+            self._closed.wait(max(0.0, left))  # not for news: each outcome would wake everyone who gathers
 
     @property
     def sequence(self) -> int:
@@ -167,7 +178,7 @@ class Table:
             if behind < 0 or behind > len(self._news_of):
                 return None
             names = dict.fromkeys(
-                name for each in range(after + 1, self._sequence + 1) for name in self._news_of[each]
+                name for each in range(after + 1, self._sequence + 1) for name in self._news_of[each].elements
             )
         return self._observed(names)
 

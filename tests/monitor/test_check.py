@@ -53,6 +53,26 @@ def test_a_missing_element_is_told_with_its_cure(
     assert "--collector.filesystem.mount-points-exclude=" in result.stdout
 
 
+def test_what_an_element_takes_is_told(check: Any, exporter: Any, answer_whole: Any, tmp_path: Path) -> None:
+    flags = {"OST0000": "", "OST0002": "degraded", "OST0003": "no_create"}
+    files = tmp_path / "server"
+    for name, flag in flags.items():
+        ost = files / "proc/fs/lustre/obdfilter" / f"fs-{name}"
+        ost.mkdir(parents=True)
+        (ost / "kbytestotal").write_text("1000\n")
+        for each in ("degraded", "no_create"):
+            (ost / each).write_text("1\n" if each == flag else "0\n")
+    settings = f'[[target]]\nname = "oss"\ncollector = "lustre_files"\nroot = "{files}"\n' + "".join(
+        f'[[element]]\nid = "fs/{name}"\ntarget = "oss"\nost = "fs-{name}"\n' for name in flags
+    )
+    shown = check(text=settings).stdout
+    assert "fs/OST0002  ok" in shown
+    access = {line.split()[0]: line for line in shown.splitlines()[1:]}
+    assert "degraded" in access["fs/OST0002"]
+    assert "no new files" in access["fs/OST0003"]
+    assert "read-write" in access["fs/OST0000"]
+
+
 def test_json_is_what_the_contract_answers(check: Any, exporter: Any, answer_whole: Any, page: Any) -> None:
     exporter.answer = answer_whole(page("before"))
     answer = ObservationsOut.model_validate_json(check("--json").stdout)
