@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -40,9 +41,15 @@ def run(agent: Agent, union: Path, binary: Path) -> Callable[..., str]:
         "SES_SYNC_MS": "20000",
     }
 
-    def program(*command: str | Path) -> str:
+    def program(*command: str | Path, **settings: str) -> str:
         done = subprocess.run(
-            command, env=environment, cwd=union, capture_output=True, text=True, timeout=120, check=False
+            command,
+            env={**environment, **settings},
+            cwd=union,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -59,17 +66,23 @@ def opened(service: ServiceDouble) -> dict[str, str]:
     }
 
 
-def test_threads_that_take_tickets_can_be_cancelled(
-    run: Callable[..., str], agent: Agent, service: ServiceDouble, union: Path, tmp_path: Path
-) -> None:
-    """They end, though a ticket needs no call that waits, and nothing stays open or staged."""
-    life = tmp_path / "life"
+@pytest.fixture
+def life(tmp_path: Path) -> Path:
+    """The program of many lives."""
+    built = tmp_path / "life"
     subprocess.run(["gcc", "-shared", "-fPIC", EARLY, "-o", tmp_path / "libearly.so"], check=True, timeout=60)
     subprocess.run(
-        ["gcc", "-pthread", LIFE, "-o", life, f"-L{tmp_path}", "-learly", f"-Wl,-rpath,{tmp_path}", "-ldl"],
+        ["gcc", "-pthread", LIFE, "-o", built, f"-L{tmp_path}", "-learly", f"-Wl,-rpath,{tmp_path}", "-ldl"],
         check=True,
         timeout=60,
     )
+    return built
+
+
+def test_threads_that_take_tickets_can_be_cancelled(
+    run: Callable[..., str], agent: Agent, service: ServiceDouble, union: Path, life: Path
+) -> None:
+    """They end, though a ticket needs no call that waits, and nothing stays open or staged."""
     assert run(life, "cancel", union) == "0\n"
     plan = Plan(agent.socket, os.geteuid())
     wait_until(lambda: plan.stock(union.stat().st_dev, "life") > 0, "there are tickets")
@@ -83,7 +96,40 @@ def test_threads_that_take_tickets_can_be_cancelled(
         assert after
         assert after.taken > before.taken, "tickets were taken"
     wait_until(lambda: not service.open_now(), "no file counts as open", 60)
-    assert not list(tmp_path.glob("b*/.ses/*/*")), "nothing is left staged"
+    assert not list(life.parent.glob("b*/.ses/*/*")), "nothing is left staged"
+
+
+def test_every_ticket_cancelled_threads_took_is_told_with_its_file(
+    run: Callable[..., str], agent: Agent, service: ServiceDouble, union: Path, life: Path
+) -> None:
+    """A create is cancelled before it takes a ticket or not at all, so that none is lost in between.
+
+    While the program runs the agent stands still, and tickets go by nobody else's hand.
+    """
+
+    run(life, "cancel", union)
+    device, plan = union.stat().st_dev, Plan(agent.socket, os.geteuid())
+    taken = rounds = 0
+    while taken < 20:
+        rounds += 1
+        assert rounds <= 50, f"{taken} tickets were taken in 50 rounds"
+        here = union / f"round{rounds}"
+        here.mkdir()
+        wait_until(lambda: plan.stock(device, "life") > 0, "there are tickets")
+        agent.process.send_signal(signal.SIGSTOP)
+        try:
+            before = plan.entry(device, "life")
+            run(life, "cancel", here, SES_SYNC_MS="0")
+            after = plan.entry(device, "life")
+        finally:
+            agent.process.send_signal(signal.SIGCONT)
+        assert before
+        assert after
+        took = after.taken - before.taken
+        told = lambda here=here: [path for path in opened(service) if Path(path).parent == here]  # noqa: E731
+        wait_until(lambda told=told, took=took: len(told()) >= took, "every ticket is told")
+        assert len(told()) == took
+        taken += took
 
 
 CHANGING = (
