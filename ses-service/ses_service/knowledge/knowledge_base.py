@@ -11,7 +11,7 @@ from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
-from ses_service.knowledge.queries import bind
+from ses_service.knowledge.queries import bind, is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import (
@@ -105,8 +105,14 @@ class KnowledgeBase:
         ``author`` is the account that changes it and ``now`` the time in seconds since the epoch.
         Raises ``RevisionConflictError`` when ``expected_revision`` is given and another is stored, unless
         what is stored is this very change: its answer was lost, and it is asked for again.  Raises
-        ``AnswerLostError`` when it may have been stored.
+        ``AnswerLostError`` when it may have been stored, and ``InvalidDescriptionError`` for what no store
+        should hold.
         """
+        unfit = [text for text in (name, author) if not is_text(text)]
+        if unfit:
+            raise InvalidDescriptionError(
+                f"requirements of a {level.value}", [f"{unfit[0]!r} has characters no store keeps"]
+            )
         with self._changing:
             try:
                 return replace_requirement_set(

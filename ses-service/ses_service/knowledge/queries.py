@@ -24,6 +24,7 @@ _ESCAPES = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
 _LABEL = re.compile(r"[A-Za-z0-9]{1,64}")
+_NOT_TEXT = re.compile(r"[\x00\ud800-\udfff\ufffe\uffff]")
 _NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
 
 
@@ -33,8 +34,19 @@ def _text(name: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
+def is_text(text: str) -> bool:
+    """Return whether a store can keep this text; see ``serialise``."""
+    return not _NOT_TEXT.search(text)
+
+
 def serialise(term: Term) -> str:
-    """Return a term as SPARQL writes it, on one line. Raises ``ValueError`` for what is not an IRI."""
+    """Return a term as SPARQL writes it, on one line.
+
+    Raises ``ValueError`` for what is not an IRI, and for text with characters no store keeps (NUL, halves of
+    surrogate pairs, U+FFFE, U+FFFF).
+    """
+    if not is_text(term):
+        raise ValueError(f"not text a store can keep: {str(term)!r}")
     if isinstance(term, BNode):
         if not _LABEL.fullmatch(term):
             raise ValueError(f"not the label of a blank node: {str(term)!r}")
