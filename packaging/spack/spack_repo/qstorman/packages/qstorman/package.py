@@ -1,6 +1,7 @@
 """QStorMan for compute nodes: the preload library, libses, the node agent, the sampler."""
 
 from spack.package import *
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 
 class Qstorman(CMakePackage):
@@ -21,7 +22,7 @@ class Qstorman(CMakePackage):
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
     depends_on("cli11")
-    depends_on("cpp-httplib+openssl")
+    depends_on("cpp-httplib@0.11:")
     depends_on("nlohmann-json")
     depends_on("openssl")
     depends_on("spdlog")
@@ -35,6 +36,6 @@ class Qstorman(CMakePackage):
         """Keep one directory of libraries, whatever the distribution's habit."""
         return [self.define("CMAKE_INSTALL_LIBDIR", "lib")]
 
-    def setup_run_environment(self, env):
+    def setup_run_environment(self, env: EnvironmentModifications) -> None:
         """Place the files of programs started with this package loaded."""
         env.append_path("LD_PRELOAD", join_path(self.prefix.lib, "libses-wrapper.so"))
