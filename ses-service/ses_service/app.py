@@ -15,6 +15,7 @@ from ses_service.problems import InvalidProblem, MediaTypeProblem
 from ses_service.routes import (
     elements,
     health,
+    knowledge,
     ledger,
     nodes,
     placements,
@@ -55,6 +56,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    for area in (selections, placements, nodes, ledger, elements, requirements, vocabulary, health):
+    areas = (selections, placements, nodes, ledger, elements, requirements, vocabulary, knowledge, health)
+    for area in areas:
         app.register_blueprint(area.blueprint)
     return app

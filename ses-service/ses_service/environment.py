@@ -15,6 +15,7 @@ import structlog
 
 from ses_service.desk import Desk
 from ses_service.knowledge import KnowledgeBaseError
+from ses_service.knowledge.exchange import Exchange
 from ses_service.model import Level, Profile, Requirement, RequirementSet
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop, SourceStatus
@@ -113,6 +114,10 @@ class EnvironmentKeeper:
             )
             self._desk.take_set(changed)
         return changed
+
+    def exchange(self) -> Exchange:
+        """Return what exports, imports and undoes.  Raises KnowledgeBaseError."""
+        return self._required().exchange
 
     def notes(self, now: float) -> list[str]:
         """Return what a person reading a decision should know about the knowledge base."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ses_service.knowledge import Recalled
+from ses_service.knowledge.exchange import Exchange
 from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
 
@@ -14,6 +15,11 @@ class Knowledge(Protocol):
 
     Every method may raise ``KnowledgeBaseError``, ``StoreUnavailableError`` in particular.
     """
+
+    @property
+    def exchange(self) -> Exchange:
+        """What exports, imports and undoes."""
+        ...
 
     def revision(self) -> str:
         """Return a text that changes whenever anything below does."""

@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from ses_service.desk import NoEnvironmentError
 from ses_service.knowledge import KnowledgeBaseError, RevisionConflictError
+from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
 from ses_service.ledger import PlacementEndedError, UnknownPlacementError
 from ses_service.render import Reply
 
@@ -91,6 +92,18 @@ class PlacementEndedProblem(Problem):
     """The placement has ended and cannot be opened."""
 
     status, slug = 409, "placement-ended"
+
+
+class ChangedSinceProblem(Problem):
+    """Undoing this would lose what was changed later."""
+
+    status, slug = 409, "changed-since"
+
+
+class StaleReadingProblem(Problem):
+    """Somebody else changed site or requirements at the same moment; trying again helps."""
+
+    status, slug = 409, "changed-meanwhile"
 
 
 class RevisionProblem(Problem):
@@ -205,6 +218,9 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (PlacementEndedError, PlacementEndedProblem),
     (NoEnvironmentError, NotReadyProblem),
     (RevisionConflictError, RevisionProblem),
+    (UnknownChangeError, NotFoundProblem),
+    (ChangedSinceError, ChangedSinceProblem),
+    (StaleReadingError, StaleReadingProblem),
     (KnowledgeBaseError, KnowledgeBaseProblem),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -248,6 +249,15 @@ class MemoryKnowledge:
         changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author, profile)
         self.sets[level, name] = changed
         return changed
+
+    @property
+    def exchange(self) -> Any:
+        """What exchanges whole descriptions, with an empty store."""
+        from ses_service.knowledge.exchange import Exchange
+        from store_in_memory import StoreInMemory
+
+        self._try()
+        return Exchange(StoreInMemory(), threading.Lock())
 
     def put(self, level: Level, name: str, *requirements: Requirement) -> None:
         self.replace_requirements(level, name, requirements, author="test", now=NOW)

@@ -26,12 +26,16 @@ from ses.settings import ServiceAddress, read_token
 
 JSON = dict[str, Any]
 
+_LONG = 600.0
+"""Seconds: checking a site of 10,000 elements takes minutes on a busy machine."""
+
 
 class RefusedError(SesError):
-    """The service said no; ``slug`` is the last part of the problem's type."""
+    """The service said no; ``slug`` is the last part of the problem's type, ``faults`` what it lists."""
 
-    def __init__(self, message: str, slug: str, status: int) -> None:
+    def __init__(self, message: str, slug: str, status: int, faults: tuple[str, ...] = ()) -> None:
         super().__init__(message)
+        self.faults = faults
         self.slug = slug
         self.status = status
         if status == 422 or status == 400:
@@ -106,6 +110,28 @@ class ServiceClient:
         """Return the kinds of requirement and the profiles the service knows."""
         return self._json("GET", "/v1/vocabulary")
 
+    def knowledge(self, part: str, after: str) -> JSON:
+        """Return a page of the knowledge base: of the site or of the requirements, after a subject."""
+        path = f"/v1/knowledge/{quote(part, safe='')}"
+        return self._json("GET", path, fields={"after": after}, patience_seconds=_LONG)
+
+    def import_knowledge(self, what: JSON) -> JSON:
+        """Change the knowledge base by a text, or say what would be changed."""
+        return self._json("POST", "/v1/knowledge/imports", body=what, patience_seconds=_LONG)
+
+    def changes(self, before: int | None, subject: str | None) -> JSON:
+        """Return a page of changes of the knowledge base, the latest first."""
+        fields = {"before": None if before is None else str(before), "subject": subject}
+        return self._json("GET", "/v1/changes", fields={k: v for k, v in fields.items() if v is not None})
+
+    def change(self, number: int, after: str) -> JSON:
+        """Return a page of what one change did, after a subject."""
+        return self._json("GET", f"/v1/changes/{number}", fields={"after": after})
+
+    def undo(self, number: int, how: JSON) -> JSON:
+        """Undo a change, or say what that would change."""
+        return self._json("POST", f"/v1/changes/{number}/undo", body=how, patience_seconds=_LONG)
+
     def _json(
         self,
         method: str,
@@ -116,6 +142,7 @@ class ServiceClient:
         headers: dict[str, str] | None = None,
         accept: tuple[int, ...] = (200, 201),
         authorised: bool = True,
+        patience_seconds: float | None = None,
     ) -> JSON:
         sent = {"Accept": "application/json", **(headers or {})}
         if authorised:
@@ -130,6 +157,7 @@ class ServiceClient:
                 body=None if body is None else json.dumps(body).encode(),
                 headers=sent,
                 redirect=False,
+                **({} if patience_seconds is None else {"timeout": _patient(patience_seconds)}),
             )
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
             raise UnreachableError(
@@ -150,6 +178,10 @@ class ServiceClient:
             token = None if self.token_file is None else read_token(self.token_file)
             self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return self._headers
+
+
+def _patient(seconds: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=3.0, read=seconds)
 
 
 def _requirement_path(level: str, name: str) -> str:
@@ -211,4 +243,4 @@ def _refusal(status: int, data: bytes, url: str, had_token: bool) -> SesError:
     message = "; ".join([detail, *dict.fromkeys(faults)]) + "."
     if status >= 500 and not slug:
         return BadAnswerError(f"The selection service failed: {message} Its log says more.")
-    return RefusedError(message, slug, status)
+    return RefusedError(message, slug, status, tuple(dict.fromkeys(faults)))

@@ -40,3 +40,30 @@ class RevisionConflictError(KnowledgeBaseError):
         self.expected = expected
         self.found = found
         super().__init__(f"{level} {name} has revision {found}, not {expected}: it was changed meanwhile")
+
+
+class StaleReadingError(KnowledgeBaseError):
+    """Site or requirements were changed after a change of them was planned. Nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("site or requirements were changed meanwhile; nothing was changed now")
+
+
+class UnknownChangeError(KnowledgeBaseError):
+    """The history has no change of this number (any more)."""
+
+    def __init__(self, number: int, kept: int) -> None:
+        super().__init__(f"there is no change {number}; the last {kept} are kept")
+
+
+class ChangedSinceError(KnowledgeBaseError):
+    """What a change left was changed again, by the changes ``later``: undoing it would undo more."""
+
+    def __init__(self, number: int, subjects: Sequence[str], later: Sequence[int]) -> None:
+        self.subjects = tuple(subjects)
+        self.later = tuple(later)
+        by = f" by change {', '.join(map(str, later))}" if later else ""
+        more = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
+        super().__init__(
+            f"{subjects[0]}{more} was changed again after change {number}{by}: undoing it would lose that"
+        )

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
+from ses_service.knowledge.exchange import Exchange
 from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
-from ses_service.knowledge.queries import bind, is_text
+from ses_service.knowledge.queries import is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.store import SparqlStore
-from ses_service.knowledge.terms import (
-    ONTOLOGY_GRAPH,
-    REQUIREMENTS_GRAPH,
-    SITE_GRAPH,
-)
+from ses_service.knowledge.terms import ONTOLOGY_GRAPH
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
@@ -34,6 +32,7 @@ class KnowledgeBase:
         self._last_known = last_known
         # Fuseki puts updates in a row; the oxigraph server may apply one on what it read before another.
         self._changing = threading.Lock()
+        self.exchange = Exchange(store, self._changing)
 
     def ping(self) -> None:
         """Return when the store answers."""
@@ -47,8 +46,8 @@ class KnowledgeBase:
         """Put a description of the site into its graph, in place of the one before.
 
         Raises ``InvalidDescriptionError`` when it is not Turtle or breaks a shape; the description
-        before is untouched then. ``source`` names the text in messages. Does nothing when the store
-        holds this very text already: checking a large site takes seconds.
+        before is untouched then. ``source`` names the text in messages. Does nothing when this very text
+        was loaded last: checking a large site takes seconds, and what was imported since stays.
         """
         if self.revision().startswith(f"{site.digest(turtle)[:16]}."):
             return
@@ -56,13 +55,14 @@ class KnowledgeBase:
         faults = site.violations(description, lines)
         if faults:
             raise InvalidDescriptionError(source, faults)
-        self._store.put_graph(SITE_GRAPH, site.storable(description, turtle))
+        plan = self.exchange.plan_site(
+            description, source, site.digest(turtle), author="ses-service", now=time.time()
+        )
+        self.exchange.apply(plan)
 
     def revision(self) -> str:
         """Return a text that changes whenever the site or any requirement does."""
-        rows = self._store.select(bind("revisions.rq", site=SITE_GRAPH, requirements=REQUIREMENTS_GRAPH))
-        row = rows[-1] if rows else {}
-        return f"{row.get('digest', '')[:16]}.{row.get('revision', '0')}"
+        return str(self.exchange.stamps())
 
     def environment(self) -> Environment:
         """Return the site as it is described now."""

@@ -11,10 +11,13 @@ from rdflib import XSD, Literal, URIRef
 from ses_service.kinds import UnknownKindError
 from ses_service.knowledge.environment import size_in
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
-from ses_service.knowledge.moments import moment, written
+from ses_service.knowledge.history import Signature, recording_set
+from ses_service.knowledge.moments import moment
 from ses_service.knowledge.queries import bind, sequence
+from ses_service.knowledge.required import set_edit
+from ses_service.knowledge.statements import graph_of
 from ses_service.knowledge.store import Row, SparqlReader, SparqlStore
-from ses_service.knowledge.terms import ODRL, QSM, REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
+from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
 from ses_service.knowledge.vocabulary import Metric, vocabulary
 from ses_service.model import Level, Profile, Requirement, RequirementSet, Strictness
 
@@ -64,79 +67,43 @@ def replace_requirement_set(
         found, _change = _last_change(store, target)
         if expected_revision is not None and found != expected_revision:
             break
+        made = RequirementSet(level, name, tuple(requirements), found + 1, now, author, profile)
         change = str(uuid.uuid4())
-        store.update(_request(target, level, name, requirements, profile, author, now, found, change))
+        store.update(_request(store, target, made, change))
         if _last_change(store, target) == (found + 1, change):
-            return RequirementSet(level, name, tuple(requirements), found + 1, now, author, profile)
+            return made
     found, _change = _last_change(store, target)
     expected = found if expected_revision is None else expected_revision
     raise RevisionConflictError(level.value, name, expected, found)
 
 
-def _request(
-    target: URIRef,
-    level: Level,
-    name: str,
-    requirements: Sequence[Requirement],
-    profile: Profile | None,
-    author: str,
-    now: float,
-    revision: int,
-    change: str,
-) -> str:
-    parts = [
-        bind(
-            "replace-requirements.ru",
-            graph=REQUIREMENTS_GRAPH,
-            set=target,
-            level=Literal(level.value),
-            subject=Literal(name),
-            expected=Literal(revision),
-            next=Literal(revision + 1),
-            change=Literal(change),
-            modifiedAt=Literal(now, datatype=XSD.double),
-            modifiedBy=Literal(author),
-        )
-    ]
-    details: list[tuple[URIRef, URIRef, URIRef | Literal]] = []
-    if profile is not None:
-        details.append((target, QSM.profile, URIRef(profile.iri)))
-    for requirement in requirements:
-        metric, node = vocabulary().metric(requirement.kind), URIRef(f"{target}/{requirement.kind.value}")
-        parts.append(
-            bind(
-                "add-requirement.ru",
-                graph=REQUIREMENTS_GRAPH,
-                set=target,
-                change=Literal(change),
-                requirement=node,
-                metric=metric.iri,
-                operator=ODRL.lteq if requirement.kind.at_most else ODRL.gteq,
-                bound=Literal(requirement.bound, datatype=XSD.double),
-                unit=metric.base,
-                weight=Literal(requirement.weight, datatype=XSD.double),
-                strictness=STRICTNESS[requirement.strictness],
-            )
-        )
-        for property_, moment_ in (
-            (QSM.validFrom, requirement.valid_from),
-            (QSM.validUntil, requirement.valid_until),
-        ):
-            if moment_ is not None:
-                details.append((node, property_, Literal(written(moment_), datatype=XSD.dateTime)))
-    parts += [
-        bind(
-            "add-detail.ru",
-            graph=REQUIREMENTS_GRAPH,
-            set=target,
-            change=Literal(change),
-            node=node,
-            property=property_,
-            value=value,
-        )
-        for node, property_, value in details
-    ]
-    return sequence(parts)
+def _request(store: SparqlReader, target: URIRef, made: RequirementSet, change: str) -> str:
+    """Return the request that puts a set in place of the revision before, with its record in the history."""
+    subjects = [target]
+    before = graph_of(
+        store.select_terms(bind("descriptions.rq", graph=REQUIREMENTS_GRAPH, subjects=subjects))
+    )
+    edit = set_edit(made, change, before)
+    author, now = made.modified_by or "", made.modified_at or 0.0
+    head = bind(
+        "replace-requirements.ru",
+        graph=REQUIREMENTS_GRAPH,
+        set=target,
+        level=Literal(made.level.value),
+        subject=Literal(made.name),
+        expected=Literal(made.revision - 1),
+        next=Literal(made.revision),
+        change=Literal(change),
+        modifiedAt=Literal(now, datatype=XSD.double),
+        modifiedBy=Literal(author),
+    )
+    said = bind(
+        "add-to-set.ru", graph=REQUIREMENTS_GRAPH, set=target, change=Literal(change), statements=edit.add
+    )
+    if edit.before == edit.after:
+        return sequence([head, said])
+    signature = Signature(author, now, f"requirements of {made.level.value} {made.name}")
+    return sequence([head, said, *recording_set(target, change, edit, signature)])
 
 
 def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> list[str]:

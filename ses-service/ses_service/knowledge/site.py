@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
-from rdflib import RDF, Graph, Literal, URIRef
+from rdflib import RDF, Graph, URIRef
 
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.terms import QSM, SITE_GRAPH, ontology_directory
+from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.validation import check, refused
 from ses_service.knowledge.vocabulary import vocabulary
@@ -50,11 +50,3 @@ def digest(turtle: str) -> str:
     for path in (ontology_directory() / "shapes.ttl", *vocabulary().sources):
         made.update(path.read_bytes())
     return made.hexdigest()
-
-
-def storable(description: Graph, turtle: str) -> str:
-    """Return the Turtle of the site graph: the description and the digest of its text."""
-    graph = Graph() + description
-    graph.add((SITE_GRAPH, QSM.digest, Literal(digest(turtle))))
-    # N-Triples are Turtle, too, and cost a third of the time to write.
-    return graph.serialize(format="nt")

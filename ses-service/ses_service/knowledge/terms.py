@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sysconfig
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from rdflib import Namespace, URIRef
 from rdflib.namespace import ODRL2
@@ -35,6 +35,14 @@ STRICTNESS = {Strictness.SOFT: QSM.Soft, Strictness.HARD: QSM.Hard}
 def requirement_set_iri(level: Level, name: str) -> URIRef:
     """Return the identity of a requirement set; any name becomes a harmless part of it."""
     return URIRef(f"{_REQUIREMENTS}{level.value}/{quote(name, safe='')}")
+
+
+def requirement_set_of(iri: URIRef) -> tuple[Level, str] | None:
+    """Return level and name of the requirement set with this identity; ``None`` when it is of none."""
+    level, slash, name = iri.removeprefix(_REQUIREMENTS).partition("/")
+    if not iri.startswith(_REQUIREMENTS) or not slash or level not in tuple(Level):
+        return None
+    return Level(level), unquote(name)
 
 
 def ontology_directory() -> Path:

@@ -99,7 +99,7 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     known = _level(level)
     _check_name(known, name)
     who = caller()
-    _check_right(who, known, name)
+    check_right(who, known, name)
     changed = runtime().keeper.replace_requirements(
         known,
         name,
@@ -139,7 +139,8 @@ def _check_name(level: Level, name: str) -> None:
         raise InvalidProblem([{"location": "path.name", "message": message}])
 
 
-def _check_right(who: Principal, level: Level, name: str) -> None:
+def check_right(who: Principal, level: Level, name: str) -> None:
+    """Raise ForbiddenProblem unless the caller may change this requirement set."""
     if who.role is Role.PORTAL and not who.user:
         raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
     if who.role is not Role.USER:

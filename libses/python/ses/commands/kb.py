@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ses.commands.kb_diff import diff
+from ses.commands.kb_export import export
+from ses.commands.kb_history import history, undo
+from ses.commands.kb_import import import_command
 from ses.commands.kb_validate import validate
 
 
@@ -12,4 +16,5 @@ def kb() -> None:
     """Check descriptions of the site and of requirements, and exchange them with the knowledge base."""
 
 
-kb.add_command(validate)
+for _command in (validate, export, import_command, diff, history, undo):
+    kb.add_command(_command)

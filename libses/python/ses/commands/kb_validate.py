@@ -19,7 +19,7 @@ from ses.output import console, line, print_json
 if TYPE_CHECKING:
     from ses_service.knowledge.validation import Finding
 
-_MISSING = (
+MISSING = (
     "The rules of the knowledge base are not installed beside this command. Run it where the selection "
     "service is installed, or install that here, from a checkout: pip install -e ses-service"
 )
@@ -67,7 +67,7 @@ def _rules() -> Callable[[str, str], list[Finding]]:
         from ses_service.knowledge.terms import ontology_directory
         from ses_service.knowledge.validation import validate as check
     except ModuleNotFoundError as error:
-        raise SesError(f"{_MISSING} ({error}).") from error
+        raise SesError(f"{MISSING} ({error}).") from error
     try:
         ontology_directory()
     except FileNotFoundError as error:

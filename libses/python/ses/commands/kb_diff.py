@@ -1,0 +1,60 @@
+"""``ses kb diff``: how two descriptions differ, whatever their layout."""
+
+from __future__ import annotations
+
+import click
+
+from ses.commands.kb_changes import show_subjects, turned
+from ses.commands.kb_import import question
+from ses.commands.kb_validate import MISSING, read_turtle
+from ses.commands.options import service_command
+from ses.errors import EXIT_FAILED, SesError, UsageError
+from ses.output import console, line, print_json
+from ses.service import JSON, ServiceClient
+
+LIVE = "live"
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@service_command
+def diff(client: ServiceClient, as_json: bool, first: str, second: str) -> None:
+    """Show what B adds to, removes from and changes in A, subject by subject.
+
+    A and B are Turtle files, - (standard input) or live: the knowledge base, of which only the parts the file
+    describes are compared (administrators only).  Order, layout, prefixes and the spelling of numbers make
+    no difference.  Exits with 1 when there is a difference.
+    """
+    if first == second:
+        raise UsageError("A and B are the same; give two files, or a file and live.")
+    if LIVE not in (first, second):
+        found = _of_files(first, second)
+    else:
+        asked = question(first if second == LIVE else second, "replace") | {"dry_run": True}
+        answer = client.import_knowledge(asked)
+        found = turned(answer) if second == LIVE else answer
+    total, subjects = found["total"], found["subjects"]
+    if as_json:
+        print_json({"different": bool(total), "total": total, "subjects": subjects})
+    else:
+        out = console()
+        show_subjects(out, subjects, total)
+        if not total:
+            line(out, "No difference.")
+    if total:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+def _of_files(first: str, second: str) -> JSON:
+    try:
+        from ses_service.knowledge import InvalidDescriptionError
+        from ses_service.knowledge.incoming import differences_of
+        from ses_service.render_changes import edits
+    except ModuleNotFoundError as error:
+        raise SesError(f"{MISSING} ({error}).") from error
+    try:
+        found = differences_of(*((read_turtle(one), one) for one in (first, second)))
+    except InvalidDescriptionError as error:
+        raise SesError(f"{error}.") from error
+    return {"total": len(found), "subjects": edits(found)}

@@ -1,0 +1,100 @@
+"""``ses kb export``: what the knowledge base holds, as Turtle that is the same whenever it says the same."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+
+from ses.answers import parse
+from ses.commands.options import service_command
+from ses.errors import SesError
+from ses.output import print_json
+from ses.service import JSON, ServiceClient
+
+PARTS = ("site", "requirements")
+_GRAPHS = "https://example.org/qstorman/graph/"
+_TRIES = 5
+
+
+@click.command()
+@click.option("--site", "site", is_flag=True, help="Only the site.")
+@click.option("--requirements", "requirements", is_flag=True, help="Only the requirements.")
+@click.option(
+    "--format", "format_", type=click.Choice(["turtle", "trig"]), default="turtle", show_default=True,
+    help="trig: each part in its named graph.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write to this file, as a whole or not at all. [standard output]",
+)  # fmt: skip
+@service_command
+def export(
+    client: ServiceClient, as_json: bool, site: bool, requirements: bool, format_: str, output: Path | None
+) -> None:
+    """Write the site and the requirements as Turtle: sorted, one property a line, good to keep in git.
+
+    Importing it again changes nothing.  Leaves out what the service notes by itself (revisions, times).
+    Administrators only.
+    """
+    wanted = [part for part, only in zip(PARTS, (site, requirements), strict=True) if only] or list(PARTS)
+    revision, head, blocks = _read(client, wanted)
+    if format_ == "trig":
+        graphs = [f"GRAPH <{_GRAPHS}{part}> {{\n\n{chr(10).join(blocks[part])}\n}}\n" for part in wanted]
+        body = "\n".join(graphs)
+    else:
+        body = "\n".join(block for part in wanted for block in blocks[part])
+    text = f"{_used(head, body)}\n{body}"
+    if output is not None:
+        _write(output, text)
+    if as_json:
+        counts = {part: len(blocks[part]) for part in wanted}
+        print_json({"revision": revision, "subjects": counts} | ({} if output else {"text": text}))
+    elif output is None:
+        click.echo(text, nl=False)
+
+
+def _read(client: ServiceClient, wanted: list[str]) -> tuple[str, str, dict[str, list[str]]]:
+    """Return revision, declarations and blocks of one state of the knowledge base."""
+    for _ in range(_TRIES):
+        revisions: set[str] = set()
+        head, blocks = "", dict[str, list[str]]()
+        for part in wanted:
+            blocks[part], after = [], ""
+            while True:
+                page: JSON = client.knowledge(part, after)
+                head, revision, texts, following = parse("knowledge", _page, page)
+                revisions.add(revision)
+                blocks[part] += texts
+                if following is None:
+                    break
+                after = following
+        if len(revisions) == 1:
+            return revisions.pop(), head, blocks
+    raise SesError("The knowledge base changes faster than it can be read. Try again.")
+
+
+def _page(page: JSON) -> tuple[str, str, list[str], str | None]:
+    texts = [str(one["turtle"]) for one in page["subjects"]]
+    return str(page["head"]), str(page["revision"]), texts, page["next"]
+
+
+def _used(head: str, body: str) -> str:
+    names = {line: re.match(r"@prefix ([a-z0-9]*):", line) for line in head.splitlines()}
+    return "".join(
+        f"{line}\n" for line, name in names.items() if name is None or re.search(rf"\b{name[1]}:", body)
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            beside.write_text(text, "utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise SesError(f"{path} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,115 @@
+"""``ses kb history`` and ``ses kb undo``: who changed the knowledge base, and taking it back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from datetime import datetime
+
+import click
+from rich.console import Console
+
+from ses.commands.kb_changes import short, show_subjects
+from ses.commands.options import service_command
+from ses.errors import UsageError
+from ses.output import console, line, print_json, table
+from ses.service import JSON, ServiceClient
+
+
+@click.command()
+@click.argument("number", required=False, type=click.IntRange(1), metavar="[CHANGE]")
+@click.option(
+    "--subject", metavar="S", help="Only changes of this: user/alice, vo/materials, or an IRI of the site."
+)
+@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="How many.")
+@service_command
+def history(
+    client: ServiceClient, as_json: bool, number: int | None, subject: str | None, limit: int
+) -> None:
+    """List the changes of site and requirements, or show what one CHANGE did.
+
+    Each with its number, when, who, what and why, the latest first.  The service keeps the last 1,000.
+    """
+    if number is not None and subject is not None:
+        raise UsageError("--subject goes with the list, not with one CHANGE.")
+    if number is not None:
+        states = list(_states(client, number))
+        if as_json:
+            print_json({"number": number, "states": states})
+        else:
+            _show_states(console(), states)
+        return
+    found: list[JSON] = []
+    before = None
+    while len(found) < limit:
+        page = client.changes(before, subject)
+        found += page["changes"]
+        before = page["next"]
+        if before is None:
+            break
+    if as_json:
+        print_json({"changes": found[:limit]})
+    elif not found:
+        line(console(), "No change is recorded.")
+    else:
+        rows = [
+            [str(one["number"]), _when(one["at"]), one["author"], _what(one), one["reason"]]
+            for one in found[:limit]
+        ]
+        table(console(), (">change", "when", "who", "what", "why"), rows)
+
+
+@click.command()
+@click.argument("number", type=click.IntRange(1), metavar="CHANGE")
+@click.option("--force", is_flag=True, help="Also when what it left was changed again: that is lost then.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
+@service_command
+def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run: bool) -> None:
+    """Put back what was there before a CHANGE, by a further change.
+
+    Refused when a later change concerned the same subject and is still in place.  A person may undo
+    changes of their own requirements, an administrator any.
+    """
+    made = client.undo(number, {"force": force, "dry_run": dry_run})
+    if as_json:
+        print_json(made)
+        return
+    out = console()
+    show_subjects(out, made["subjects"], made["total"])
+    if not made["total"]:
+        line(out, "Nothing changes: all is as it was before already.")
+    elif dry_run:
+        line(out, f"{made['total']} subjects would change; nothing was changed.")
+    else:
+        line(out, f"Undone by change {made['change']}.")
+
+
+def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
+    after = ""
+    while True:
+        page = client.change(number, after)
+        yield from page["states"]
+        if page["next"] is None:
+            return
+        after = page["next"]
+
+
+def _show_states(out: Console, states: list[JSON]) -> None:
+    for one in states:
+        line(out, short(one["subject"]))
+        before, after = ((one[side] or "").splitlines() for side in ("before", "after"))
+        for text in difflib.unified_diff(before, after, lineterm="", n=0):
+            if text[:3] not in ("---", "+++") and text[:2] != "@@" and text[1:].strip():
+                line(out, f"    {text[0]} {text[1:].strip()}")
+
+
+def _when(text: str) -> str:
+    try:
+        return datetime.fromisoformat(text).astimezone().isoformat(" ", "seconds")
+    except ValueError:
+        return text
+
+
+def _what(one: JSON) -> str:
+    more = f" and {one['subjects'] - 1} more" if one["subjects"] > 1 else ""
+    return short(one["subject"]) + more

@@ -1,0 +1,227 @@
+"""Descriptions in and out of the store, as a whole: export, import, undo.
+
+Every change is planned first, from what the store holds, and checked against the shapes. It is then made in
+one request, on condition that nothing changed since the plan was made, with its record in the history; or not
+at all.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rdflib import RDF, Graph, Literal, URIRef
+
+from ses_service.knowledge import history
+from ses_service.knowledge.edits import Edit, differences
+from ses_service.knowledge.errors import (
+    ChangedSinceError,
+    InvalidDescriptionError,
+    StaleReadingError,
+    UnknownChangeError,
+)
+from ses_service.knowledge.history import Change, Part, Signature
+from ses_service.knowledge.incoming import (
+    Incoming,
+    Mode,
+    check,
+    discovered_graph,
+    has_system,
+    sets_of,
+    site_after,
+)
+from ses_service.knowledge.merge import aligned
+from ses_service.knowledge.plans import Plan, Stamps, read_stamps, request, rewritten
+from ses_service.knowledge.queries import bind
+from ses_service.knowledge.required import set_edit
+from ses_service.knowledge.statements import Description, Facts, describe, graph_of, types
+from ses_service.knowledge.store import SparqlStore, TermRow
+from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
+from ses_service.model import RequirementSet
+
+PATIENCE = 10.0
+"""How many times the usual limit a request over a whole graph may take."""
+
+_PER_PATIENCE = 500_000
+"""Bytes of an update that make it take as long as usual once more."""
+
+
+class Exchange:
+    """Plans and makes changes of one store; ``changing`` is held while one is made. Safe for threads."""
+
+    def __init__(self, store: SparqlStore, changing: threading.Lock) -> None:
+        self._store = store
+        self._changing = changing
+
+    def stamps(self) -> Stamps:
+        """Return the state the store is in."""
+        return read_stamps(self._store)
+
+    def page(self, graph: URIRef, after: str) -> list[tuple[URIRef, Facts]]:
+        """Return the next subjects of a graph after one, by name; 200 at most."""
+        rows = self._store.select_terms(
+            bind("subjects.rq", graph=graph, after=Literal(after)), patience=PATIENCE
+        )
+        subjects = [one for one in (row["s"] for row in rows) if isinstance(one, URIRef)]
+        if not subjects:
+            return []
+        found = describe(graph_of(self._rows(graph, subjects)))
+        return [(one, found.get(one, {})) for one in subjects]
+
+    def changes(self, *, before: int | None = None, subject: URIRef | None = None) -> list[Change]:
+        """Return the last changes below a number, of one subject or of all, newest first; 50 at most."""
+        return history.changes(self._store, before=before, subject=subject)
+
+    def parts(self, number: int, after: str = "") -> tuple[list[Part], bool]:
+        """Return what a change did to the next subjects after one, and whether there are more."""
+        return history.parts(self._store, number, after)
+
+    def all_parts(self, number: int) -> list[Part]:
+        """Return all that a change did; nothing for a change that is not known."""
+        return history.all_parts(self._store, number)
+
+    def plan_import(
+        self,
+        text: str,
+        name: str,
+        mode: Mode,
+        *,
+        author: str,
+        now: float,
+        trig: bool = False,
+        prefer_discovered: bool = False,
+    ) -> Plan:
+        """Return what importing a text would change.
+
+        Raises ``InvalidDescriptionError`` when the text, or the site it leads to, breaks the rules.
+        """
+        incoming = Incoming.read(text, name, trig=trig)
+        stamps = self.stamps()
+        present, snapshot, before = self._described(SITE_GRAPH), None, None
+        if mode is Mode.DISCOVERED:
+            snapshot = discovered_graph(incoming)
+            before = self._described(snapshot)
+        merged = site_after(
+            incoming, present, mode, discovered_before=before, prefer_discovered=prefer_discovered
+        )
+        check(merged.description, incoming, name, as_given=mode is Mode.REPLACE and bool(incoming.site))
+        if incoming.site and not has_system(merged.description):
+            raise InvalidDescriptionError(name, ["it would leave the site without a storage system"])
+        signature = Signature(author, now, f"import of {name.rpartition('/')[2]} ({mode.value})")
+        stored = sets_of(self._described(REQUIREMENTS_GRAPH))
+        sets = _wanted(incoming, stored, mode)
+        edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
+        plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
+        if snapshot is not None and before != (found := aligned(incoming.site, present)):
+            plan = replace(plan, snapshot=(snapshot, found))
+        return rewritten(plan, present, merged.description)
+
+    def plan_site(self, description: Graph, name: str, digest: str, *, author: str, now: float) -> Plan:
+        """Return what putting a description in place of the whole site changes; it must have been checked."""
+        stamps, present, after = self.stamps(), self._described(SITE_GRAPH), describe(description)
+        signature = Signature(author, now, f"site loaded from {name}")
+        edits = tuple(differences(SITE_GRAPH, present, after))
+        plan = Plan(stamps, signature, edits)
+        return replace(rewritten(plan, present, after), digest=digest)
+
+    def plan_undo(self, number: int, *, author: str, now: float, force: bool = False) -> Plan:
+        """Return what undoing a change would change.
+
+        Raises ``UnknownChangeError``, ``ChangedSinceError`` when what the change left is not there any more
+        (unless ``force``), and ``InvalidDescriptionError`` when the site before would break the rules now.
+        """
+        undone = history.identity(self._store, number)
+        parts = history.all_parts(self._store, number)
+        if undone is None or not parts:
+            raise UnknownChangeError(number, history.KEPT)
+        stamps = self.stamps()
+        site, required = self._described(SITE_GRAPH), self._described(REQUIREMENTS_GRAPH)
+        wanted, sets = dict(site), dict[URIRef, Facts]()
+        touched: list[URIRef] = []
+        for part in parts:
+            before = history.read_state(part.before).get(part.subject, {})
+            left = history.read_state(part.after).get(part.subject, {})
+            of_sets = QSM.RequirementSet in types(before) | types(left)
+            now_there = (required if of_sets else site).get(part.subject, {})
+            if now_there != left:
+                touched.append(part.subject)
+            if of_sets:
+                sets[part.subject] = before or _emptied(left)
+            elif before:
+                wanted[part.subject] = before
+            else:
+                wanted.pop(part.subject, None)
+        if touched and not force:
+            raise ChangedSinceError(number, touched, self._later(number, touched[0]))
+        signature = Signature(author, now, f"undo of change {number}", undone)
+        if wanted != site:
+            check(wanted, None, f"the site before change {number}")
+        edits = [*differences(SITE_GRAPH, site, wanted), *self._set_edits(sets_of(sets), signature)]
+        return rewritten(Plan(stamps, signature, tuple(edits)), site, wanted)
+
+    def apply(self, plan: Plan) -> int | None:
+        """Make a change and return its number; ``None`` when there is nothing to change.
+
+        Raises ``StaleReadingError`` when anything changed since it was planned; nothing was changed then.
+        """
+        if not plan.changes_anything:
+            return None
+        change = history.fresh()
+        with self._changing:
+            text = request(plan, change)
+            self._store.update(text, patience=PATIENCE + len(text) / _PER_PATIENCE)
+            number = history.number(self._store, change)
+        if number is None:
+            raise StaleReadingError
+        return number
+
+    def _set_edits(self, sets: Iterable[RequirementSet], signature: Signature) -> list[Edit]:
+        """Return the edits that put requirement sets in place, as the service itself would write them."""
+        edits = []
+        for one in sets:
+            target = requirement_set_iri(one.level, one.name)
+            before = graph_of(self._rows(REQUIREMENTS_GRAPH, [target]))
+            revision = int(str(before.value(target, QSM.revision) or 0))
+            signed = replace(
+                one, revision=revision + 1, modified_at=signature.now, modified_by=signature.author
+            )
+            edit = set_edit(signed, str(uuid.uuid4()), before)
+            if edit.before != edit.after:
+                edits.append(edit)
+        return edits
+
+    def _later(self, number: int, subject: URIRef) -> list[int]:
+        found = history.changes(self._store, before=None, subject=subject)
+        return sorted(one.number for one in found if one.number > number)
+
+    def _described(self, graph: URIRef) -> Description:
+        rows = self._store.select_terms(bind("statements.rq", graph=graph), patience=PATIENCE)
+        return describe(graph_of(rows))
+
+    def _rows(self, graph: URIRef, subjects: list[URIRef]) -> list[TermRow]:
+        query = bind("descriptions.rq", graph=graph, subjects=subjects)
+        return self._store.select_terms(query, patience=PATIENCE)
+
+
+def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) -> list[RequirementSet]:
+    """Return the requirement sets to be put in place: those that differ from what is stored."""
+    given = {(one.level, one.name): one for one in incoming.requirement_sets()}
+    known = {(one.level, one.name): one for one in stored}
+    wanted = [
+        one for key, one in sorted(given.items()) if key not in known or _said(one) != _said(known[key])
+    ]
+    if mode is Mode.REPLACE and given:
+        gone = [one for key, one in sorted(known.items()) if key not in given]
+        wanted += [RequirementSet(one.level, one.name) for one in gone if one.requirements or one.profile]
+    return wanted
+
+
+def _said(one: RequirementSet) -> tuple[object, ...]:
+    return frozenset(one.requirements), one.profile
+
+
+def _emptied(facts: Facts) -> Facts:
+    """Return a requirement set that requires nothing: a set keeps its revision and is never gone."""
+    return {one: values for one, values in facts.items() if one in (RDF.type, QSM.level, QSM.subject)}

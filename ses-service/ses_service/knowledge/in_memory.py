@@ -1,0 +1,41 @@
+"""A graph in memory, asked like a store: a file is read with the queries that read the store."""
+
+from __future__ import annotations
+
+from rdflib import BNode, Dataset, Graph, Literal, URIRef
+from rdflib.query import ResultRow
+
+from ses_service.knowledge.store import Row, TermRow
+
+
+class GraphInMemory:
+    """A :class:`ses_service.knowledge.store.SparqlReader`. Slow: milliseconds a query."""
+
+    def __init__(self) -> None:
+        self._dataset = Dataset()
+
+    @classmethod
+    def of(cls, name: URIRef, statements: Graph) -> GraphInMemory:
+        """Return one that holds these statements in a graph of this name."""
+        made = cls()
+        target = made._dataset.graph(name)
+        for one in statements:
+            target.add(one)
+        return made
+
+    def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
+        """Return the rows a SELECT query gives."""
+        rows = self.select_terms(query, patience=patience)
+        return [{name: str(term) for name, term in row.items()} for row in rows]
+
+    def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
+        """Return the rows a SELECT query gives, as terms."""
+        del patience
+        rows: list[TermRow] = []
+        for row in self._dataset.query(query):
+            assert isinstance(row, ResultRow)
+            terms = row.asdict()
+            rows.append(
+                {name: one for name, one in terms.items() if isinstance(one, URIRef | BNode | Literal)}
+            )
+        return rows

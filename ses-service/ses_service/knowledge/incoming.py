@@ -1,0 +1,193 @@
+"""A text that comes in: taken apart into site and requirements, and put together with what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from urllib.parse import quote
+
+from rdflib import SH, Dataset, Graph, URIRef
+
+from ses_service.knowledge.edits import Edit, differences
+from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.in_memory import GraphInMemory
+from ses_service.knowledge.merge import Merged, aligned, merge, storage_systems
+from ses_service.knowledge.queries import serialise
+from ses_service.knowledge.requirements import read_requirement_sets
+from ses_service.knowledge.statements import Description, as_graph, describe, types
+from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
+from ses_service.knowledge.turtle import BASE, Lines, TurtleError, parse_turtle
+from ses_service.knowledge.validation import check as findings
+from ses_service.knowledge.validation import shapes
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model import RequirementSet
+
+_DISCOVERED = "https://example.org/qstorman/graph/discovered/"
+
+
+class Mode(StrEnum):
+    """What an import does with what is there.
+
+    ``merge``: of the subjects the text has, the properties it states are replaced. ``replace``: what it
+    describes (the site, the requirements or both) is replaced as a whole. ``discovered``: a three-way merge
+    of a site.
+    """
+
+    MERGE = "merge"
+    REPLACE = "replace"
+    DISCOVERED = "discovered"
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A text taken apart. ``sets`` is what it says about requirements; both may be empty."""
+
+    name: str
+    graph: Graph
+    lines: Lines
+    site: Description
+    sets: Description
+
+    @classmethod
+    def read(cls, text: str, name: str, *, trig: bool = False) -> Incoming:
+        """Take a text apart. Raises ``InvalidDescriptionError`` with the line where it is malformed."""
+        graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
+        faulty = _no_iris(graph, lines)
+        if faulty:
+            raise InvalidDescriptionError(name, faulty)
+        said = describe(graph)
+        sets = {one: facts for one, facts in said.items() if QSM.RequirementSet in types(facts)}
+        site = {one: facts for one, facts in said.items() if one not in sets}
+        if not said:
+            raise InvalidDescriptionError(name, ["it says nothing: there is no statement in it"])
+        return cls(name, graph, lines, site, sets)
+
+    def requirement_sets(self) -> tuple[RequirementSet, ...]:
+        """Return the requirement sets. The text must have been checked."""
+        return sets_of(self.sets)
+
+
+def sets_of(description: Description) -> tuple[RequirementSet, ...]:
+    """Return the requirement sets a description has, with everything in base units."""
+    if not description:
+        return ()
+    return read_requirement_sets(GraphInMemory.of(REQUIREMENTS_GRAPH, as_graph(description)))
+
+
+def site_after(
+    incoming: Incoming,
+    present: Description,
+    mode: Mode,
+    *,
+    discovered_before: Description | None = None,
+    prefer_discovered: bool = False,
+) -> Merged:
+    """Return the site after an import."""
+    if mode is Mode.DISCOVERED:
+        found = aligned(incoming.site, present)
+        return merge(
+            discovered_before or {}, present, found, single=_single(), prefer_discovered=prefer_discovered
+        )
+    if not incoming.site:
+        return Merged(present, ())
+    if mode is Mode.REPLACE:
+        return Merged(incoming.site, ())
+    merged = dict(present)
+    for subject, facts in incoming.site.items():
+        merged[subject] = {**present.get(subject, {}), **facts}
+    return Merged(merged, ())
+
+
+def differences_of(first: tuple[str, str], second: tuple[str, str]) -> list[Edit]:
+    """Return how two texts, each with its name, differ. Raises ``InvalidDescriptionError``."""
+    one, other = (Incoming.read(text, name, trig=name.endswith(".trig")) for text, name in (first, second))
+    site = differences(SITE_GRAPH, one.site, other.site)
+    return [*site, *differences(REQUIREMENTS_GRAPH, one.sets, other.sets)]
+
+
+def discovered_graph(incoming: Incoming) -> URIRef:
+    """Return the graph that keeps the discovery of the one storage system a text describes.
+
+    Raises ``InvalidDescriptionError`` when there is not exactly one, or the text states requirements, too.
+    """
+    if incoming.sets:
+        raise InvalidDescriptionError(incoming.name, ["a discovery has no requirements; this text has"])
+    systems = storage_systems(incoming.site, vocabulary().backends)
+    if len(systems) != 1:
+        raise InvalidDescriptionError(
+            incoming.name, [f"a discovery is of one storage system; this text has {len(systems)}"]
+        )
+    names = sorted(str(one) for one in incoming.site[systems[0]].get(QSM.name, ()))
+    return URIRef(_DISCOVERED + quote(" ".join(names), safe=""))
+
+
+def check(site: Description, incoming: Incoming | None, name: str, *, as_given: bool = False) -> None:
+    """Raise ``InvalidDescriptionError`` unless a site may be described like this.
+
+    What ``incoming`` says about requirements is checked, too. ``as_given``: the text describes all of the
+    site, so that every fault has its line.
+    """
+    lines = Lines() if incoming is None else incoming.lines
+    if as_given and incoming is not None:
+        graph = incoming.graph
+    else:
+        graph = as_graph(site)
+        if incoming is not None:
+            for one in as_graph(incoming.sets):
+                graph.add(one)
+    found = [one.in_words() for one in findings(graph, lines) if one.severity == "error"]
+    if found:
+        raise InvalidDescriptionError(name, found)
+
+
+def has_system(site: Description) -> bool:
+    """Return whether a site has a storage system."""
+    return bool(storage_systems(site, vocabulary().backends))
+
+
+@cache
+def _single() -> Collection[URIRef]:
+    """Return the properties a subject has at most one value of, as the shapes say."""
+    return frozenset(
+        path
+        for shape in shapes().subjects(SH.maxCount, None)
+        if str(shapes().value(shape, SH.maxCount)) == "1"
+        for path in shapes().objects(shape, SH.path)
+        if isinstance(path, URIRef)
+    )
+
+
+def _no_iris(graph: Graph, lines: Lines) -> list[str]:
+    """Return a sentence for each IRI that is none: parsers let escapes make them, and no store takes them."""
+    found = []
+    for statement in graph:
+        for term in statement:
+            try:
+                if isinstance(term, URIRef):
+                    serialise(term)
+            except ValueError as error:
+                line = lines.of(*statement)
+                found.append(str(error) if line is None else f"line {line}: {error}")
+    return sorted(set(found))
+
+
+def _parse(text: str, name: str) -> tuple[Graph, Lines]:
+    try:
+        return parse_turtle(text)
+    except TurtleError as error:
+        raise InvalidDescriptionError(name, [str(error)]) from None
+
+
+def _parse_trig(text: str, name: str) -> tuple[Graph, Lines]:
+    dataset = Dataset()
+    try:
+        dataset.parse(data=text, format="trig", publicID=BASE)
+    except Exception as error:
+        # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
+        raise InvalidDescriptionError(name, [f"not TriG: {error}".splitlines()[0]]) from None
+    graph = Graph()
+    for subject, property_, value, _ in dataset.quads():
+        graph.add((subject, property_, value))
+    return graph, Lines()

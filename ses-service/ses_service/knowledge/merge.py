@@ -1,0 +1,179 @@
+"""What a machine found out about a storage system, merged into a description people have worked on.
+
+A three-way merge, property by property: what was discovered before, what is described now, what is discovered
+now. What people changed or added since the discovery before is theirs and stays; what they left as it was
+discovered follows the discovery. Where both changed the same, that is a conflict: the human's value stays
+unless the discovery is preferred, and either way it is told. A pure function of its three descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from rdflib import URIRef
+
+from ses_service.knowledge.statements import Description, Facts, Nested, Value, types
+from ses_service.knowledge.terms import QSM
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One property two sides changed. ``property`` is ``None`` for a subject that is not seen any more."""
+
+    subject: URIRef
+    property: URIRef | None
+    discovered: frozenset[Value]
+    described: frozenset[Value]
+    kept: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The description after a merge, and what could not be merged without a choice."""
+
+    description: Description
+    conflicts: tuple[Conflict, ...]
+
+
+HUMAN, DISCOVERED = "described", "discovered"
+
+
+def merge(
+    before: Description,
+    present: Description,
+    found: Description,
+    *,
+    single: Collection[URIRef] = (),
+    prefer_discovered: bool = False,
+) -> Merged:
+    """Return the description after a discovery.
+
+    ``before`` and ``found`` are the discovery before and this one, with the names ``present`` uses
+    (:func:`aligned`). ``single`` are the properties a subject has at most one value of.
+    """
+    merged, conflicts = dict(present), list[Conflict]()
+    for subject in sorted(before.keys() | found.keys()):
+        old, now, new = before.get(subject, {}), present.get(subject, {}), found.get(subject, {})
+        if not new:
+            facts = _lost(subject, old, now, conflicts, prefer_discovered)
+        elif old and not now:
+            # Somebody removed what the discovery still sees: it stays removed unless it is preferred.
+            facts = new if prefer_discovered else {}
+            if old != new:
+                conflicts.append(Conflict(subject, None, frozenset(), frozenset(), _kept(prefer_discovered)))
+        else:
+            facts = _facts(subject, (old, now, new), conflicts, single, prefer_discovered)
+        if facts:
+            merged[subject] = facts
+        else:
+            merged.pop(subject, None)
+    used = {value for facts in merged.values() for values in facts.values() for value in values}
+    for subject in found.keys() - present.keys():
+        if QSM.Server in types(found[subject]) and subject not in used:
+            merged.pop(subject, None)
+    return Merged(merged, tuple(conflicts))
+
+
+def aligned(found: Description, present: Description) -> Description:
+    """Return a discovery under the names the description uses for the same things.
+
+    The same are storage systems of one name, elements of one storage system with one name or target, and
+    servers of one name.
+    """
+    known: dict[Key, URIRef] = {}
+    for subject, keys in sorted(_keys(present, {}).items()):
+        for key in keys:
+            known.setdefault(key, subject)
+    names: dict[URIRef, URIRef] = {}
+    for elements in (
+        False,
+        True,
+    ):  # an element is known by its storage system, which must have its name before
+        for subject, keys in _keys(found, names).items():
+            if _is_element(found[subject]) == elements and subject not in present:
+                same = [known[key] for key in keys if key in known and key[-1]]
+                names[subject] = same[0] if same else subject
+
+    def renamed(value: Value) -> Value:
+        if isinstance(value, Nested):
+            return Nested(tuple((property_, renamed(one)) for property_, one in value.facts))
+        return names.get(value, value) if isinstance(value, URIRef) else value
+
+    return {
+        names.get(subject, subject): {
+            property_: frozenset(renamed(one) for one in values) for property_, values in facts.items()
+        }
+        for subject, facts in found.items()
+    }
+
+
+def storage_systems(description: Description, classes: Collection[str]) -> list[URIRef]:
+    """Return the storage systems a description has."""
+    return sorted(
+        one for one, facts in description.items() if {str(type_) for type_ in types(facts)} & set(classes)
+    )
+
+
+def _facts(
+    subject: URIRef,
+    sides: tuple[Facts, Facts, Facts],
+    conflicts: list[Conflict],
+    single: Collection[URIRef],
+    prefer_discovered: bool,
+) -> Facts:
+    facts: Facts = {}
+    for property_ in sorted(sides[0].keys() | sides[1].keys() | sides[2].keys()):
+        old, now, new = (side.get(property_, frozenset()) for side in sides)
+        if new in (old, now):
+            values = now
+        elif now == old:
+            values = new
+        elif property_ not in single and now >= old:
+            values = (now - (old - new)) | new
+        else:
+            conflicts.append(Conflict(subject, property_, new, now, _kept(prefer_discovered)))
+            values = new if prefer_discovered else now
+        if values:
+            facts[property_] = values
+    return facts
+
+
+def _lost(
+    subject: URIRef, old: Facts, now: Facts, conflicts: list[Conflict], prefer_discovered: bool
+) -> Facts:
+    """Return what remains of a subject that is not discovered any more."""
+    if not now or now == old or prefer_discovered:
+        return {}
+    conflicts.append(Conflict(subject, None, frozenset(), frozenset(), HUMAN))
+    if _is_element(now) and now.get(QSM.state, frozenset()) == old.get(QSM.state, frozenset()):
+        return {**now, QSM.state: frozenset({QSM.Inactive})}
+    return now
+
+
+def _kept(prefer_discovered: bool) -> str:
+    return DISCOVERED if prefer_discovered else HUMAN
+
+
+def _is_element(facts: Facts) -> bool:
+    return QSM.elementOf in facts
+
+
+Key = tuple[frozenset[Value], ...]
+
+
+def _keys(description: Description, names: dict[URIRef, URIRef]) -> dict[URIRef, list[Key]]:
+    keys: dict[URIRef, list[Key]] = {}
+    for subject, facts in description.items():
+        name = facts.get(QSM.name, frozenset())
+        if _is_element(facts):
+            system = frozenset(
+                names.get(one, one) if isinstance(one, URIRef) else one for one in facts[QSM.elementOf]
+            )
+            target = facts.get(QSM.target, frozenset())
+            keys[subject] = [(frozenset({QSM.name}), system, name), (frozenset({QSM.target}), system, target)]
+        elif facts.get(QSM.mountPoint):
+            keys[subject] = [(frozenset({QSM.mountPoint}), name)]
+        else:
+            keys[subject] = [(types(facts), name)]
+    return keys

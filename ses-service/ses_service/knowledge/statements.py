@@ -1,0 +1,204 @@
+"""What is said about each subject, in one canonical form: to compare, to sort, to write as Turtle.
+
+A description maps each subject to its properties and their values. Blank nodes become part of the value they
+stand in; one that is no part of exactly one value gets an IRI made from what it says. Numbers have one
+spelling: reals are doubles, because a store may not find a decimal again under its own spelling. What two
+stores, or a file and a store, say is the same exactly when the descriptions are equal. Knows no store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import TypeAlias
+
+from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
+from rdflib.compare import to_canonical_graph
+from rdflib.term import Node
+
+from ses_service.knowledge.queries import Statement
+from ses_service.knowledge.terms import QSM
+from ses_service.knowledge.turtle import BASE
+
+DEEPEST = 2
+"""Blank nodes inside blank nodes, counted from a subject, that stay blank; what lies deeper gets an IRI."""
+
+BOOKKEEPING = frozenset({QSM.revision, QSM.change, QSM.modifiedAt, QSM.modifiedBy, QSM.digest})
+"""What the service notes by itself; no part of what anybody says."""
+
+_REALS = frozenset({XSD.double, XSD.float, XSD.decimal})
+_GENERATED = f"{BASE}genid/"
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A blank node: what is said about it, in order."""
+
+    facts: tuple[tuple[URIRef, Value], ...]
+
+
+Value: TypeAlias = URIRef | Literal | Nested
+Facts: TypeAlias = dict[URIRef, frozenset[Value]]
+Description: TypeAlias = dict[URIRef, Facts]
+
+
+def describe(graph: Graph) -> Description:
+    """Return what a graph says, without bookkeeping. A requirement is part of the set that requires it."""
+    graph = _with_iris(graph)
+    inside = _required(graph)
+    found: Description = {}
+    for subject in set(graph.subjects()):
+        if isinstance(subject, URIRef) and subject not in inside:
+            facts = _facts(graph, subject, inside)
+            if facts:
+                found[subject] = facts
+    return found
+
+
+def graph_of(rows: Iterable[Mapping[str, URIRef | BNode | Literal]]) -> Graph:
+    """Return the graph of rows with the columns ``s``, ``p`` and ``o``."""
+    graph = Graph()
+    for row in rows:
+        graph.add((row["s"], row["p"], row["o"]))
+    return graph
+
+
+def as_graph(description: Description) -> Graph:
+    """Return the triples of a description."""
+    graph, labels = Graph(), count(1)
+    for subject, facts in description.items():
+        for one in statements(subject, facts, labels):
+            graph.add(one)
+    return graph
+
+
+def statements(subject: URIRef, facts: Facts, labels: Iterator[int] | None = None) -> list[Statement]:
+    """Return the triples of one description; ``labels`` gives numbers to blank nodes."""
+    numbers = count(1) if labels is None else labels
+    found: list[Statement] = []
+
+    def say(about: URIRef | BNode, property_: URIRef, value: Value) -> None:
+        if isinstance(value, Nested):
+            node = BNode(f"n{next(numbers)}")
+            found.append((about, property_, node))
+            for inner, nested in value.facts:
+                say(node, inner, nested)
+        else:
+            found.append((about, property_, value))
+
+    for property_ in sorted(facts):
+        for value in sorted(facts[property_], key=sort_key):
+            say(subject, property_, value)
+    return found
+
+
+def canonical(literal: Literal) -> Literal:
+    """Return the one spelling of a literal."""
+    if literal.language:
+        return Literal(str(literal), lang=literal.language.lower())
+    datatype = literal.datatype
+    if datatype is None or datatype == XSD.string:
+        return Literal(str(literal))
+    text = str(literal)
+    try:
+        if datatype in _REALS:
+            return Literal(_real(float(text)), datatype=XSD.double, normalize=False)
+        if datatype == XSD.integer:
+            text = str(int(text))
+    except ValueError:
+        pass
+    if datatype == XSD.boolean:
+        text = {"1": "true", "0": "false"}.get(text, text)
+    return Literal(text, datatype=datatype, normalize=False)
+
+
+def sort_key(value: Value) -> str:
+    """Return what values of one property are put in order by."""
+    if isinstance(value, Nested):
+        return "[" + " ".join(f"{property_} {sort_key(one)}" for property_, one in value.facts)
+    if isinstance(value, Literal):
+        return f'"{value}"@{value.language}^^{value.datatype}'
+    return f"<{value}>"
+
+
+def _real(number: float) -> str:
+    if not math.isfinite(number):
+        return {math.inf: "INF", -math.inf: "-INF"}.get(number, "NaN")
+    text = repr(number)
+    return text if "e" in text else f"{text}e0"
+
+
+def _facts(graph: Graph, node: URIRef | BNode, inside: set[Node]) -> Facts:
+    collected: dict[URIRef, set[Value]] = {}
+    for property_, value in graph.predicate_objects(node):
+        if property_ not in BOOKKEEPING:
+            collected.setdefault(URIRef(str(property_)), set()).add(_value(graph, value, inside))
+    return {property_: frozenset(values) for property_, values in collected.items()}
+
+
+def _value(graph: Graph, value: object, inside: set[Node]) -> Value:
+    if isinstance(value, Literal):
+        return canonical(value)
+    if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
+        facts = _facts(graph, value, inside)
+        pairs = [(property_, one) for property_ in facts for one in facts[property_]]
+        return Nested(tuple(sorted(pairs, key=lambda pair: (pair[0], sort_key(pair[1])))))
+    return URIRef(str(value))
+
+
+def _required(graph: Graph) -> set[Node]:
+    """Return the requirements of sets; what requires something itself is no part of another set."""
+    return set(graph.objects(None, QSM.requires)) - set(graph.subjects(QSM.requires, None))
+
+
+def _with_iris(graph: Graph) -> Graph:
+    """Return the graph with an IRI for every blank node that is not part of one value, or lies too deep."""
+    places: dict[BNode, list[object]] = {}
+    for subject, _, value in graph:
+        if isinstance(value, BNode):
+            places.setdefault(value, []).append(subject)
+    blank = {node for node in set(graph.subjects()) | set(places) if isinstance(node, BNode)}
+    inside = _required(graph)
+
+    def depth(node: object) -> int:
+        steps, seen = 0, set[object]()
+        while isinstance(node, BNode):
+            around = places.get(node, [])
+            if len(around) != 1 or node in seen:
+                return DEEPEST + 1
+            seen.add(node)
+            node, steps = around[0], steps + 1
+        return steps + (1 if node in inside else 0)
+
+    odd = {node for node in blank if depth(node) > DEEPEST}
+    if not odd:
+        return graph
+    return _named(graph, odd)
+
+
+def _named(graph: Graph, odd: set[BNode]) -> Graph:
+    marker = URIRef(f"{_GENERATED}marker")
+    marked = Graph()
+    for one in graph:
+        marked.add(one)
+    for node in odd:
+        marked.add((node, marker, Literal(True)))
+    canonical_graph = to_canonical_graph(marked)
+    names = {node: URIRef(f"{_GENERATED}{node}") for node in canonical_graph.subjects(marker, Literal(True))}
+    found = Graph()
+    for subject, property_, value in canonical_graph:
+        if property_ != marker:
+            found.add((names.get(subject, subject), property_, names.get(value, value)))
+    return found
+
+
+def is_generated(subject: URIRef) -> bool:
+    """Return whether a subject was a blank node where it came from."""
+    return subject.startswith(_GENERATED)
+
+
+def types(facts: Facts) -> frozenset[Value]:
+    """Return the classes of a subject."""
+    return facts.get(RDF.type, frozenset())

@@ -1,0 +1,94 @@
+"""Descriptions as Turtle that is the same whenever what it says is the same: sorted, one property a line."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from rdflib import RDF, XSD, Graph, Literal, URIRef
+
+from ses_service.knowledge.statements import Description, Facts, Nested, Value
+from ses_service.knowledge.terms import ontology_directory
+from ses_service.knowledge.turtle import BASE
+
+_LOCAL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_RELATIVE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.%-]*(/[A-Za-z0-9_.%-]+)*")
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+
+
+@cache
+def prefixes() -> dict[str, str]:
+    """Return the one prefix table of the project (``ontology/prefixes.ttl``)."""
+    graph = Graph(bind_namespaces="none").parse(ontology_directory() / "prefixes.ttl")
+    return {name: str(namespace) for name, namespace in sorted(graph.namespaces())}
+
+
+def document(description: Description) -> str:
+    """Return a whole Turtle text: the names that are used, then one block for each subject."""
+    blocks = [block(subject, description[subject]) for subject in sorted(description)]
+    return "\n".join([head("\n".join(blocks)), *blocks])
+
+
+def head(text: str | None = None) -> str:
+    """Return the declarations a text of blocks needs; all there are, when it is not known."""
+    if text is None:
+        used = [f"@prefix {name}: <{iri}> ." for name, iri in prefixes().items()]
+        return "\n".join([f"@base <{BASE}> .", *used]) + "\n"
+    used = [
+        f"@prefix {name}: <{iri}> ." for name, iri in prefixes().items() if re.search(rf"\b{name}:", text)
+    ]
+    return "\n".join([f"@base <{BASE}> .", *used]) + "\n"
+
+
+def block(subject: URIRef, facts: Facts) -> str:
+    """Return what is said about one subject."""
+    lines = _pairs([(property_, value) for property_ in facts for value in facts[property_]])
+    return f"{iri(subject)} " + " ;\n    ".join(lines) + " .\n"
+
+
+def value_text(value: Value) -> str:
+    """Return one value as Turtle writes it."""
+    if isinstance(value, Nested):
+        return "[ " + " ; ".join(_pairs(list(value.facts))) + " ]"
+    return _literal(value) if isinstance(value, Literal) else iri(value)
+
+
+def iri(term: URIRef) -> str:
+    """Return an IRI, in short where the prefix table or the base has its beginning."""
+    for name, namespace in prefixes().items():
+        if term.startswith(namespace) and _LOCAL.fullmatch(term[len(namespace) :]):
+            return f"{name}:{term[len(namespace) :]}"
+    rest = term[len(BASE) :]
+    if term.startswith(BASE) and _RELATIVE.fullmatch(rest):
+        return f"<{rest}>"
+    escaped = _NOT_IN_IRI.sub(lambda found: f"\\u{ord(found[0]):04X}", term)
+    return f"<{escaped}>"
+
+
+def _pairs(facts: list[tuple[URIRef, Value]]) -> list[str]:
+    """Return ``property value, value`` texts, the type first, then by name."""
+    grouped: dict[URIRef, list[str]] = {}
+    for property_, value in facts:
+        grouped.setdefault(property_, []).append(value_text(value))
+    named = {"a" if one == RDF.type else iri(one): sorted(texts) for one, texts in grouped.items()}
+    return [f"{name} {_list(named[name])}" for name in sorted(named, key=lambda one: (one != "a", one))]
+
+
+def _list(texts: list[str]) -> str:
+    return (",\n        " if any(text.startswith("[") for text in texts) else ", ").join(texts)
+
+
+def _literal(literal: Literal) -> str:
+    text = str(literal)
+    if literal.datatype == XSD.double and re.fullmatch(r"-?[0-9.]+e[+-]?[0-9]+", text):
+        return text
+    if literal.datatype == XSD.integer and re.fullmatch(r"-?[0-9]+", text):
+        return text
+    if literal.datatype == XSD.boolean and text in ("true", "false"):
+        return text
+    escaped = _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04X}", text.translate(_ESCAPES))
+    if literal.language:
+        return f'"{escaped}"@{literal.language}'
+    return f'"{escaped}"' + (f"^^{iri(URIRef(literal.datatype))}" if literal.datatype else "")

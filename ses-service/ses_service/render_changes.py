@@ -1,0 +1,90 @@
+"""Answers about the knowledge base: descriptions, changes and conflicts, with every value as Turtle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rdflib import RDF, URIRef
+
+from ses_service.knowledge.edits import Edit
+from ses_service.knowledge.history import Change, Part
+from ses_service.knowledge.merge import Conflict
+from ses_service.knowledge.plans import Plan
+from ses_service.knowledge.statements import Facts, Value
+from ses_service.knowledge.terms import SITE_GRAPH
+from ses_service.knowledge.writing import block, head, iri, value_text
+
+Json = dict[str, Any]
+
+
+def page(part: str, revision: str, found: Sequence[tuple[URIRef, Facts]], more: str | None) -> Json:
+    """Return a page of an export."""
+    blocks = [{"subject": str(subject), "turtle": block(subject, facts)} for subject, facts in found if facts]
+    return {"part": part, "revision": revision, "head": head(), "subjects": blocks, "next": more}
+
+
+def made(plan: Plan, number: int | None, dry_run: bool, most: int) -> Json:
+    """Return a change that was made, or would be."""
+    return {
+        "change": number,
+        "dry_run": dry_run,
+        "revision": str(plan.stamps),
+        "total": len(plan.edits),
+        "subjects": edits(plan.edits[:most]),
+        "conflicts": [_conflict(one) for one in plan.conflicts[:most]],
+    }
+
+
+def summary(change: Change) -> Json:
+    """Return one change of a list."""
+    return {
+        "number": change.number,
+        "at": change.at,
+        "author": change.author,
+        "reason": change.reason,
+        "subjects": change.subjects,
+        "subject": str(change.subject),
+        "undone": change.undone,
+    }
+
+
+def states(number: int, parts: Sequence[Part], more: str | None) -> Json:
+    """Return what one change did."""
+    listed = [{"subject": str(one.subject), "before": one.before, "after": one.after} for one in parts]
+    return {"number": number, "states": listed, "next": more}
+
+
+def edits(listed: Iterable[Edit]) -> list[Json]:
+    """Return what changes about each subject."""
+    return [_edit(one) for one in listed]
+
+
+def _edit(edit: Edit) -> Json:
+    return {
+        "part": "site" if edit.graph == SITE_GRAPH else "requirements",
+        "subject": str(edit.subject),
+        "status": edit.status,
+        "properties": [
+            {"property": _name(property_), "before": _texts(gone), "after": _texts(come)}
+            for property_, gone, come in edit.properties()
+        ],
+    }
+
+
+def _conflict(conflict: Conflict) -> Json:
+    return {
+        "subject": str(conflict.subject),
+        "property": None if conflict.property is None else _name(conflict.property),
+        "described": _texts(conflict.described),
+        "discovered": _texts(conflict.discovered),
+        "kept": conflict.kept,
+    }
+
+
+def _name(property_: URIRef) -> str:
+    return "a" if property_ == RDF.type else iri(property_)
+
+
+def _texts(values: Iterable[Value]) -> list[str]:
+    return sorted(value_text(one) for one in values)

@@ -1,0 +1,368 @@
+"""Promises of export, import, history and undo, on both stores."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from rdflib import URIRef
+from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase
+from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
+from ses_service.knowledge.exchange import Exchange
+from ses_service.knowledge.history import KEPT
+from ses_service.knowledge.incoming import Mode
+from ses_service.knowledge.plans import Plan
+from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
+from ses_service.knowledge.writing import document
+from ses_service.model import Kind, Level, Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = "https://example.org/qstorman/site/demo/"
+
+
+@pytest.fixture
+def exchange(knowledge: KnowledgeBase) -> Exchange:
+    return knowledge.exchange
+
+
+@pytest.fixture
+def requirements() -> str:
+    return (ROOT / "ontology/examples/requirements.ttl").read_text()
+
+
+def plan(exchange: Exchange, text: str, mode: Mode = Mode.MERGE, author: str = "ann", **options) -> Plan:
+    return exchange.plan_import(text, "given.ttl", mode, author=author, now=1.5e9, **options)
+
+
+def put(exchange: Exchange, text: str, mode: Mode = Mode.MERGE, **options) -> int | None:
+    return exchange.apply(plan(exchange, text, mode, **options))
+
+
+def exported(exchange: Exchange) -> str:
+    """Return site and requirements as one text, page by page."""
+    found = {}
+    for graph in (SITE_GRAPH, REQUIREMENTS_GRAPH):
+        page = exchange.page(graph, "")
+        while page:
+            found.update(page)
+            page = exchange.page(graph, str(page[-1][0]))
+    return document(found)
+
+
+def test_an_export_imported_again_changes_nothing(exchange, union_site, requirements):
+    put(exchange, union_site + requirements)
+    text, stamps = exported(exchange), str(exchange.stamps())
+    for mode in (Mode.MERGE, Mode.REPLACE):
+        again = plan(exchange, text, mode)
+        assert again.edits == ()
+        assert exchange.apply(again) is None
+    assert str(exchange.stamps()) == stamps
+    assert exported(exchange) == text
+
+
+def test_an_export_put_into_an_empty_store_gives_the_same_export(exchange, store, union_site, requirements):
+    put(exchange, union_site + requirements)
+    text = exported(exchange)
+    store.update("DROP ALL")
+    put(exchange, text)
+    assert exported(exchange) == text
+
+
+def test_an_export_says_what_the_service_reads(exchange, knowledge, lustre_site, requirements):
+    put(exchange, lustre_site + requirements)
+    environment, sets = knowledge.environment(), knowledge.requirement_sets()
+    assert len(environment.elements) == 4
+    put(exchange, exported(exchange).replace("7000", "7000"), Mode.REPLACE)
+    assert knowledge.environment().elements == environment.elements
+    assert knowledge.requirement_sets() == sets
+
+
+def test_the_lines_of_a_text_may_stand_in_any_order(exchange, union_site):
+    put(exchange, union_site)
+    head, *blocks = union_site.split("\n\n")
+    turned = "\n\n".join([head, *reversed(blocks)])
+    assert turned != union_site
+    assert not plan(exchange, turned, Mode.REPLACE).changes_anything
+
+
+def test_a_merge_changes_what_the_text_states_and_nothing_else(exchange, knowledge, union_site):
+    put(exchange, union_site)
+    before = {one.id: one for one in knowledge.environment().elements}
+    text = f"""@prefix qsm: <https://example.org/qstorman/ontology#> .
+    <{SITE}b1> qsm:state qsm:Draining ."""
+    assert put(exchange, text) == 2
+    after = {one.id: one for one in knowledge.environment().elements}
+    assert {name for name in after if after[name] != before[name]} == {"union/b1"}
+    assert after["union/b1"].state.value == "draining"
+    assert after["union/b1"].capacity_bytes == before["union/b1"].capacity_bytes
+
+
+def test_replacing_the_site_leaves_requirements_alone_and_back(
+    exchange, knowledge, union_site, lustre_site, requirements
+):
+    put(exchange, union_site + requirements)
+    sets = knowledge.requirement_sets()
+    put(exchange, lustre_site, Mode.REPLACE)
+    assert {one.storage_system for one in knowledge.environment().elements} == {"lfs01"}
+    assert knowledge.requirement_sets() == sets
+    only = requirements.split("\n\n")
+    put(exchange, "\n\n".join(only[:2]), Mode.REPLACE)
+    assert [one.name for one in knowledge.requirement_sets() if one.requirements] == ["default"]
+    assert len(knowledge.environment().elements) == 4
+
+
+def test_values_a_change_replaces_leave_nothing_behind(exchange, store, union_site):
+    put(exchange, union_site)
+    for rate in ("100.50", "100.5e0", "100.500", "33.3"):
+        put(exchange, union_site.replace("numericValue 90.0e0", f"numericValue {rate}"))
+    rates = store.select(
+        f"SELECT ?v WHERE {{ GRAPH <{SITE_GRAPH}> {{ <{SITE}b1> "
+        "<https://example.org/qstorman/ontology#nominalWriteRate> "
+        "[ <http://qudt.org/schema/qudt/numericValue> ?v ] } } ORDER BY ?v"
+    )
+    assert [float(row["v"]) for row in rates] == [33.3]
+    orphans = store.select(
+        f"SELECT ?s WHERE {{ GRAPH <{SITE_GRAPH}> {{ ?s ?p ?o"
+        " FILTER (isBlank(?s) && NOT EXISTS { ?t ?q ?s }) } } ORDER BY ?s"
+    )
+    assert orphans == []
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("numericValue 90.0e0", "numericValue -90.0e0", "line 26"),
+        ("    qsm:servedBy :server ;\n", "", "b1: "),
+        ("a qsm:MergerfsUnion ;", "a qsm:MergerfsUnion ;;; :x", "not Turtle"),
+        ("a qsm:Branch ;", "a qsm:Brunch ;", "did you mean qsm:Branch"),
+    ],
+)
+@pytest.mark.parametrize("mode", [Mode.MERGE, Mode.REPLACE])
+def test_a_faulty_text_is_refused_in_words_and_changes_nothing(
+    exchange, lustre_site, union_site, good, bad, message, mode
+):
+    put(exchange, lustre_site)
+    text, stamps = exported(exchange), exchange.stamps()
+    faulty = union_site.replace(good, bad)
+    assert faulty != union_site
+    with pytest.raises(InvalidDescriptionError) as refused:
+        put(exchange, faulty, mode)
+    if mode is Mode.REPLACE or "line" not in message:
+        assert message in str(refused.value)
+    assert (exported(exchange), exchange.stamps()) == (text, stamps)
+    assert len(exchange.changes()) == 1
+
+
+def test_a_text_that_would_leave_no_storage_is_refused(exchange, union_site):
+    put(exchange, union_site)
+    text = '@prefix qsm: <https://example.org/qstorman/ontology#> . <u> a qsm:User ; qsm:name "eve" .'
+    with pytest.raises(InvalidDescriptionError, match="without a storage system"):
+        put(exchange, text, Mode.REPLACE)
+    with pytest.raises(InvalidDescriptionError, match="says nothing"):
+        put(exchange, "# empty", Mode.REPLACE)
+
+
+def test_what_was_planned_on_an_older_state_is_not_made(exchange, knowledge, union_site, lustre_site):
+    put(exchange, union_site)
+    stale = plan(exchange, lustre_site, Mode.REPLACE)
+    knowledge.replace_requirements(
+        Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
+    )
+    text = exported(exchange)
+    with pytest.raises(StaleReadingError):
+        exchange.apply(stale)
+    assert exported(exchange) == text
+    assert [one.author for one in exchange.changes()] == ["eve", "ann"]
+
+
+def test_things_without_a_name_can_be_replaced(exchange, knowledge, union_site, store):
+    nameless = union_site + '\n[] a qsm:User ; qsm:name "eve" ; qsm:homeOrganization :materials .\n'
+    store.put_graph(str(SITE_GRAPH), nameless)
+    assert knowledge.environment().home_vo["eve"] == "materials"
+    text = exported(exchange)
+    assert put(exchange, union_site, Mode.REPLACE) is not None
+    assert "eve" not in knowledge.environment().home_vo
+    assert text == exported(exchange)
+
+
+def test_every_change_is_recorded_with_who_when_and_both_states(exchange, knowledge, union_site):
+    put(exchange, union_site)
+    knowledge.replace_requirements(
+        Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="portal", now=1.6e9
+    )
+    knowledge.replace_requirements(Level.USER, "eve", [], author="eve", now=1.7e9)
+    last, middle, first = exchange.changes()
+    assert [one.number for one in (last, middle, first)] == [3, 2, 1]
+    assert [one.author for one in (last, middle, first)] == ["eve", "portal", "ann"]
+    assert middle.at.startswith("2020-09-13T12:26:40")
+    assert (first.subjects, middle.subjects) == (13, 1)
+    assert first.reason == "import of given.ttl (merge)"
+    ((state,), more) = exchange.parts(3)
+    assert not more
+    assert state.subject == requirement_set_iri(Level.USER, "eve")
+    assert "1000000000.0e0" in (state.before or "")
+    assert "qsm:requires" not in (state.after or "qsm:requires")
+    assert exchange.parts(2)[0][0].before is None
+    assert [one.number for one in exchange.changes(subject=state.subject)] == [3, 2]
+    assert [one.number for one in exchange.changes(before=3)] == [2, 1]
+
+
+def test_a_set_put_again_as_it_is_leaves_no_change(exchange, knowledge):
+    for _ in range(2):
+        knowledge.replace_requirements(
+            Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
+        )
+    assert [one.number for one in exchange.changes()] == [1]
+
+
+def test_loading_a_site_is_recorded_and_keeps_what_was_imported_since(
+    exchange, knowledge, union_site, lustre_site
+):
+    knowledge.load_site(union_site, source="site.ttl")
+    changed = union_site.replace("300.0e0", "400.0e0")
+    put(exchange, changed)
+    knowledge.load_site(union_site, source="site.ttl")
+    assert knowledge.environment().elements[0].capacity_bytes == 400e6
+    knowledge.load_site(lustre_site, source="other.ttl")
+    assert [one.reason for one in exchange.changes()] == [
+        "site loaded from other.ttl", "import of given.ttl (merge)", "site loaded from site.ttl",
+    ]  # fmt: skip
+
+
+def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirements):
+    put(exchange, union_site)
+    before = exported(exchange)
+    number = put(exchange, union_site.replace("90.0e0", "91.0e0") + requirements)
+    undone = exchange.apply(exchange.plan_undo(number, author="bob", now=1.6e9))
+    after = re.sub(r"<https://example.org/qstorman/requirements/[^#]*?\n\n?(?=<|\Z)", "", exported(exchange))
+    assert {one for one in knowledge.requirement_sets() if one.requirements} == set()
+    assert after.count("91.0e0") == 0
+    assert [one for one in before.splitlines() if "b1" in one] == [
+        one for one in after.splitlines() if "b1" in one
+    ]
+    latest = exchange.changes()[0]
+    assert (latest.number, latest.undone, latest.author) == (undone, number, "bob")
+    # The undoing can be undone like any other change.
+    exchange.apply(exchange.plan_undo(undone, author="bob", now=1.7e9))
+    assert "91.0e0" in exported(exchange)
+    assert len([one for one in knowledge.requirement_sets() if one.requirements]) == 4
+
+
+def test_undo_is_refused_after_a_later_change_of_the_same_unless_forced(exchange, knowledge, union_site):
+    put(exchange, union_site)
+    number = put(exchange, union_site.replace("90.0e0", "91.0e0"))
+    put(exchange, union_site.replace("90.0e0", "92.0e0"))
+    with pytest.raises(ChangedSinceError, match=r"b1.* was changed again after change 2 by change 3"):
+        exchange.plan_undo(number, author="bob", now=1.6e9)
+    exchange.apply(exchange.plan_undo(number, author="bob", now=1.6e9, force=True))
+    assert (
+        next(one for one in knowledge.environment().elements if one.id == "union/b1").nominal_write_rate
+        == 90e6
+    )
+
+
+def test_undo_of_a_change_beside_a_later_one_keeps_the_later_one(exchange, knowledge, union_site):
+    put(exchange, union_site)
+    for name in ("eve", "bob"):
+        knowledge.replace_requirements(
+            Level.USER, name, [Requirement(Kind.FREE_CAPACITY, 1e9)], author=name, now=1.0
+        )
+    exchange.apply(exchange.plan_undo(2, author="eve", now=2.0))
+    assert [one.name for one in knowledge.requirement_sets() if one.requirements] == ["bob"]
+
+
+def test_undo_that_would_break_the_rules_is_refused(exchange, union_site):
+    put(exchange, union_site)
+    node = union_site + '\n:n1 a qsm:ComputeNode ; qsm:name "n1" ; qsm:hasAccess :union .\n'
+    put(exchange, node)
+    with pytest.raises(InvalidDescriptionError, match="n1"):
+        exchange.plan_undo(1, author="bob", now=1.0)
+
+
+def test_a_change_nobody_knows_cannot_be_undone(exchange):
+    with pytest.raises(UnknownChangeError, match="no change 7"):
+        exchange.plan_undo(7, author="bob", now=1.0)
+
+
+def test_the_history_is_bounded(exchange, knowledge, store, monkeypatch):
+    monkeypatch.setattr("ses_service.knowledge.history.KEPT", 3)
+    assert KEPT >= 1000
+    for size in range(1, 7):
+        knowledge.replace_requirements(
+            Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, size * 1e9)], author="eve", now=1.0
+        )
+    assert [one.number for one in exchange.changes()] == [6, 5, 4]
+    assert exchange.parts(3) == ([], False)
+    left = store.select(
+        "SELECT ?s WHERE { GRAPH ?g { ?s a <http://www.w3.org/ns/prov#Entity> } } ORDER BY ?s"
+    )
+    assert len(left) == 6
+
+
+def test_a_change_of_many_subjects_comes_in_pages(exchange, lustre_site):
+    element = lustre_site[lustre_site.index(":ost3") : lustre_site.index(":n1")]
+    many = lustre_site + "".join(
+        element.replace(":ost3", f":ost{number}")
+        .replace("OST0003", f"OST{number:04}")
+        .replace('"3"', f'"{number}"')
+        for number in range(10, 220)
+    )
+    put(exchange, many)
+    assert put(exchange, many.replace("700.0e0", "701.0e0")) == 2
+    first, more = exchange.parts(2)
+    assert more
+    second, end = exchange.parts(2, str(first[-1].subject))
+    assert not end
+    subjects = [one.subject for one in (*first, *second)]
+    assert len(subjects) == len(set(subjects)) == 212
+    assert all(one.before and one.after for one in (*first, *second))
+    assert exchange.all_parts(2) == [*first, *second]
+    names = [subject for subject, _ in exchange.page(SITE_GRAPH, "")]
+    assert len(names) == 200
+    assert names == sorted(names)
+
+
+def test_trig_is_understood(exchange, union_site):
+    lines = union_site.splitlines()
+    heads = [line for line in lines if line.startswith("@prefix")]
+    rest = [line for line in lines if line not in heads]
+    text = "\n".join([*heads, f"GRAPH <{SITE_GRAPH}> {{", *rest, "}"])
+    put(exchange, union_site)
+    assert not plan(exchange, text, Mode.REPLACE, trig=True).changes_anything
+    with pytest.raises(InvalidDescriptionError, match="not TriG"):
+        plan(exchange, text[:-1], Mode.REPLACE, trig=True)
+
+
+def test_names_from_a_text_stay_names(exchange, knowledge, union_site):
+    evil = URIRef(f"{SITE}x")
+    text = (
+        union_site + '\n:x a qsm:User ; qsm:name "a\\" } } ; DROP ALL #" ; rdfs:label "\\u0000$graph"@en .\n'
+    )
+    put(exchange, text)
+    assert len(knowledge.environment().elements) == 8
+    assert dict(exchange.page(SITE_GRAPH, ""))[evil]
+    with pytest.raises(InvalidDescriptionError, match="not an IRI"):
+        put(exchange, union_site + "\n<x%3E> a qsm:User ; qsm:name <a\\u003E> .\n")
+
+
+def test_a_store_that_stops_in_the_middle_has_both_or_neither(
+    exchange, knowledge, store: HttpStore, union_site
+):
+    put(exchange, union_site)
+    real, sent = store.update, []
+
+    def torn(update: str, *, patience: float = 1.0) -> None:
+        sent.append(update)
+        real(update + "\n ; THIS IS NO SPARQL", patience=patience)
+
+    text = exported(exchange)
+    store.update = torn  # type: ignore[method-assign]
+    try:
+        with pytest.raises(Exception, match="answered 400"):
+            put(exchange, union_site.replace("90.0e0", "91.0e0"))
+    finally:
+        store.update = real  # type: ignore[method-assign]
+    assert len(sent) == 1
+    assert exported(exchange) == text
+    assert len(exchange.changes()) == 1
