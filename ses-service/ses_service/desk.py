@@ -97,10 +97,17 @@ class ElementNow:
 class Desk:
     """Answers questions and books placements.  All methods may be called from any thread."""
 
-    def __init__(self, policies: Policies, clock: Callable[[], float], new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        policies: Policies,
+        clock: Callable[[], float],
+        new_id: Callable[[], str],
+        homes: Callable[[Environment], Mapping[str, str]] = lambda environment: environment.home_vo,
+    ) -> None:
         self.policies = policies
         self._clock = clock
         self._new_id = new_id
+        self._homes = homes
         self._lock = threading.Lock()
         self._ledger = Ledger(policies)
         self.books = Books(self._lock, self._ledger, clock)
@@ -138,7 +145,7 @@ class Desk:
 
     def take_environment(self, environment: Environment, sets: Iterable[RequirementSet]) -> None:
         """Replace the site and all requirement sets."""
-        table = element_table(environment)
+        table = element_table(replace(environment, home_vo=self._homes(environment)))
         with self._lock:
             observations = observation_table(table, self._observed)
             self._table, self._observations = table, observations

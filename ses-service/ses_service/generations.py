@@ -27,7 +27,7 @@ class Generations:
             user, colon, _ = name.partition(":")
             if level is Level.APPLICATION and colon:
                 self._applications[user].append(one)
-        self._known: dict[str, str] = {}
+        self._known: dict[tuple[str, str | None], str] = {}
         self._until = -math.inf
 
     def of(self, user: str, now: float) -> str:
@@ -35,13 +35,13 @@ class Generations:
         if now >= self._until:
             self._known.clear()
             self._until = next_change(self._sets.values(), now)
-        known = self._known.get(user)
+        vo = self._home_vo.get(user)
+        known = self._known.get((user, vo))
         if known is None:
-            known = self._known[user] = self._digest(user, now)
+            known = self._known[user, vo] = self._digest(user, vo, now)
         return known
 
-    def _digest(self, user: str, now: float) -> str:
-        vo = self._home_vo.get(user)
+    def _digest(self, user: str, vo: str | None, now: float) -> str:
         general = [(Level.USER, user), (Level.SITE, SITE_NAME), *([] if vo is None else [(Level.VO, vo)])]
         found = [self._sets[one] for one in general if one in self._sets] + self._applications.get(user, [])
         digest = blake2b(repr(vo).encode(), digest_size=8)

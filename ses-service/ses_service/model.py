@@ -203,7 +203,8 @@ class Observation:
 class Environment:
     """The site as the knowledge base describes it.
 
-    ``home_vo`` maps a user's name to the VO whose defaults apply; ``node_access`` maps a node's
+    ``home_vo`` maps a user's name to the VO whose defaults apply, and ``member_groups`` are pairs of a POSIX
+    group and the VO of its members, for users without one; ``node_access`` maps a node's
     name to the storage systems it mounts (a node that is not listed reaches all of them).
     """
 
@@ -212,3 +213,4 @@ class Environment:
     home_vo: Mapping[str, str] = field(default_factory=dict)
     node_access: Mapping[str, frozenset[str]] = field(default_factory=dict)
     revision: str = ""
+    member_groups: tuple[tuple[str, str], ...] = ()

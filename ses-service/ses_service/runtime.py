@@ -15,6 +15,7 @@ from ses_service.desk import Desk
 from ses_service.environment import EnvironmentKeeper
 from ses_service.ids import RandomIds
 from ses_service.journal import Journal
+from ses_service.membership import Membership
 from ses_service.metrics import Metrics
 from ses_service.observer import Observer
 from ses_service.peers import Peer
@@ -59,7 +60,8 @@ class Runtime:
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
-        self.desk = Desk(config.policies, config.clock, config.new_id)
+        self.membership = Membership()
+        self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
             self.desk,
@@ -73,6 +75,7 @@ class Runtime:
         self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
         self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers)
         self._housekeeping = Loop("housekeeping", self._expire)
+        self._members = Loop("membership", self.membership.step)
 
     def start(self) -> None:
         """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
@@ -84,6 +87,7 @@ class Runtime:
         self.keeper.start()
         self.observer.start()
         self._housekeeping.start()
+        self._members.start()
         for peer in self.peers:
             peer.start()
 
@@ -92,6 +96,7 @@ class Runtime:
         for peer in self.peers:
             peer.stop()
         self._housekeeping.stop()
+        self._members.stop()
         self.observer.stop()
         self.keeper.stop()
         if self.journal is not None:

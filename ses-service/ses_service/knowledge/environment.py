@@ -16,7 +16,7 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlReader, revision: str) -> Environment:
-    """Read the whole site: four queries, and one per kind that is stated.
+    """Read the whole site: five queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
     """
@@ -27,6 +27,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
     first: dict[str, Row] = {}
     for row in elements:
         first.setdefault(row["iri"], row)
+    groups = store.select(bind("member-groups.rq", graph=SITE_GRAPH))
     stated = _stated(store)
     access: dict[str, set[str]] = {}
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
@@ -35,6 +36,7 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
         elements=tuple(_element(row, stated.get(row["iri"], ())) for row in first.values()),
         home_vo={row["user"]: row["vo"] for row in homes},
+        member_groups=tuple((row["group"], row["vo"]) for row in groups),
         node_access={node: frozenset(names) for node, names in access.items()},
         revision=revision,
     )

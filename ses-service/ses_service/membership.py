@@ -1,0 +1,106 @@
+"""Which virtual organisation a user belongs to by their POSIX groups (``qsm:memberGroup``).
+
+Groups are asked of this machine (NSS: files, LDAP, SSSD), which may take seconds, so never while a decision
+waits: the first question about a user is answered without, the groups are looked up aside, and from then on
+they count. Nodes hear of it as of any change of requirements. A home organisation that is stated goes before.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ses_service.model import Environment
+
+_PAUSE = 0.5
+_KEPT = 300.0
+_USERS = 100_000
+
+
+def posix_groups(user: str) -> frozenset[str]:
+    """Return the names of a user's groups on this machine; none for a user it does not know."""
+    try:
+        numbers = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+    except (KeyError, ValueError):
+        return frozenset()
+    names = set()
+    for number in numbers:
+        try:
+            names.add(grp.getgrgid(number).gr_name)
+        except KeyError:
+            continue
+    return frozenset(names)
+
+
+class Membership:
+    """The groups of the users that were asked for; looked up by ``step``, and again after five minutes."""
+
+    def __init__(
+        self,
+        groups_of: Callable[[str], frozenset[str]] = posix_groups,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._groups_of = groups_of
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, frozenset[str]]] = {}
+        self._missing: set[str] = set()
+
+    def homes(self, environment: Environment) -> Mapping[str, str]:
+        """Return the home VO of each user: as stated, else by the groups known by then."""
+        if not environment.member_groups:
+            return environment.home_vo
+        return _Homes(environment.home_vo, environment.member_groups, self)
+
+    def groups(self, user: str) -> frozenset[str]:
+        """Return the groups of a user as far as they are known; never waits."""
+        found = self._known.get(user)
+        if found is not None:
+            return found[1]
+        with self._lock:
+            if len(self._missing) < _USERS:
+                self._missing.add(user)
+        return frozenset()
+
+    def step(self) -> float:
+        """Look up whom somebody asked for, and those looked up long ago; return the seconds to wait."""
+        now = self._clock()
+        with self._lock:
+            if len(self._known) > _USERS:
+                self._known.clear()
+            old = {user for user, (since, _groups) in self._known.items() if now - since > _KEPT}
+            wanted, self._missing = self._missing | old, set()
+        for user in sorted(wanted):
+            self._known[user] = (now, self._groups_of(user))
+        return _PAUSE
+
+
+class _Homes(Mapping[str, str]):
+    """Home VOs by user; only those that are stated can be listed."""
+
+    def __init__(
+        self, stated: Mapping[str, str], groups: Sequence[tuple[str, str]], membership: Membership
+    ) -> None:
+        self._stated = stated
+        self._groups = groups
+        self._membership = membership
+
+    def __getitem__(self, user: str) -> str:
+        stated = self._stated.get(user)
+        if stated is not None:
+            return stated
+        of_user = self._membership.groups(user)
+        for group, vo in self._groups:
+            if group in of_user:
+                return vo
+        raise KeyError(user)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stated)
+
+    def __len__(self) -> int:
+        return len(self._stated)

@@ -1,0 +1,121 @@
+"""Members of a POSIX group belong to the virtual organisation that names it."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.app import create_app
+from ses_service.generations import Generations
+from ses_service.knowledge import EmbeddedStore, KnowledgeBase
+from ses_service.knowledge.validation import validate
+from ses_service.membership import Membership, posix_groups
+from ses_service.model import Environment, Kind, Level, Requirement, RequirementSet
+from ses_service.resolve import index_sets
+from ses_service.runtime import ServiceConfig, runtime
+
+SITE = (Path(__file__).resolve().parents[2] / "ontology/examples/union-site.ttl").read_text()
+ME = pwd.getpwuid(os.getuid()).pw_name
+MY_GROUP = grp.getgrgid(pwd.getpwuid(os.getuid()).pw_gid).gr_name
+GROUPS = {"alice": frozenset({"users", "mat"}), "bob": frozenset({"users"})}
+PLACES = Environment(home_vo={"carol": "physics"}, member_groups=(("mat", "materials"), ("users", "others")))
+
+
+class Hosts:
+    """A machine that knows some users, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.now = 0.0
+
+    def groups_of(self, user: str) -> frozenset[str]:
+        self.asked.append(user)
+        return GROUPS.get(user, frozenset())
+
+
+def test_a_user_belongs_to_the_first_organisation_of_whose_group_they_are() -> None:
+    membership = Membership(Hosts().groups_of)
+    homes = membership.homes(PLACES)
+    assert [homes.get(user) for user in ("alice", "bob", "carol", "dave")] == [None, None, "physics", None]
+    membership.step()
+    assert [homes.get(user) for user in ("alice", "bob", "carol", "dave")] == [
+        "materials", "others", "physics", None
+    ]  # fmt: skip
+
+
+def test_the_machine_is_asked_aside_once_and_again_after_a_while() -> None:
+    hosts = Hosts()
+    membership = Membership(hosts.groups_of, lambda: hosts.now)
+    homes = membership.homes(PLACES)
+    for _ in range(3):
+        homes.get("alice")
+    assert hosts.asked == []
+    for _ in range(3):
+        membership.step()
+        homes.get("alice")
+    assert hosts.asked == ["alice"]
+    hosts.now = 301.0
+    membership.step()
+    assert hosts.asked == ["alice", "alice"]
+
+
+def test_a_site_without_groups_asks_nobody() -> None:
+    hosts = Hosts()
+    membership = Membership(hosts.groups_of)
+    assert membership.homes(Environment(home_vo={"carol": "physics"})).get("alice") is None
+    membership.step()
+    assert hosts.asked == []
+
+
+def test_nodes_are_told_when_a_membership_becomes_known() -> None:
+    membership = Membership(Hosts().groups_of)
+    wanted = RequirementSet(Level.VO, "materials", (Requirement(Kind.FREE_CAPACITY, 1e9),))
+    generations = Generations(index_sets([wanted]), membership.homes(PLACES))
+    before = generations.of("alice", 0.0)
+    membership.step()
+    assert generations.of("alice", 0.0) != before
+
+
+def test_this_machine_knows_the_groups_of_its_users() -> None:
+    assert MY_GROUP in posix_groups(ME)
+    assert posix_groups("nobody-has-this-name") == frozenset()
+    assert posix_groups("") == frozenset()
+
+
+@pytest.mark.parametrize("group", ["-rf", "a b", "a:b", ""])
+def test_what_cannot_be_a_group_is_refused(group: str) -> None:
+    named = SITE.replace('qsm:name "materials"', f'qsm:name "materials" ; qsm:memberGroup "{group}"')
+    (finding,) = validate(named, "site.ttl")
+    assert "POSIX group" in finding.message
+
+
+def test_requirements_of_the_organisation_apply_to_members_of_its_group(tmp_path: Path) -> None:
+    site = SITE.replace('qsm:name "materials"', f'qsm:name "materials" ; qsm:memberGroup "{MY_GROUP}"')
+    site = site.replace(f'qsm:name "{ME}"', 'qsm:name "somebody-else"')
+    embedded = EmbeddedStore(tmp_path)
+    knowledge = KnowledgeBase(embedded.start())
+    admin: Any = {"environ_base": {"REMOTE_ADDR": "127.0.0.1"}}
+    app = create_app(ServiceConfig(knowledge=knowledge, trust_loopback=True))
+    try:
+        knowledge.load_ontology()
+        knowledge.load_site(site, source="site.ttl")
+        runtime(app).start()
+        client = app.test_client()
+        wanted = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
+        assert client.put("/v1/requirements/vo/materials", json=wanted, **admin).status_code == 200
+        deadline = time.monotonic() + 60
+        found: dict[str, Any] = {}
+        while time.monotonic() < deadline and not found.get("requirements"):
+            answer = client.get(f"/v1/requirements/effective?user={ME}", **admin)
+            found = answer.get_json()
+            time.sleep(0.05)
+        assert found["subject"]["vo"] == "materials"
+        assert [one["level"] for one in found["requirements"]] == ["vo"]
+    finally:
+        runtime(app).stop()
+        embedded.stop()
