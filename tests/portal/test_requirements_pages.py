@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ses_webface.errors import RefusedError
-from ses_webface.selection_model import Requirement
+from ses_webface.selection_model import Profile, Requirement
 
 WRITE = "current_write_rate"
 
@@ -277,3 +277,59 @@ def test_a_new_application_opens_its_form(alice) -> None:
         alice.get("/requirements/open?name=tar").headers["Location"] == "/requirements/application/alice:tar"
     )
     assert alice.get("/requirements/open?name=a/b").headers["Location"] == "/requirements"
+
+
+CHECKPOINT = Profile(
+    "checkpoint", "checkpoint", "Saves its state.", (Requirement("current-write-rate", 200.0, "MB/s"),)
+)
+
+
+def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> None:
+    site.known_profiles = (CHECKPOINT,)
+    page = alice.get("/requirements/user/alice").get_data(as_text=True)
+    assert '<option value="checkpoint">checkpoint: Saves its state.</option>' in page
+    assert (
+        alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"}).status_code == 303
+    )
+    assert _stored(site, "user", "alice").profile == "checkpoint"
+    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
+        as_text=True
+    )
+    overview = alice.get("/requirements").get_data(as_text=True)
+    assert "200\u00a0MB/s" in overview
+    assert "the profile <b>checkpoint</b>" in overview
+    assert alice.post("/requirements/user/alice", {"revision": "1", "profile": ""}).status_code == 303
+    assert _stored(site, "user", "alice").profile is None
+
+
+def test_a_chosen_profile_stays_when_the_list_cannot_be_had(alice, site, monkeypatch) -> None:
+    site.known_profiles = (CHECKPOINT,)
+    alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"})
+    site.known_profiles = ()
+    assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
+        as_text=True
+    )
+
+
+def test_the_ranking_while_typing_counts_the_profile(alice, site) -> None:
+    site.known_profiles = (CHECKPOINT,)
+    fields = {"revision": "0", "profile": "checkpoint"}
+    shown = alice.post("/requirements/user/alice/preview", fields).get_data(as_text=True)
+    assert "200\u00a0MB/s" in shown
+
+
+def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
+    timed = Requirement("current-write-rate", 20, "MB/s", valid_until="2026-12-24T12:00:00Z")
+    latency = Requirement("latency", 2, "ms", at_most=True)
+    _state(site, "user", "alice", timed, latency)
+    shown = alice.get("/requirements").get_data(as_text=True)
+    assert "until 2026-12-24T12:00:00Z" in shown
+    assert "≤ 2\u00a0ms" in shown
+    typed = {"revision": "1", f"{WRITE}-minimum": "30", f"{WRITE}-unit": "MB/s"}
+    assert alice.post("/requirements/user/alice", typed).status_code == 303
+    changed, kept = _stored(site, "user", "alice").requirements
+    assert (changed.minimum, changed.valid_until) == (30.0, "2026-12-24T12:00:00Z")
+    assert kept == latency
+    assert kept.write() == {
+        "kind": "latency", "maximum": 2, "unit": "ms", "weight": 1.0, "strictness": "soft"
+    }  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Protocol
 from ses_webface.selection_model import (
     Effective,
     Placement,
+    Profile,
     Requirement,
     RequirementSet,
     Selection,
@@ -45,12 +46,23 @@ class SelectionService(Protocol):
         ...
 
     def replace_requirements(
-        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+        self,
+        level: str,
+        name: str,
+        requirements: tuple[Requirement, ...],
+        *,
+        profile: str | None = None,
+        revision: int,
+        acting: str,
     ) -> RequirementSet:
-        """Save a set read at ``revision``.
+        """Save a set read at ``revision``, with the profile it takes up.
 
         Raises RevisionConflictError, with nothing written, when the set has another revision by now.
         """
+        ...
+
+    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
+        """Return the profiles a set can take up."""
         ...
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:

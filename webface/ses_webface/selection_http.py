@@ -27,6 +27,7 @@ from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,
     Placement,
+    Profile,
     Requirement,
     RequirementSet,
     Selection,
@@ -74,16 +75,35 @@ class HttpSelectionService:
         )
 
     def replace_requirements(
-        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+        self,
+        level: str,
+        name: str,
+        requirements: tuple[Requirement, ...],
+        *,
+        profile: str | None = None,
+        revision: int,
+        acting: str,
     ) -> RequirementSet:
         """See SelectionService."""
         return self._ask(
             "PUT",
             _set_path(level, name),
             acting=acting,
-            body={"requirements": [requirement.write() for requirement in requirements]},
+            body={
+                "requirements": [requirement.write() for requirement in requirements],
+                **({"profile": profile} if profile else {}),
+            },
             headers={"If-Match": f'"{revision}"'},
             reader=RequirementSet.read,
+        )
+
+    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
+        """See SelectionService."""
+        return self._ask(
+            "GET",
+            "/v1/vocabulary",
+            acting=acting,
+            reader=lambda data: tuple(Profile.read(item) for item in data["profiles"]),
         )
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:

@@ -22,6 +22,7 @@ from ses_webface.selection_model import (
     Element,
     Placement,
     Prediction,
+    Profile,
     Refusal,
     Requirement,
     RequirementSet,
@@ -53,6 +54,7 @@ class InMemorySelectionService:
         self.elements = list(elements)
         self.home_vo = dict(home_vo or {})
         self.records = list(placements)
+        self.known_profiles: tuple[Profile, ...] = ()
         self.down: str | None = None
         self.acted_for: list[str] = []
         self._clock = clock
@@ -71,7 +73,7 @@ class InMemorySelectionService:
         return tuple(
             found
             for _key, found in sorted(self._sets.items())
-            if found.requirements
+            if (found.requirements or found.profile)
             and (
                 (found.level == "user" and found.name == user)
                 or (found.level == "application" and found.name.startswith(f"{user}:"))
@@ -81,7 +83,14 @@ class InMemorySelectionService:
         )
 
     def replace_requirements(
-        self, level: str, name: str, requirements: tuple[Requirement, ...], *, revision: int, acting: str
+        self,
+        level: str,
+        name: str,
+        requirements: tuple[Requirement, ...],
+        *,
+        profile: str | None = None,
+        revision: int,
+        acting: str,
     ) -> RequirementSet:
         """See SelectionService."""
         with self._lock:
@@ -95,9 +104,15 @@ class InMemorySelectionService:
                 revision + 1,
                 self._clock(),
                 acting,
+                profile,
             )
             self._sets[level, name] = saved
             return saved
+
+    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
+        """See SelectionService."""
+        self._called(acting)
+        return self.known_profiles
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:
         """See SelectionService."""
@@ -113,7 +128,11 @@ class InMemorySelectionService:
         for level in _LEVELS:
             name = names[level]
             stated = self._sets.get((level, name)) if name else None
-            for requirement in stated.requirements if stated else ():
+            taken_up = [one for one in self.known_profiles if stated and one.name == stated.profile]
+            for requirement in (
+                *(stated.requirements if stated else ()),
+                *(requirement for one in taken_up for requirement in one.requirements),
+            ):
                 found.setdefault(
                     requirement.kind, Resolved(requirement, level, stated.name if stated else "")
                 )
@@ -192,7 +211,9 @@ class InMemorySelectionService:
 
 
 def _canonical(requirement: Requirement) -> Requirement:
-    kind = KIND_BY_NAME[requirement.kind]
+    kind = KIND_BY_NAME.get(requirement.kind)
+    if kind is None:
+        return requirement
     minimum = to_canonical(requirement.minimum, requirement.unit, kind)
     return replace(requirement, minimum=minimum, unit=kind.unit)
 

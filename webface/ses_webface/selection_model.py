@@ -31,34 +31,65 @@ def _text_or_none(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One minimum, in MB/s or GB when it comes from the service."""
+    """One minimum, or maximum if ``at_most``; in MB/s or GB when it comes from the service.
+
+    ``valid_from`` and ``valid_until`` are times as the service writes them.
+    """
 
     kind: str
     minimum: float
     unit: str
     weight: float = 1.0
     strictness: str = "soft"
+    at_most: bool = False
+    valid_from: str | None = None
+    valid_until: str | None = None
 
     @classmethod
     def read(cls, data: Json) -> Requirement:
         """Read the contract's Requirement."""
         return cls(
             kind=str(data["kind"]),
-            minimum=_number(data["minimum"]),
+            minimum=_number(data["maximum"] if "maximum" in data else data["minimum"]),
             unit=str(data["unit"]),
             weight=_number(data.get("weight", 1.0)),
             strictness=str(data.get("strictness", "soft")),
+            at_most="maximum" in data,
+            valid_from=_text_or_none(data.get("valid_from")),
+            valid_until=_text_or_none(data.get("valid_until")),
         )
 
     def write(self) -> dict[str, Any]:
         """Return the contract's Requirement."""
         return {
             "kind": self.kind,
-            "minimum": self.minimum,
+            "maximum" if self.at_most else "minimum": self.minimum,
             "unit": self.unit,
             "weight": self.weight,
             "strictness": self.strictness,
+            **({"valid_from": self.valid_from} if self.valid_from else {}),
+            **({"valid_until": self.valid_until} if self.valid_until else {}),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Requirements under the name of what a program does."""
+
+    name: str
+    label: str
+    definition: str
+    requirements: tuple[Requirement, ...]
+
+    @classmethod
+    def read(cls, data: Json) -> Profile:
+        """Read one member of ``profiles``."""
+        return cls(
+            name=str(data["profile"]),
+            label=str(data["label"]),
+            definition=str(data["definition"]),
+            requirements=tuple(Requirement.read(item) for item in data["requirements"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +116,7 @@ class RequirementSet:
     revision: int = 0
     modified_at: float | None = None
     modified_by: str | None = None
+    profile: str | None = None
 
     @classmethod
     def read(cls, data: Json) -> RequirementSet:
@@ -96,6 +128,7 @@ class RequirementSet:
             revision=int(_number(data["revision"])),
             modified_at=_number_or_none(data.get("modified_at")),
             modified_by=_text_or_none(data.get("modified_by")),
+            profile=_text_or_none(data.get("profile")),
         )
 
     def with_requirements(self, requirements: tuple[Requirement, ...]) -> RequirementSet:
@@ -151,7 +184,7 @@ class Prediction:
             kind=str(data["kind"]),
             value=_number_or_none(data.get("value")),
             unit=str(data["unit"]),
-            minimum=_number_or_none(data.get("minimum")),
+            minimum=_number_or_none(data.get("maximum", data.get("minimum"))),
             shortfall=_number_or_none(data.get("shortfall")) or 0.0,
         )
 

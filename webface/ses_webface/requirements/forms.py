@@ -38,6 +38,7 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
     """All kinds at one level; ``revision`` is the one that was read before typing began."""
 
     revision = HiddenField(default="0")
+    profile = StringField(default="")
 
     def rows(self) -> Iterator[tuple[Kind, Form]]:
         """Give each kind with its row."""
@@ -62,6 +63,10 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
         """Return the requirements of the rows without a fault (for a preview while typing)."""
         pairs = (_read_row(kind, row) for kind, row in self.rows())
         return tuple(requirement for requirement, _sound in pairs if requirement)
+
+    def chosen_profile(self) -> str | None:
+        """Return the name of the profile chosen, None for none."""
+        return (self.profile.data or "").strip() or None
 
     def base_revision(self) -> int:
         """Return the revision typing began from; 0 when the field is not a number."""

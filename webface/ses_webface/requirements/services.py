@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ses_webface.accounts.services import Person
 from ses_webface.errors import RevisionConflictError
@@ -107,19 +107,33 @@ def overview(service: SelectionService, person: Person, application: str | None)
 def inherited(service: SelectionService, person: Person, level: str, name: str) -> dict[str, Resolved]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
     return {
-        item.requirement.kind: item for item in _resolve(_sets_below(service, person, level), level, name)
+        item.requirement.kind: item
+        for item in _resolve(service, person, _sets_below(service, person, level), level, name)
     }
 
 
+def _of_profile(service: SelectionService, person: Person, name: str | None) -> tuple[Requirement, ...]:
+    """Return what a profile requires; nothing for none and for one that is not known."""
+    known = service.profiles(acting=person.name) if name else ()
+    return next((one.requirements for one in known if one.name == name), ())
+
+
 def preview(
-    service: SelectionService, person: Person, level: str, name: str, typed: tuple[Requirement, ...]
+    service: SelectionService,
+    person: Person,
+    level: str,
+    name: str,
+    typed: tuple[Requirement, ...],
+    profile: str | None = None,
 ) -> Preview:
-    """Ask for the ranking that would follow if ``typed`` were saved at this level.
+    """Ask for the ranking that would follow if ``typed`` and a profile were saved at this level.
 
     What is typed and what it would inherit goes to the service as explicit requirements, for a
     subject whose own sets add nothing more.
     """
-    here = tuple(Resolved(requirement, level, name) for requirement in typed)
+    stated = {item.kind for item in typed}
+    taken_up = (item for item in _of_profile(service, person, profile) if item.kind not in stated)
+    here = tuple(Resolved(requirement, level, name) for requirement in (*typed, *taken_up))
     kinds = {item.requirement.kind for item in here}
     below = inherited(service, person, level, name)
     wanted = here + tuple(item for kind, item in below.items() if kind not in kinds)
@@ -144,9 +158,12 @@ def save(
     level: str,
     name: str,
     typed: tuple[Requirement, ...],
+    profile: str | None,
     revision: int,
 ) -> RequirementSet:
-    """Save what was typed over ``revision``; keeps requirements of kinds this portal does not know.
+    """Save what was typed over ``revision``.
+
+    Keeps requirements of kinds this portal does not know, and the times of those it does.
 
     Raises RevisionConflictError, with nothing written, when somebody saved in between.
     """
@@ -154,7 +171,17 @@ def save(
     if current.revision != revision:
         raise RevisionConflictError(f"The set is at revision {current.revision}.")
     foreign = tuple(item for item in current.requirements if item.kind not in KIND_BY_NAME)
-    return service.replace_requirements(level, name, typed + foreign, revision=revision, acting=person.name)
+    stored = {item.kind: item for item in current.requirements}
+    timed = tuple(_with_times_of(stored.get(item.kind), item) for item in typed)
+    return service.replace_requirements(
+        level, name, timed + foreign, profile=profile, revision=revision, acting=person.name
+    )
+
+
+def _with_times_of(stored: Requirement | None, typed: Requirement) -> Requirement:
+    if stored is None:
+        return typed
+    return replace(typed, valid_from=stored.valid_from, valid_until=stored.valid_until)
 
 
 def home_vo(service: SelectionService, person: Person) -> str | None:
@@ -175,13 +202,18 @@ def _sets_below(service: SelectionService, person: Person, level: str) -> tuple[
     return service.requirement_sets(person.name, acting=person.name)
 
 
-def _resolve(sets: Iterable[RequirementSet], level: str, name: str) -> list[Resolved]:
+def _resolve(
+    service: SelectionService, person: Person, sets: Iterable[RequirementSet], level: str, name: str
+) -> list[Resolved]:
     """Resolve kind by kind over the levels below ``level``: the first level that states one wins."""
     below = LEVELS[LEVELS.index(level) + 1 :]
     found: dict[str, Resolved] = {}
     for wanted in below:
         for stated in sets:
             if stated.level == wanted and (stated.level, stated.name) != (level, name):
-                for requirement in stated.requirements:
+                for requirement in (
+                    *stated.requirements,
+                    *_of_profile(service, person, stated.profile),
+                ):
                     found.setdefault(requirement.kind, Resolved(requirement, stated.level, stated.name))
     return list(found.values())

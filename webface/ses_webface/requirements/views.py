@@ -13,7 +13,7 @@ from ses_webface.errors import RefusedError, RevisionConflictError, SelectionErr
 from ses_webface.portal import person, portal
 from ses_webface.requirements import services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data
-from ses_webface.selection_model import Requirement, RequirementSet
+from ses_webface.selection_model import Profile, Requirement, RequirementSet
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
@@ -72,7 +72,9 @@ def submit(level: str, name: str) -> Page:
     if request.form.get("action") == "preview":
         return _edit_page(level, name, form, None)
     try:
-        saved = services.save(portal().selection, who, level, name, typed, form.base_revision())
+        saved = services.save(
+            portal().selection, who, level, name, typed, form.chosen_profile(), form.base_revision()
+        )
     except RevisionConflictError:
         return _conflict_page(level, name, form)
     except RefusedError as error:
@@ -93,7 +95,9 @@ def preview(level: str, name: str) -> Page:
     _require_edit(level, name)
     form = RequirementsForm()
     return render_template(
-        "requirements/preview.html", **_ranking(level, name, form.read_sound_rows()), form=form
+        "requirements/preview.html",
+        **_ranking(level, name, form.read_sound_rows(), form.chosen_profile()),
+        form=form,
     )
 
 
@@ -110,18 +114,34 @@ def _require_edit(level: str, name: str) -> None:
 
 def _form_of(stored: RequirementSet) -> RequirementsForm:
     return RequirementsForm(
-        formdata=None, data={"revision": str(stored.revision), **form_data(stored.requirements)}
+        formdata=None,
+        data={
+            "revision": str(stored.revision),
+            "profile": stored.profile or "",
+            **form_data(stored.requirements),
+        },
     )
 
 
-def _ranking(level: str, name: str, typed: tuple[Requirement, ...]) -> dict[str, Any]:
+def _ranking(level: str, name: str, typed: tuple[Requirement, ...], profile: str | None) -> dict[str, Any]:
     try:
         return {
-            "preview": services.preview(portal().selection, person(), level, name, typed),
+            "preview": services.preview(portal().selection, person(), level, name, typed, profile),
             "preview_problem": None,
         }
     except SelectionError as error:
         return {"preview": None, "preview_problem": str(error)}
+
+
+def _profiles(chosen: str | None) -> list[Profile]:
+    """Return the profiles to choose from; the one that is chosen even when the list cannot be had."""
+    try:
+        known = list(portal().selection.profiles(acting=person().name))
+    except SelectionError:
+        known = []
+    if chosen and chosen not in [one.name for one in known]:
+        known.append(Profile(chosen, chosen, "", ()))
+    return known
 
 
 def _inherited(level: str, name: str) -> dict[str, Any]:
@@ -152,7 +172,13 @@ def _edit_page(
         editable=services.may_edit(person(), level, name),
         inherited=_inherited(level, name),
         strictness=STRICTNESS,
-        **_ranking(level, name, form.read_sound_rows() if status == 422 else form.read() or ()),
+        profiles=_profiles(form.chosen_profile()),
+        **_ranking(
+            level,
+            name,
+            form.read_sound_rows() if status == 422 else form.read() or (),
+            form.chosen_profile(),
+        ),
     )
     return page, status
 
