@@ -40,6 +40,7 @@ class Plan:
     largest_site: int  # elements; a row about more is measured on this many, and says so
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
+    beside: float  # questions and bookings a second, one booking among ten
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
     crowd_seconds: float
@@ -52,6 +53,7 @@ FULL = Plan(
     largest_site=max(SELECTION_SIZES),
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
+    beside=200,
     agents=10000,
     polls=200,
     crowd_seconds=4,
@@ -64,6 +66,7 @@ QUICK = Plan(
     largest_site=100,
     deciders=20,
     rates=(50, 100),
+    beside=50,
     agents=20,
     polls=20,
     crowd_seconds=0.5,
@@ -106,6 +109,7 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
 def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measurement]:
     """Every row about many who ask at once."""
     yield from crowds.batches(served, BATCHES, plan.selection_rounds, max(1, plan.selection_calls // 4), note)
+    yield crowds.beside_bookings(served, plan.deciders, plan.beside, plan.crowd_seconds, note)
     yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
     if crowds.announces(served):
         yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)

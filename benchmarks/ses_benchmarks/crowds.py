@@ -58,6 +58,31 @@ def deciders(
         )
 
 
+def beside_bookings(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
+    """POST /v1/selections while every tenth request books 64 tickets, against one client alone."""
+    question = request_bytes("POST", "/v1/selections", QUESTION)
+    booking = request_bytes("POST", "/v1/placements", {**QUESTION, "count": 64, "lease_seconds": 2.0})
+    with Connection(served.port) as connection:
+        alone = [connection.call(question)[0] for _ in range(100)]
+
+    async def work(crowd: Crowd) -> tuple[Outcome, str]:
+        return await _watched(served, crowd, [question] * 9 + [booking], rate, seconds)
+
+    outcome, used = with_crowd(served.port, count, work)
+    booked = _good(outcome, 201)
+    said = (
+        f"{64 * len(booked) / outcome.seconds:.0f} tickets/s in batches of 64 that took "
+        f"{median(booked) / 1000:.1f} ms, {_shares(outcome)}, {used}"
+    )
+    return summarise(
+        "selection-beside-bookings",
+        "us",
+        [(_good(outcome, 200), alone)],
+        baseline_is="one client alone",
+        note=said + (f"; {note}" if note else ""),
+    )
+
+
 def agents(served: Served, count: int, rate: float, seconds: float, note: str) -> Iterator[Measurement]:
     """``count`` agents with a connection each whose announcements come at ``rate``, against one alone."""
     polls = [
