@@ -136,7 +136,8 @@ def follow(url: str, seen: Seen, over: threading.Event) -> None:
         answer = json.loads(body)
         seen.sequence = answer["sequence"]
         if not answer["complete"]:
-            seen.ages += [(arrived - o["sampled_at"]) * 1000 for o in answer["observations"]]
+            moments = [o["sampled_at"] for o in answer["observations"]]
+            seen.ages += [(arrived - moment) * 1000 for moment in moments if moment is not None]
     connection.close()
 
 
