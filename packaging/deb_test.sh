@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Install the packages of build/deb/ into a fresh Debian, run their tests (debian/tests) there, purge them
-# again, and look for what is left.  Needs root; takes a few minutes and 400 MB below TMPDIR.
+# Install the packages of build/deb/ into a fresh Debian, run their tests (debian/tests) there, use them, purge
+# them, and look for what is left.  Needs root; takes a few minutes and 600 MB below TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packaging/install.sh deb
@@ -22,19 +22,42 @@ echo "Running the packages' tests"
 autopkgtest --no-built-binaries build/deb/*.deb build/deb/*.dsc -- chroot "$root"
 
 echo "Installing and purging"
-listing() { (cd "$root" && find etc usr lib var run -xdev \( -path var/cache -o -path var/log -o -path var/lib/dpkg -o -path var/lib/apt -o -path etc/ld.so.cache \) -prune -o -print | sort); }
+# The whole root, but for what packages of others keep on every installation: caches, logs, dpkg's own files, and
+# the copies that tools for accounts leave beside /etc/passwd.
+listing() {
+  (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./packages \
+    -o -path ./var/cache -o -path ./var/log -o -path ./var/lib/dpkg -o -path ./var/lib/apt -o -path ./etc/ld.so.cache \
+    -o -path './etc/*-' -o -path ./etc/.pwd.lock \) -prune -o -print | sort)
+}
+accounts() { cut -d: -f1 "$root/etc/passwd" | grep -vx qstorman | sort; }
 mkdir "$root/packages" && cp build/deb/*.deb "$root/packages/"
 names=$(for one in build/deb/*.deb; do dpkg-deb -f "$one" Package; done)
 before=$(chroot "$root" dpkg-query -W -f '${Package}\n')
 listing >"$work/before"
+accounts >"$work/accounts-before"
 chroot "$root" sh -c 'apt-get install -q -y --no-install-recommends /packages/*.deb' >"$work/log" 2>&1 \
   || { tail -n 20 "$work/log" >&2; exit 1; }
+echo "Using them where they keep what they keep"
+chroot "$root" sh -eu -c '
+  if command -v systemd-tmpfiles >/dev/null; then systemd-tmpfiles --create ses-agent.conf; fi
+  getent passwd qstorman >/dev/null
+  mkdir -p /var/lib/qstorman/service
+  mkdir -p /run/ses/jobs /var/lib/ses
+  . /etc/default/ses-agent
+  ses-agent $SES_AGENT_OPTIONS 2>/tmp/agent.log &
+  agent=$!
+  for _ in $(seq 300); do [ -S /run/ses/agent.sock ] && break; sleep 0.1; done
+  ses-run touch /tmp/file
+  kill "$agent"
+  wait "$agent"
+  [ -f /tmp/file ]'
 # What they needed goes with them.
 chroot "$root" sh -c "apt-get purge -q -y --auto-remove $(echo $names)" >"$work/log" 2>&1 \
   || { tail -n 20 "$work/log" >&2; exit 1; }
 listing >"$work/after"
-if [ "$before" = "$(chroot "$root" dpkg-query -W -f '${Package}\n')" ] && diff "$work/before" "$work/after"; then
-  echo "Nothing is left."
+if [ "$before" = "$(chroot "$root" dpkg-query -W -f '${Package}\n')" ] \
+  && diff "$work/before" "$work/after" && diff "$work/accounts-before" <(accounts); then
+  echo "Nothing is left but the account of the services, as the description of qstorman-services says."
 else
   echo "Purging left something." >&2
   exit 1

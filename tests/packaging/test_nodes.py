@@ -43,6 +43,24 @@ def test_the_module_appends_to_what_is_preloaded(configured: Path) -> None:
     assert value == f"{before}:/usr/$LIB/libses-wrapper.so"
 
 
+@pytest.mark.parametrize("before", [None, "libm.so.6", "libm.so.6:libdl.so.2"])
+def test_unloading_the_module_leaves_what_was_preloaded(configured: Path, before: str | None) -> None:
+    script = """
+    eval "$("$LMOD" sh load ses)"; echo "${LD_PRELOAD-unset}"
+    eval "$("$LMOD" sh unload ses)"; echo "${LD_PRELOAD-unset}"
+    """
+    there = {"LMOD": str(LMOD), "MODULEPATH": str(configured / "modulefiles")}
+    # Nothing but echo, which is the shell's own, and Lmod run with the library named: it need not exist.
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**os.environ, **there, **({"LD_PRELOAD": before} if before else {})},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    loaded, unloaded = done.stdout.split()
+    assert loaded.endswith("/usr/$LIB/libses-wrapper.so")
+    assert unloaded == (before or "unset")
+
+
 @pytest.mark.parametrize("name", ["ses", "ses.lua"])
 def test_both_kinds_of_module_file_name_the_same_library(configured: Path, name: str) -> None:
     assert "/usr/$LIB/libses-wrapper.so" in (configured / "modulefiles" / name).read_text()
@@ -72,6 +90,14 @@ def test_packages_take_only_what_is_installed(configured: Path) -> None:
             else:
                 last = re.compile(re.escape(pattern.rpartition("/")[2]).replace(r"\*", ".*"))
                 assert any(last.fullmatch(name) for name in names), f"{listed.name}: {pattern}"
+
+
+def test_every_unit_is_in_a_package() -> None:
+    rules = (ROOT / "packaging" / "debian" / "rules").read_text()
+    spec = (ROOT / "packaging" / "rpm" / "qstorman.spec").read_text()
+    for unit in (ROOT / "packaging" / "systemd").glob("*.service"):
+        assert unit.stem in rules, f"{unit.name} is in no Debian package"
+        assert f"/usr/lib/systemd/system/{unit.name}" in spec, f"{unit.name} is in no RPM package"
 
 
 def test_units_start_programs_with_options_they_have() -> None:

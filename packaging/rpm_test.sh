@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Install the packages of build/rpm/ into a root of their own, compare what is there with what they say, erase them
+# again, and look for what is left.  Needs root, and busybox (static) to run their scripts there.  It does not run
+# the programs: their libraries are those of another distribution.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+compgen -G 'build/rpm/*/*.rpm' >/dev/null || { echo "There are no packages in build/rpm; run: packaging/rpm.sh" >&2; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+root=$work/root
+mkdir -p "$root"/{bin,etc,run,usr,var/lib,var/tmp,tmp}
+cp "$(command -v busybox)" "$root/bin/busybox"
+for name in sh rm; do ln -s busybox "$root/bin/$name"; done
+quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
+
+quietly rpm --root "$root" --initdb
+names=$(rpm -qp --nosignature --qf '%{NAME}\n' build/rpm/*/*.rpm)
+listing() { (cd "$root" && find . -path "./$database" -prune -o -print | sort); }
+database=$(cd "$root" && find . -name 'rpmdb.sqlite' -printf '%P\n' | xargs -r dirname)
+[ -n "$database" ] || { echo "rpm keeps its database elsewhere than expected" >&2; exit 1; }
+listing >"$work/before"
+quietly rpm --root "$root" --install --nodeps --nosignature build/rpm/*/*.rpm
+quietly rpm --root "$root" --verify --nodeps $names
+listing >"$work/installed"
+# What the agent leaves when it is used.
+mkdir -p "$root/run/ses/jobs" "$root/var/lib/ses"
+touch "$root/var/lib/ses/inventory.json"
+quietly rpm --root "$root" --erase --nodeps $names
+listing >"$work/after"
+echo "$(comm -13 "$work/before" "$work/installed" | wc -l) paths of $(echo "$names" | wc -w) packages came and went."
+diff "$work/before" "$work/after" || { echo "Erasing left something." >&2; exit 1; }
