@@ -82,7 +82,9 @@ Supervised supervise(std::string &why) {
     }
   }
   if (!await(ours.get())) {
-    why = program.string() + " did not start";
+    why = program.string() +
+          " did not start, or may not read the memory of other processes of this user"
+          " (kernel.yama.ptrace_scope is 0 where it may)";
     return Supervised::kNo;
   }
   const Descriptor listener(install_notify_filter());

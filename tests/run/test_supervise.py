@@ -7,10 +7,12 @@ SES_SUPERVISED_CREATES=10000 .venv/bin/pytest --timeout 0 tests/run
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -269,6 +271,22 @@ def test_second_supervisor_is_one_too_many_and_says_so(union: Union, ses_run: Pa
     done = supervise(ses_run, union, ses_run, "--supervise", "/bin/busybox", "touch", union.path / "x")
     assert "somebody supervises this process already" in done.stderr
     assert [report.outcome for report in union.agent.reports] == [CREATED]
+
+
+def test_supervisor_that_may_not_look_is_not_started(union: Union, ses_run: Path) -> None:
+    """The kernel lets nobody look at a process with more rights; yama's ptrace_scope forbids more."""
+    union.path.chmod(0o777)
+    as_user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as directory:  # /tmp may be mounted nosuid
+        Path(directory).chmod(0o755)
+        for name in ("ses-run", "ses-supervisor"):
+            shutil.copy(ses_run.with_name(name), directory)
+        able = Path(directory) / "ses-run"
+        subprocess.run(["setcap", "cap_net_raw+ep", able], check=True, timeout=30)
+        done = union.run(*as_user, able, "--supervise", "/bin/busybox", "touch", "x", library=False)
+    assert "may not read the memory" in done.stderr
+    assert (union.path / "x").exists()
+    assert union.agent.asks == []
 
 
 def test_exit_status_is_that_of_the_program(union: Union, ses_run: Path) -> None:
