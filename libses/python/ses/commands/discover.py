@@ -7,46 +7,91 @@ from pathlib import Path
 import click
 
 from ses.commands.options import json_option
-from ses.errors import NotFoundError
+from ses.errors import NotFoundError, SesError, UsageError
 from ses.lustre.description import turtle
 from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import FileSystem, gather
 from ses.output import console, line, print_json, table
+from ses.union.branches import look
+from ses.union.branches import turtle as union_turtle
 
 
 @click.command()
 @click.option(
-    "--lustre", "path", required=True, type=click.Path(path_type=Path), metavar="MOUNT",
+    "--lustre", "path", type=click.Path(path_type=Path), metavar="MOUNT",
     help="A directory on the Lustre file system.",
 )  # fmt: skip
 @click.option(
-    "--turtle", "written", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Write the description of the site to this file.",
+    "--mergerfs", "union", type=click.Path(path_type=Path), metavar="MOUNT",
+    help="The mount point of a mergerfs union.",
+)  # fmt: skip
+@click.option(
+    "--turtle", "written", metavar="FILE",
+    help="Write the description for the knowledge base to this file (-: standard output, and nothing else).",
 )  # fmt: skip
 @click.option(
     "--parameters", "root", metavar="DIRECTORY", type=click.Path(path_type=Path, exists=True),
     help="Read proc and sys below this copy of a client's, with the file system's name as MOUNT.",
 )  # fmt: skip
 @json_option
-def discover(path: Path, written: Path | None, root: Path | None, as_json: bool) -> None:
-    """List the OSTs of a Lustre file system with capacity, state, server and pools.
+def discover(
+    path: Path | None, union: Path | None, written: str | None, root: Path | None, as_json: bool
+) -> None:
+    """List the OSTs of a Lustre file system, or the branches of a union, with capacity and state.
 
     Needs no rights; what only root may read (whether a server is connected) is shown as unknown to
-    others.  Exits with 5 when MOUNT is not on Lustre.
+    others.  ses kb import --discovered FILE merges what --turtle wrote into the knowledge base, and keeps
+    what people changed there.  Exits with 5 when MOUNT is not on Lustre, or no union.
     """
+    if (path is None) == (union is None):
+        raise UsageError("Give --lustre MOUNT or --mergerfs MOUNT.")
+    if union is not None:
+        if root is not None:
+            raise UsageError("--parameters goes with --lustre.")
+        _discover_union(union, written, as_json)
+    elif path is not None:
+        _discover_lustre(path, written, root, as_json)
+
+
+def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:
+    found = look(mount)
+    if _write(written, union_turtle(found)):
+        return
+    if as_json:
+        print_json(found.as_json())
+        return
+    out = console()
+    line(out, f"{found.name} at {found.mount_point}, a mergerfs union on {found.server}")
+    rows = [[one.name, one.mode, one.state, _gb(one.capacity_bytes), one.directory] for one in found.branches]
+    table(out, ("branch", "mode", "state", ">capacity GB", "directory"), rows)
+
+
+def _discover_lustre(path: Path, written: str | None, root: Path | None, as_json: bool) -> None:
     system = _copied(path, root) if root is not None else _mounted(path)
     if not system.targets:
         raise NotFoundError(
             f"No OST of {system.name} can be seen from here. Is the file system mounted on this node?"
         )
-    if written is not None:
-        written.write_text(turtle(system), "utf-8")
+    if _write(written, turtle(system)):
+        return
     if as_json:
         print_json(system.as_json())
     else:
         _show(system)
+
+
+def _write(written: str | None, text: str) -> bool:
+    """Write a description where it was asked for; return whether that was standard output."""
+    if written == "-":
+        click.echo(text, nl=False)
+    elif written is not None:
+        try:
+            Path(written).write_text(text, "utf-8")
+        except OSError as error:
+            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
+    return written == "-"
 
 
 def _mounted(path: Path) -> FileSystem:

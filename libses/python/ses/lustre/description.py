@@ -31,11 +31,8 @@ def turtle(system: FileSystem) -> str:
     servers = sorted({one.server or _UNKNOWN_SERVER for one in system.targets})
     numbers = {server: number for number, server in enumerate(servers, 1)}
     parts = [
-        _HEAD.format(name=system.name, mount=system.mount_point, mount_literal=_literal(system.mount_point)),
-        *(
-            f":server{number} a qsm:Server ; qsm:name {_literal(name)} .\n"
-            for name, number in numbers.items()
-        ),
+        _HEAD.format(name=system.name, mount=system.mount_point, mount_literal=literal(system.mount_point)),
+        *(f":server{number} a qsm:Server ; qsm:name {literal(name)} .\n" for name, number in numbers.items()),
         *(_element(system, one, numbers[one.server or _UNKNOWN_SERVER]) for one in system.targets),
     ]
     return "\n".join(parts)
@@ -51,7 +48,7 @@ def _element(system: FileSystem, target: Target, server: int) -> str:
     ]
     if target.pools:  # an element is described by one pool: the smallest it is in
         pool = min(target.pools, key=lambda name: (len(system.pools[name]), name))
-        facts.append(f"qsm:pool {_literal(pool)}")
+        facts.append(f"qsm:pool {literal(pool)}")
     if "f" in target.flags:
         facts.append('qsm:tier "flash"')
     if target.capacity_bytes:
@@ -72,6 +69,7 @@ def _state(target: Target) -> str:
     return "Degraded" if "D" in target.flags else "Active"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """Return a text as Turtle writes it."""
     escaped = re.sub(r'[\\"]', lambda found: "\\" + found[0], text)
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04X}", escaped) + '"'

@@ -1,0 +1,1 @@
+"""What can be seen of a mergerfs union from a node that mounts it."""
