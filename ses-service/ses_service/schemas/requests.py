@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from ses_service import model
 from ses_service.kinds import UnknownKindError, UnknownUnitError
@@ -68,11 +68,12 @@ class Requirement(Body):
     strictness: StrictnessName = "soft"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
+    _made: model.Requirement = PrivateAttr()
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Requirement:
         try:
-            made = self.to_model()
+            self._made = made = self._in_base_units()
         except (UnknownKindError, UnknownUnitError) as error:
             raise ValueError(str(error)) from None
         needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
@@ -85,7 +86,10 @@ class Requirement(Body):
         return self
 
     def to_model(self) -> model.Requirement:
-        """Return the requirement in the base unit of its kind.  Raises UnknownKindError, UnknownUnitError."""
+        """Return the requirement in the base unit of its kind."""
+        return self._made
+
+    def _in_base_units(self) -> model.Requirement:
         described = vocabulary().metric(self.kind).described
         return model.Requirement(
             described.kind,
