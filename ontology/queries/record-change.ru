@@ -1,6 +1,6 @@
 # Note who changed a requirement set, when and why, if the set's last change is the caller's.
 # Inputs: $history, $requirements (graphs), $set, $identity (the set's qsm:change), $change, $at (xsd:dateTime), $agent,
-# $author (its name), $reason. Follows replace-requirements.ru in one request.
+# $author (its name), $reason. Follows replace-requirements.ru in one request, and does nothing the second time.
 PREFIX prov: <http://www.w3.org/ns/prov#>
 PREFIX qsm: <https://example.org/qstorman/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
@@ -15,6 +15,7 @@ INSERT {
 }
 WHERE {
   GRAPH $requirements { $set qsm:change $identity }
+  FILTER NOT EXISTS { GRAPH $history { $change a prov:Activity } }
   OPTIONAL { GRAPH $history { $history qsm:revision ?number } }
   BIND (COALESCE(?number, 0) + 1 AS ?next)
 }

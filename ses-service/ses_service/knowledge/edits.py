@@ -45,14 +45,17 @@ class Edit:
 
 
 def differences(graph: URIRef, before: Description, after: Description) -> list[Edit]:
-    """Return one edit for each subject that differs, in order."""
+    """Return one edit for each subject that differs, in order.
+
+    Each removes what it adds before it adds it, so that a request sent twice leaves what it leaves once.
+    """
     labels = count(1)
     edits = []
     for subject in sorted(before.keys() | after.keys()):
         old, new = before.get(subject, {}), after.get(subject, {})
         if old != new:
             add = tuple(statements(subject, new, labels))
-            edits.append(Edit(graph, subject, old, new, (subject,) if old else (), add))
+            edits.append(Edit(graph, subject, old, new, (subject,), add))
     return edits
 
 

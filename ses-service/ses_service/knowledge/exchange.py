@@ -32,6 +32,7 @@ from ses_service.knowledge.incoming import (
     sets_of,
     site_after,
 )
+from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.merge import aligned
 from ses_service.knowledge.plans import Plan, Stamps, read_stamps, request, rewritten
 from ses_service.knowledge.queries import bind
@@ -170,9 +171,10 @@ class Exchange:
             return None
         change = history.fresh()
         with self._changing:
+            store = InsistentStore(self._store)
             text = request(plan, change)
-            self._store.update(text, patience=PATIENCE + len(text) / _PER_PATIENCE)
-            number = history.number(self._store, change)
+            store.update(text, patience=PATIENCE + len(text) / _PER_PATIENCE)
+            number = history.number(store, change)
         if number is None:
             raise StaleReadingError
         return number
