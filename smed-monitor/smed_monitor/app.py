@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from math import ceil
 from typing import Any
 
@@ -11,7 +10,7 @@ from apiflask.exceptions import HTTPError
 from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from smed_monitor.answer import observations_json
+from smed_monitor.edge import BusyError, Edge, Readers, headers
 from smed_monitor.metrics import exposition
 from smed_monitor.model import now
 from smed_monitor.monitor import Monitor
@@ -32,7 +31,7 @@ from smed_monitor.schemas import (
 
 CONTRACT_VERSION = "1.2.0"
 MONITOR = "SMED_MONITOR"
-WAITERS = "SMED_WAITERS"
+READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
 REFUSED: Responses = {
     status: {
@@ -70,13 +69,14 @@ def create_app(monitor: Monitor, *, most_waiting: int = 24) -> APIFlask:
     """
     app = APIFlask(__name__, title="QStorMan smed-monitor", version=CONTRACT_VERSION, docs_path=None)
     app.config[MONITOR] = monitor
-    app.config[WAITERS] = threading.BoundedSemaphore(most_waiting)
+    readers = app.config[READERS] = Readers(monitor, most_waiting)
     app.config["AUTO_VALIDATION_ERROR_RESPONSE"] = False
     app.config["AUTO_SERVERS"] = False
     app.description = "How loaded every storage element is, and how old each figure is."
     app.error_processor(problem_response)
     app.spec_processor(_with_problem)
     app.register_blueprint(api)
+    app.wsgi_app = Edge(app.wsgi_app, readers)  # type: ignore[method-assign]
     return app
 
 
@@ -93,6 +93,15 @@ def _monitor() -> Monitor:
     return monitor
 
 
+def _readers() -> Readers:
+    readers: Readers = current_app.config[READERS]
+    return readers
+
+
+def _busy(detail: str) -> HTTPError:
+    return HTTPError(503, detail, headers={"Retry-After": "1"})
+
+
 @api.get("/v1/observations")
 @api.input(ObservationsQuery, location="query", arg_name="query")
 @api.output(ObservationsOut)
@@ -104,25 +113,11 @@ def observations(query: ObservationsQuery) -> Response:
     the one `If-None-Match` names), or when the time is over, whichever is first.  A reader that has the
     present sequence already gets 304 for its `If-None-Match`.
     """
-    monitor = _monitor()
-    table = monitor.table
-    known = _known_sequence(request.headers.get("If-None-Match", ""), monitor.instance)
-    after = query.after if query.after is not None else known
-    if query.wait:
-        waiters: threading.BoundedSemaphore = current_app.config[WAITERS]
-        if not waiters.acquire(blocking=False):
-            raise HTTPError(503, "Too many requests wait; ask without wait.", headers={"Retry-After": "1"})
-        try:
-            table.wait(after, query.wait, gather=monitor.gather_seconds)
-        finally:
-            waiters.release()
-    if known is not None and known == table.sequence:
-        return Response(status=304, headers={"ETag": _etag(monitor.instance, known)})
-    news = table.changes(after) if query.changes and after is not None else None
-    snapshot = table.snapshot() if news is None else news
-    body = observations_json(snapshot, complete=news is None)
-    headers = {"ETag": _etag(monitor.instance, snapshot.sequence), "Cache-Control": "no-cache"}
-    return Response(body, mimetype="application/json", headers=headers)
+    try:
+        answer = _readers().answer(query, request.headers.get("If-None-Match", ""))
+    except BusyError:
+        raise _busy("Too many requests wait; ask without wait.") from None
+    return Response(answer.body, status=answer.status, headers=headers(answer))
 
 
 @api.get("/v1/history")
@@ -144,13 +139,11 @@ def history(query: HistoryQuery) -> HistoryOut:
     record = monitor.table.record(query.element)
     if record is None:
         raise HTTPError(404, f"there is no element {query.element}; GET /v1/observations lists them")
-    waiters: threading.BoundedSemaphore = current_app.config[WAITERS]
-    if not waiters.acquire(blocking=False):
-        raise HTTPError(503, "Too many requests wait; ask again.", headers={"Retry-After": "1"})
     try:
-        found = past(record, monitor.ring, settings, since, until, step)
-    finally:
-        waiters.release()
+        with _readers().place():
+            found = past(record, monitor.ring, settings, since, until, step)
+    except BusyError:
+        raise _busy("Too many requests wait; ask again.") from None
     return HistoryOut(
         element=query.element,
         step_seconds=step,
@@ -166,19 +159,6 @@ def history(query: HistoryQuery) -> HistoryOut:
             for point in found.points
         ],
     )
-
-
-def _etag(instance: str, sequence: int) -> str:
-    # Weak: ages move between two answers with the same sequence.
-    return f'W/"{instance}-{sequence}"'
-
-
-def _known_sequence(header: str, instance: str) -> int | None:
-    """The sequence an If-None-Match names, when it comes from this run of the monitor."""
-    prefix, number = f'W/"{instance}-', header.rpartition("-")[2].rstrip('"')
-    if header.startswith(prefix) and number.isascii() and number.isdigit():
-        return int(number)
-    return None
 
 
 @api.get("/healthz")
