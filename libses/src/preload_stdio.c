@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "place.h"
 #include "preload.h"
@@ -64,12 +65,31 @@ static FILE *stream_on(int fd, int flags) {
   return stream;
 }
 
+/* The real call finds out that there is no memory before it creates anything: then the file, which
+ * is empty and this call's own as long as the name still leads to it, goes again. */
+static FILE *stream_on_placed(int fd, int flags, const char *path) {
+  FILE *stream = fdopen(fd, mode_of(flags));
+  if (stream)
+    return stream;
+  int saved = errno;
+  struct stat made;
+  struct stat named;
+  if (ses_sys2(SYS_fstat, fd, ses_address(&made)) == 0 && made.st_size == 0 &&
+      ses_sys4(SYS_newfstatat, AT_FDCWD, ses_address(path), ses_address(&named),
+               AT_SYMLINK_NOFOLLOW) == 0 &&
+      made.st_ino == named.st_ino && made.st_dev == named.st_dev)
+    ses_sys3(SYS_unlinkat, AT_FDCWD, ses_address(path), 0);
+  ses_sys_close(fd);
+  errno = saved;
+  return NULL;
+}
+
 static FILE *fopen_through(enum ses_call call, const char *path, const char *mode) {
   int flags = flags_of(mode);
   if (flags >= 0 && (flags & O_CREAT)) {
     int fd = ses_place_or_cancel(AT_FDCWD, path, flags, STREAM_MODE);
     if (fd >= 0)
-      return stream_on(fd, flags);
+      return stream_on_placed(fd, flags, path);
   }
   fopen_function real = (fopen_function)ses_real(call);
   if (real)

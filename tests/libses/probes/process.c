@@ -16,6 +16,7 @@
  *   process seccomp DIR             a file under a filter that kills for sockets and shared memory
  *   process descriptors DIR         a file with only one free descriptor
  *   process closed DIR              a file with descriptors 0-2 closed; prints its number
+ *   process memory DIR              fopen() without memory left; prints its errno
  *   process early DIR               nothing of its own (see early.c)
  */
 #define _GNU_SOURCE
@@ -244,6 +245,20 @@ static int closed(void) {
   return fd != 0;
 }
 
+static int memory(void) {
+  char path[4096];
+  const struct rlimit none = {0, RLIM_INFINITY};
+  snprintf(path, sizeof path, "%s/no-memory", directory);
+  setrlimit(RLIMIT_AS, &none);
+  for (size_t size = 1 << 20; size >= 16; size = size > 1024 ? size / 2 : size - 16)
+    while (malloc(size)) {
+    }
+  errno = 0;
+  FILE *stream = fopen(path, "w");
+  dprintf(STDOUT_FILENO, "%d %d\n", stream != NULL, errno);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc < 3)
     return 2;
@@ -274,5 +289,7 @@ int main(int argc, char **argv) {
     return few_descriptors();
   if (!strcmp(argv[1], "closed"))
     return closed();
+  if (!strcmp(argv[1], "memory"))
+    return memory();
   return strcmp(argv[1], "early") != 0;
 }
