@@ -26,6 +26,7 @@
 #include "plan_keeper.h"
 #include "plan_survey.h"
 #include "returns.h"
+#include "rules_board.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "socket_server.h"
@@ -95,6 +96,12 @@ UniqueFd take_stop_signals() {
 int serve(const Options &options, Services &services, Token &token,
           std::unique_ptr<Listener> listener, int stop_signals) {
   const size_t descriptors = raise_descriptor_limit();
+  std::string no_rules;
+  const RulesBoard rules(options.socket_path, options.rules, no_rules);
+  if (!no_rules.empty()) {
+    spdlog::error("programs do not know which files are not to be placed: {}", no_rules);
+    return kCannotStart;
+  }
   Systems systems;
   ServiceHealth health(services);
   Detached detached(options.state_dir);

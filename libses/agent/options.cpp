@@ -81,6 +81,21 @@ Options parse_options(int argc, char **argv) {
   app.add_flag("--plans,!--no-plans", options.plans,
                "Deal placements through shared memory, before programs ask (the default);\n"
                "--no-plans makes every program ask over the socket");
+  const CLI::Validator pattern(fault_of, "PATTERN");
+  app.add_option("--include", options.rules.include,
+                 "Place only files whose path fits one of these patterns (docs/commands.md)")
+      ->check(pattern)
+      ->allow_extra_args(false);
+  app.add_option("--exclude", options.rules.exclude,
+                 "Never place files whose path fits one of these patterns")
+      ->check(pattern)
+      ->allow_extra_args(false);
+  app.add_option(
+         "--exclude-program", options.rules.programs,
+         "Never place files of programs whose short name fits one of these patterns, unless\n"
+         "SES_APPLICATION is set")
+      ->check(pattern)
+      ->allow_extra_args(false);
   std::string lustre_form = "pool";
   app.add_option("--lustre-form", lustre_form,
                  "How OSTs are written into layouts on Lustre: pool, where a pool has just these\n"

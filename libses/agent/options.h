@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rules_board.h"
 #include "ses/protocol.h"
 
 namespace ses::agent {
@@ -19,6 +20,7 @@ struct Options {
   std::string state_dir;
   std::string jobs_dir = "/run/ses/jobs";
   bool plans = true;
+  Rules rules;
   ses_lustre_form lustre_form = SES_LUSTRE_POOL; // of OSTs
   std::string log_level = "info";
   bool background = false;

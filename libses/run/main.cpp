@@ -54,6 +54,9 @@ void set_environment(const Options &options, const Finding &finding) {
   if (!options.application.empty()) {
     set("SES_APPLICATION", options.application);
   }
+  if (!options.require.empty()) {
+    set("SES_REQUIRE", options.require);
+  }
   if (!options.sync_ms.empty()) {
     set("SES_SYNC_MS", options.sync_ms);
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "exit_status.h"
+#include "require.h"
 
 namespace ses::run {
 namespace {
@@ -18,6 +19,7 @@ and this process becomes PROGRAM. Says on standard error what cannot be reached.
 
 Options:
   --application NAME   Name that requirements are looked up under (default: the program's)
+  --require TEXT       What the files need, such as "write>=300MB/s free>=2TB"
   --sync-ms N          Longest wait of one create for the agent, in ms (0: never ask)
   --socket PATH        Where the agent listens
   --library FILE       The preload library (default: the one installed with ses-run)
@@ -36,6 +38,7 @@ when there is none. With --check: 0 when its files can be placed, 1 when not.
 
 enum Option {
   kApplication = 1,
+  kRequire,
   kSyncMs,
   kSocket,
   kLibrary,
@@ -50,6 +53,7 @@ enum Option {
 
 constexpr option kOptions[] = {
     {"application", required_argument, nullptr, kApplication},
+    {"require", required_argument, nullptr, kRequire},
     {"sync-ms", required_argument, nullptr, kSyncMs},
     {"socket", required_argument, nullptr, kSocket},
     {"library", required_argument, nullptr, kLibrary},
@@ -68,6 +72,17 @@ bool wrong(const char *message) {
   return false;
 }
 
+bool is_understood(const std::string &text) {
+  ses_wire_requirement found[SES_REQUIRE_KINDS];
+  const char *rest = nullptr;
+  if (ses_require_parse(text.c_str(), found, &rest) >= 0) {
+    return true;
+  }
+  return wrong(("--require is not understood from '" + std::string(rest) +
+                "' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\"")
+                   .c_str());
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() < 6 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -79,6 +94,9 @@ bool take(Options &options, int which) {
   case kApplication:
     options.application = optarg;
     return !options.application.empty() || wrong("--application needs a name");
+  case kRequire:
+    options.require = optarg;
+    return is_understood(options.require);
   case kSyncMs:
     options.sync_ms = optarg;
     return is_number(optarg) || wrong("--sync-ms needs a whole number of milliseconds");

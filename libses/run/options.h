@@ -15,6 +15,7 @@ struct Options {
   bool supervise = false;
   std::string application; // empty: not given
   std::string sync_ms;
+  std::string require;
   std::string socket;
   std::string library;
   char **command = nullptr; // the program and its arguments, ended by NULL

@@ -13,8 +13,9 @@
 #include "self.h"
 #include "sys.h"
 
-#define LINE_MAX 640u
+#define LINE_MAX 512u
 #define PATH_SHOWN 256u
+#define LOG_PATH_MAX 256u
 #define LINES_IN_SECOND 100u
 #define DULL_IN_SECOND 20u /* of those about files that nobody wanted to place */
 #define FILE_MODE 0600
@@ -109,7 +110,7 @@ static bool log_path(char *path, size_t size) {
 
 /* A regular file that LENGTH more bytes may be written to: beyond its limit a program gets a
  * signal. */
-static bool takes_more(int fd, unsigned length) {
+static __attribute__((noinline)) bool takes_more(int fd, unsigned length) {
   struct stat status;
   struct rlimit limit;
   return ses_sys2(SYS_fstat, fd, ses_address(&status)) == 0 && S_ISREG(status.st_mode) &&
@@ -119,7 +120,7 @@ static bool takes_more(int fd, unsigned length) {
 }
 
 static void write_line(struct line *line) {
-  char path[512];
+  char path[LOG_PATH_MAX];
   line->text[line->used++] = '\n';
   if (!log_path(path, sizeof path))
     return;

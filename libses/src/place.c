@@ -455,14 +455,11 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
   return status;
 }
 
-int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const struct ses_need *need,
-                   struct ses_where *where) {
+static __attribute__((noinline)) int place(int dirfd, const char *path, int flags, mode_t mode,
+                                           const struct ses_need *need, struct ses_where *where) {
   const struct ses_settings *settings = ses_settings();
   enum ses_place_status status = SES_PLACE_NO_AGENT;
   int result = SES_PLAIN;
-  struct ses_where told;
-  if (!where && settings->log)
-    where = &told;
   if (where)
     *where = (struct ses_where){0};
 
@@ -477,7 +474,23 @@ int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const st
 
   if (where)
     where->status = status;
-  if (settings->log && settings->ready && !settings->disabled && ses_ask_allowed())
-    ses_log_create(path, where);
   return result >= 0 ? result : SES_PLAIN;
+}
+
+/* The two never lie on the stack together. */
+static __attribute__((noinline)) int place_and_log(int dirfd, const char *path, int flags,
+                                                   mode_t mode, const struct ses_need *need,
+                                                   struct ses_where *where) {
+  struct ses_where told;
+  where = where ? where : &told;
+  int result = place(dirfd, path, flags, mode, need, where);
+  if (!ses_settings()->disabled && ses_ask_allowed())
+    ses_log_create(path, where);
+  return result;
+}
+
+int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const struct ses_need *need,
+                   struct ses_where *where) {
+  return ses_log_is_on() ? place_and_log(dirfd, path, flags, mode, need, where)
+                         : place(dirfd, path, flags, mode, need, where);
 }

@@ -10,12 +10,6 @@
 #include "settings.h"
 #include "sys.h"
 
-/* Both sources of rules; "" for what is not given. */
-struct lists {
-  const char *exclude[2];
-  const char *include[2];
-};
-
 static const char *or_nothing(const char *list) { return list ? list : ""; }
 
 /* Is PATH not "/a/b" but with parts that lead nowhere, or (BACK) up? */
@@ -52,7 +46,8 @@ static bool add_parts(char *room, size_t size, size_t used, const char *path, si
 
 /* The length of the path, without a slash at its end, that the kernel has for the directory of
  * PATH; 0: it is not known.  ROOM holds a copy of the way meanwhile. */
-static size_t resolve(int dirfd, const char *path, size_t parent_length, char *room, size_t size) {
+static __attribute__((noinline)) size_t resolve(int dirfd, const char *path, size_t parent_length,
+                                                char *room, size_t size) {
   if (parent_length + 2 > size)
     return 0;
   memcpy(room, path, parent_length);
@@ -98,32 +93,30 @@ static const char *whole(int dirfd, const char *path, size_t length, size_t pare
   return add_parts(room, size, used, path + parent_length, length - parent_length) ? room : NULL;
 }
 
+/* By one source of rules. */
+static bool allows(const char *exclude, const char *include, const char *full, const char *name) {
+  return !ses_pattern_fits(exclude, full, name) &&
+         (!*include || ses_pattern_fits(include, full, name));
+}
+
+static bool needs_path(const char *exclude, const char *include) {
+  return ses_pattern_needs_path(exclude) || ses_pattern_needs_path(include);
+}
+
 bool ses_rules_allow(int dirfd, const char *path, size_t length, size_t parent_length, char *room,
                      size_t size) {
   const struct ses_settings *settings = ses_settings();
   const struct ses_rules *site = ses_rules_segment();
   if (!site && !settings->exclude && !settings->include)
     return true;
-  const struct lists lists = {
-      .exclude = {or_nothing(settings->exclude), site ? site->exclude : ""},
-      .include = {or_nothing(settings->include), site ? site->include : ""},
-  };
   if (site && !settings->is_named && ses_pattern_fits(site->programs, "", settings->application))
     return false;
-  const char *name = path + parent_length;
+  const char *exclude = or_nothing(settings->exclude);
+  const char *include = or_nothing(settings->include);
   const char *full = "";
-  bool needs_path = false;
-  for (unsigned i = 0; i < 2; i++)
-    needs_path |=
-        ses_pattern_needs_path(lists.exclude[i]) || ses_pattern_needs_path(lists.include[i]);
-  if (needs_path) {
+  if (needs_path(exclude, include) || (site && needs_path(site->exclude, site->include)))
     full = whole(dirfd, path, length, parent_length, room, size);
-    if (!full)
-      return false;
-  }
-  for (unsigned i = 0; i < 2; i++)
-    if (ses_pattern_fits(lists.exclude[i], full, name) ||
-        (*lists.include[i] && !ses_pattern_fits(lists.include[i], full, name)))
-      return false;
-  return true;
+  const char *name = path + parent_length;
+  return full && allows(exclude, include, full, name) &&
+         (!site || allows(site->exclude, site->include, full, name));
 }

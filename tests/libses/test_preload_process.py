@@ -1,5 +1,6 @@
 """Creates in unusual circumstances: other threads, children, handlers, filters, before any constructor."""
 
+import errno
 import os
 import re
 import signal
@@ -110,11 +111,25 @@ def test_call_before_the_constructors_works(union: Union, probes: Path) -> None:
 def test_library_adds_little_stack(build: Path) -> None:
     """All frames of ours that can lie on one stack at a time stay within 2 KiB."""
     frames: dict[str, int] = {}
+    later: dict[str, int] = {}  # begun when the placed create has returned, or before there are any
     for listing in build.glob("**/CMakeFiles/ses_*.dir/*.su"):
         for line in listing.read_text().splitlines():
             place, size, _ = line.split("\t")
             name = place.rsplit(":", 1)[1]
-            frames[name] = max(frames.get(name, 0), int(size))
+            apart = re.search("/(log|settings|require)[.]c:", place) or name == "stream_on_placed"
+            known = later if apart else frames
+            known[name] = max(known.get(name, 0), int(size))
     assert "ses_place_open" in frames
     # The deepest chain has six: a wrapper, its step, the placed create, its order of steps, a step, a call.
     assert sum(sorted(frames.values())[-6:]) <= 2048, frames
+    # There it has five: a wrapper, its step, the create that is told of, the line, its writing.
+    assert frames["place_and_log"] + sum(sorted(later.values())[-3:]) <= 2048, later
+
+
+@pytest.mark.parametrize("library", [False, True])
+def test_stream_without_memory_leaves_no_file(union: Union, probes: Path, library: bool) -> None:
+    done = union.run(probes / "process", "memory", union.path, library=library)
+    assert done.stdout == f"0 {errno.ENOMEM}\n"
+    assert [path.name for path in union.path.iterdir() if path.name != ".ses"] == []
+    assert union.agent.leftovers() == []
+    assert len(union.agent.asks) == library

@@ -89,6 +89,7 @@ def test_installed_library_is_named_such_that_the_linker_chooses_32_or_64_bits(
     [
         (["--application", "weather"], {"SES_APPLICATION": "weather"}),
         (["--sync-ms", "7"], {"SES_SYNC_MS": "7"}),
+        (["--require", "write>=3MB/s free>=2TB!"], {"SES_REQUIRE": "write>=3MB/s free>=2TB!"}),
         (["--socket", "/run/other.sock"], {"SES_AGENT_SOCKET": "/run/other.sock"}),
     ],
 )
@@ -127,7 +128,10 @@ def test_exit_status_is_that_of_env(ses_run: Path, command: list[str], status: i
 
 @pytest.mark.parametrize(
     "mistake",
-    [[], ["--bogus", "true"], ["--application"], ["--sync-ms", "soon", "true"], ["--json", "true"]],
+    [
+        *([], ["--bogus", "true"], ["--application"], ["--sync-ms", "soon", "true"], ["--json", "true"]),
+        *(["--require", "write>=3", "true"], ["--require", "", "true"]),
+    ],
 )
 def test_mistakes_on_the_command_line_end_with_125(ses_run: Path, mistake: list[str]) -> None:
     done = run(ses_run, *mistake)

@@ -1,0 +1,40 @@
+// Publishes the site's rules to the programs of this node (ses/rules.h).
+//
+// What an agent before this one left is taken over if it says the same, and else replaced; without
+// rules there is no segment.  Removed when this goes.
+#ifndef SES_AGENT_RULES_BOARD_H
+#define SES_AGENT_RULES_BOARD_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ses/rules.h"
+
+namespace ses::agent {
+
+struct Rules {
+  std::vector<std::string> include; // patterns of paths
+  std::vector<std::string> exclude;
+  std::vector<std::string> programs; // patterns of names of programs that are not served
+};
+
+// Why PATTERN cannot be one; empty when it can.
+[[nodiscard]] std::string fault_of(const std::string &pattern);
+
+class RulesBoard {
+public:
+  // WHY is empty, or says why programs do not see the rules and what to do about it.
+  RulesBoard(const std::string &socket_path, const Rules &rules, std::string &why);
+  ~RulesBoard();
+  RulesBoard(const RulesBoard &) = delete;
+  RulesBoard &operator=(const RulesBoard &) = delete;
+
+private:
+  int id_ = -1;
+  ses_rules *rules_ = nullptr; // null: none
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_RULES_BOARD_H

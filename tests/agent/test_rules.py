@@ -1,0 +1,139 @@
+"""Which files are to be placed: what the agent is told comes to every program of the node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from patience import wait_until
+from plan_program import segment_of
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+NOBODY, NOBODY_AT_ALL = 65534, (1 << 32) - 1
+
+
+class Node:
+    """Agents on one socket, one after the other, and programs under the library."""
+
+    def __init__(
+        self, start: Callable[..., Agent], service: ServiceDouble, union: Path, library: Path, socket: Path
+    ) -> None:
+        self._start, self._service, self._union = start, service, union
+        self._library, self.socket = library, socket
+
+    def begin(self, *options: str) -> Agent:
+        agent = self._start(self._service.url, "--socket", str(self.socket), *options)
+        agent.wait_for("storage system union is mounted")
+        return agent
+
+    def is_placed(self, name: str, uid: int = 0) -> bool:
+        """Create a file; whether the agent was asked."""
+        before = len(self._service.bookings())
+        subprocess.run(
+            ["touch", name],
+            env={
+                "PATH": os.environ["PATH"],
+                "LD_PRELOAD": str(self._library),
+                "SES_AGENT_SOCKET": str(self.socket),
+                "SES_SYNC_MS": "20000",
+            },
+            cwd=self._union,
+            user=uid,
+            check=True,
+            timeout=60,
+        )
+        assert (self._union / name).exists()
+        return len(self._service.bookings()) > before
+
+
+@pytest.fixture
+def node(
+    start: Callable[..., Agent], service: ServiceDouble, union: Path, public_wrapper: Path, tmp_path: Path
+) -> Node:
+    for parent in (tmp_path, *tmp_path.parents):  # other users must get through
+        parent.chmod(parent.stat().st_mode | 0o011)
+        if parent.parent == Path(parent.anchor):
+            break
+    for directory in (union, *union.parent.glob("b?")):
+        directory.chmod(0o777)
+    return Node(start, service, union, public_wrapper, tmp_path / "agent.sock")
+
+
+def segment(node: Node) -> int | None:
+    return segment_of(node.socket, NOBODY_AT_ALL)
+
+
+def test_rules_hold_for_programs_of_every_user(node: Node) -> None:
+    node.begin("--exclude", "*.tmp", "--exclude", f"{node._union}/x/**", "--include", "a*", "--include", "b*")
+    for uid in (0, NOBODY):
+        assert node.is_placed(f"a{uid}", uid)
+        assert node.is_placed(f"b{uid}", uid)
+        assert not node.is_placed(f"a{uid}.tmp", uid)
+        assert not node.is_placed(f"c{uid}", uid)
+
+
+def test_programs_are_excluded_by_name(node: Node) -> None:
+    node.begin("--exclude-program", "tou?h")
+    assert not node.is_placed("file")
+
+
+def test_rules_go_with_the_agent_and_without_rules_there_is_no_segment(node: Node) -> None:
+    agent = node.begin("--exclude", "*")
+    assert segment(node) is not None
+    assert agent.stop() == 0
+    assert segment(node) is None
+    node.begin()
+    assert segment(node) is None
+    assert node.is_placed("file")
+
+
+def test_rules_that_a_killed_agent_left_are_taken_over_or_replaced(node: Node) -> None:
+    agent = node.begin("--exclude", "*.tmp")
+    left = segment(node)
+    agent.process.kill()
+    agent.process.wait()
+    assert segment(node) == left
+    agent = node.begin("--exclude", "*.tmp")
+    assert segment(node) == left
+    agent.process.kill()
+    agent.process.wait()
+    agent = node.begin("--exclude", "*.dat")
+    assert segment(node) != left
+    assert node.is_placed("file.tmp")
+    assert not node.is_placed("file.dat")
+    agent.process.kill()
+    agent.process.wait()
+    node.begin()
+    wait_until(lambda: segment(node) is None, "what was left is gone")
+
+
+@pytest.mark.parametrize("pattern", ["", "a:b", "a\nb"])
+def test_what_is_no_pattern_is_refused(binary: Path, pattern: str) -> None:
+    done = subprocess.run(
+        [binary, "--service-url", "http://127.0.0.1:1", "--exclude", pattern],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "pattern" in done.stderr
+
+
+def test_rules_that_do_not_fit_are_refused(binary: Path, tmp_path: Path) -> None:
+    patterns = [part for number in range(90) for part in ("--exclude", f"{number}-" + "x" * 100)]
+    done = subprocess.run(
+        [binary, "--service-url", "http://127.0.0.1:1", "--socket", tmp_path / "sock", *patterns],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "too long together" in done.stderr
