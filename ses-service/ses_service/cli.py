@@ -12,6 +12,7 @@ import structlog
 from ses_service import contract, logs
 from ses_service.app import create_app
 from ses_service.auth import Role, TokenFile, TokenFileError, add_token
+from ses_service.backup_commands import account, backup, restore
 from ses_service.knowledge import (
     EmbeddedStore,
     HttpStore,
@@ -184,16 +185,7 @@ def _store(
             raise click.ClickException(f"the embedded knowledge base does not start: {error}") from None
     if flavour == "oxigraph":
         return HttpStore.for_oxigraph(url)
-    return HttpStore.for_fuseki(url, _credentials(credentials_file))
-
-
-def _credentials(path: Path | None) -> tuple[str, str] | None:
-    if path is None:
-        return None
-    user, colon, password = path.read_text("utf-8").strip().partition(":")
-    if not colon or not user:
-        raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
-    return user, password
+    return HttpStore.for_fuseki(url, account(credentials_file))
 
 
 def _secret(path: Path | None) -> str | None:
@@ -235,6 +227,9 @@ def new_token(tokens: Path, role: str, name: str, user: str | None) -> None:
     except TokenFileError as error:
         raise click.ClickException(str(error)) from None
 
+
+main.add_command(backup)
+main.add_command(restore)
 
 if __name__ == "__main__":
     sys.exit(main())

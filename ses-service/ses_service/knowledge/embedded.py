@@ -76,8 +76,21 @@ class EmbeddedStore:
         self._run()
         client = HttpStore.for_oxigraph(self.url)
         self._wait_ready(client)
+        (self._state_dir / "address").write_text(self.url)
         self._watcher.start()
         return client
+
+    def running(self) -> HttpStore | None:
+        """Return the client of the server another process runs in this directory; ``None`` without one."""
+        try:
+            address = (self._state_dir / "address").read_text()
+            with (self._state_dir / "lock").open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return HttpStore.for_oxigraph(address)
+        except OSError:
+            return None
+        return None
 
     def stop(self) -> None:
         """End the server; does nothing when it does not run."""

@@ -107,16 +107,24 @@ class HttpStore:
     def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request, as a whole or not at all."""
         headers = {"Content-Type": "application/sparql-update"}
-        self._change("POST", self._update_url, update, headers, patience)
+        self._change("POST", self._update_url, update.encode(), headers, patience)
 
     def put_graph(self, graph: str, turtle: str) -> None:
         """Replace a named graph."""
         address = f"{self._graph_url}?graph={quote(graph, safe='')}"
-        self._change("PUT", address, turtle, {"Content-Type": "text/turtle"}, patience=10.0)
+        self._change("PUT", address, turtle.encode(), {"Content-Type": "text/turtle"}, patience=10.0)
 
-    def _change(self, method: str, url: str, text: str, headers: dict[str, str], patience: float) -> None:
+    def dump(self) -> bytes:
+        """Return everything the store holds as N-Quads, as it was at one moment."""
+        return self._request("GET", self._graph_url, b"", {"Accept": "application/n-quads"}, patience=10.0)
+
+    def replace_all(self, quads: bytes) -> None:
+        """Replace everything the store holds by N-Quads; wholly, or not at all when they are malformed."""
+        self._change("PUT", self._graph_url, quads, {"Content-Type": "application/n-quads"}, patience=10.0)
+
+    def _change(self, method: str, url: str, body: bytes, headers: dict[str, str], patience: float) -> None:
         try:
-            self._request(method, url, text.encode(), headers, patience)
+            self._request(method, url, body, headers, patience)
         except _NotReachedError:
             raise
         except StoreUnavailableError as error:

@@ -1,0 +1,95 @@
+"""``ses-service backup`` and ``restore``: all the knowledge base holds, to a file and from one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
+from ses_service.knowledge.backup import back_up
+from ses_service.knowledge.backup import restore as restore_from
+
+_OPTIONS = (
+    click.option(
+        "--state-dir",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Folder of the service whose embedded knowledge base it is; the service may be running.",
+    ),
+    click.option("--kb-url", help="Knowledge base that is not embedded."),
+    click.option(
+        "--kb-flavour",
+        type=click.Choice(["fuseki", "oxigraph"]),
+        default="fuseki",
+        show_default=True,
+        help="What serves --kb-url.",
+    ),
+    click.option(
+        "--kb-credentials-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with one line USER:PASSWORD for --kb-url.",
+    ),
+)
+
+
+def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_which
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def backup(
+    state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
+) -> None:
+    """Write all the knowledge base holds to FILE (N-Quads, mode 0600), while it is used."""
+    with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
+        click.echo(f"{back_up(store, file)} statements written to {file}")
+
+
+@click.command()
+@_which
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def restore(
+    state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
+) -> None:
+    """Replace all the knowledge base holds by FILE, a backup of any store."""
+    with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
+        click.echo(f"{restore_from(store, file)} statements restored from {file}")
+
+
+@contextmanager
+def _opened(
+    state_dir: Path | None, url: str | None, flavour: str, credentials_file: Path | None
+) -> Iterator[HttpStore]:
+    if (state_dir is None) == (url is None):
+        raise click.UsageError("say which: --state-dir DIR, or --kb-url URL")
+    embedded: EmbeddedStore | None = None
+    try:
+        if state_dir is not None:
+            embedded = EmbeddedStore(state_dir / "knowledge")
+            yield embedded.running() or embedded.start()
+        elif flavour == "oxigraph":
+            yield HttpStore.for_oxigraph(str(url))
+        else:
+            yield HttpStore.for_fuseki(str(url), account(credentials_file))
+    except (KnowledgeBaseError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        if embedded is not None:
+            embedded.stop()
+
+
+def account(path: Path | None) -> tuple[str, str] | None:
+    """Return user and password of a file that holds one line USER:PASSWORD."""
+    if path is None:
+        return None
+    user, colon, password = path.read_text("utf-8").strip().partition(":")
+    if not colon or not user:
+        raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
+    return user, password

@@ -1,0 +1,119 @@
+"""Promises of backup and restore: whole or not at all, from any store to any, while the service runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from ses_service.cli import main
+from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, KnowledgeBaseError
+from ses_service.knowledge.backup import back_up, restore
+from ses_service.model import Kind, Level, Requirement
+
+Fuseki = Any
+
+
+def fill(store: HttpStore, site: str) -> KnowledgeBase:
+    """Store a site and a requirement."""
+    knowledge = KnowledgeBase(store)
+    knowledge.load_ontology()
+    knowledge.load_site(site, source="site")
+    stated = [Requirement(Kind.CURRENT_WRITE_RATE, 100.50e6), Requirement(Kind.FREE_CAPACITY, 0.1)]
+    knowledge.replace_requirements(Level.APPLICATION, 'a"\\\n\u00e4', stated, author="alice", now=1.5)
+    return knowledge
+
+
+def test_what_was_backed_up_is_restored_in_place_of_the_rest(
+    store: HttpStore, union_site: str, lustre_site: str, tmp_path: Path
+) -> None:
+    knowledge = fill(store, union_site)
+    before = knowledge.environment(), set(map(repr, knowledge.requirement_sets()))
+    count = back_up(store, tmp_path / "backup.nq")
+    assert (tmp_path / "backup.nq").stat().st_mode & 0o077 == 0
+    knowledge.load_site(lustre_site, source="other")
+    knowledge.replace_requirements(Level.USER, "bob", [], author="bob", now=2.0)
+    changed = knowledge.revision()
+    assert restore(store, tmp_path / "backup.nq") == count
+    assert (knowledge.environment(), set(map(repr, knowledge.requirement_sets()))) == before
+    assert knowledge.revision() != changed  # so that a running service reads it
+
+
+def test_a_backup_of_one_store_fits_the_other(
+    fuseki: Fuseki, oxigraph: HttpStore, union_site: str, tmp_path: Path
+) -> None:
+    for source, target in ((oxigraph, fuseki.client()), (fuseki.client(), oxigraph)):
+        source.update("DROP ALL")
+        target.update("DROP ALL")
+        written = fill(source, union_site)
+        back_up(source, tmp_path / "backup.nq")
+        restore(target, tmp_path / "backup.nq")
+        assert KnowledgeBase(target).environment() == written.environment()
+        assert KnowledgeBase(target).requirement_sets() == written.requirement_sets()
+
+
+@pytest.mark.parametrize("harm", ["cut off", "malformed", "another file"])
+def test_what_is_no_whole_backup_changes_nothing(
+    store: HttpStore, union_site: str, tmp_path: Path, harm: str
+) -> None:
+    knowledge = fill(store, union_site)
+    before = knowledge.revision()
+    path = tmp_path / "backup.nq"
+    back_up(store, path)
+    whole = path.read_bytes()
+    path.write_bytes(
+        {"cut off": whole[:-40], "malformed": b"<a:b> nonsense\n" + whole, "another file": b"hello\n"}[harm]
+    )
+    with pytest.raises(KnowledgeBaseError):
+        restore(store, path)
+    assert knowledge.revision() == before
+    assert len(knowledge.environment().elements) == 8
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["while the service runs", "while it does not"])
+def test_the_embedded_store_is_backed_up_by_command(union_site: str, tmp_path: Path, served: bool) -> None:
+    state, path = tmp_path / "state", tmp_path / "backup.nq"
+    embedded = EmbeddedStore(state / "knowledge")
+    try:
+        fill(embedded.start(), union_site)
+        if not served:
+            embedded.stop()
+        done = run("backup", "--state-dir", state, path)
+        assert done.exit_code == 0, done.output
+        done = run("restore", "--state-dir", state, path)
+        assert (done.exit_code, "statements restored" in done.output) == (0, True), done.output
+    finally:
+        embedded.stop()
+    again = EmbeddedStore(state / "knowledge")
+    try:
+        assert len(KnowledgeBase(again.start()).environment().elements) == 8
+    finally:
+        again.stop()
+
+
+def test_fuseki_is_backed_up_by_command_with_its_password_only(
+    fuseki: Fuseki, union_site: str, tmp_path: Path
+) -> None:
+    fuseki.client().update("DROP ALL")
+    fill(fuseki.client(), union_site)
+    where = ["--kb-url", fuseki.address]
+    known = [*where, "--kb-credentials-file", fuseki.directory / "writer.txt"]
+    refused = run("backup", *where, tmp_path / "backup.nq")
+    assert refused.exit_code == 1
+    assert "401" in refused.output
+    assert not (tmp_path / "backup.nq").exists()
+    assert run("backup", *known, tmp_path / "backup.nq").exit_code == 0
+    fuseki.client().update("DROP ALL")
+    assert run("restore", *known, tmp_path / "backup.nq").exit_code == 0
+    assert len(KnowledgeBase(fuseki.client()).environment().elements) == 8
+
+
+def test_which_store_must_be_said(tmp_path: Path) -> None:
+    done = run("backup", tmp_path / "backup.nq")
+    assert done.exit_code == 2
+    assert "--state-dir DIR, or --kb-url URL" in done.output
