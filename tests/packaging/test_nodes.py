@@ -97,7 +97,7 @@ def test_every_unit_is_in_a_package() -> None:
     spec = (ROOT / "packaging" / "rpm" / "qstorman.spec").read_text()
     for unit in (ROOT / "packaging" / "systemd").glob("*.service"):
         assert unit.stem in rules, f"{unit.name} is in no Debian package"
-        assert f"/usr/lib/systemd/system/{unit.name}" in spec, f"{unit.name} is in no RPM package"
+        assert f"%{{_unitdir}}/{unit.name}\n" in spec, f"{unit.name} is in no RPM package"
 
 
 def test_units_start_programs_with_options_they_have() -> None:
