@@ -35,7 +35,8 @@ def check_mounts(elements: Sequence[Element]) -> list[Finding]:
 
 def _union(mount: str, members: Sequence[Element]) -> Finding:
     control = Path(mount) / ".mergerfs"
-    how = f"Mount it: mergerfs -o allow_other,use_ino,category.create=pfrd BRANCH:BRANCH... {mount}"
+    options = "allow_other,use_ino,category.create=pfrd,func.getattr=newest"
+    how = f"Mount it: mergerfs -o {options} BRANCH:BRANCH... {mount}"
     try:
         if not Path(mount).is_mount():
             return fault(MOUNT, f"Nothing is mounted on {mount}.", f"{how} (or run ses doctor on a node).")
