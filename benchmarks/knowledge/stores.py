@@ -1,0 +1,194 @@
+"""How long a site takes to load, to notice changed and to read again, on both stores; prints a table.
+
+    .venv/bin/python benchmarks/knowledge/stores.py [--elements N]... [--store NAME]... [--rounds N]
+
+Measured through the service's own code, from an empty store on loopback, which is the oxigraph server the
+service starts or the Fuseki of `make fuseki`. The shapes are not checked: that happens once, in the service,
+whichever the store. Does not measure decisions: they ask no store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ses_service import logs
+from ses_service.desk import Desk
+from ses_service.environment import EnvironmentKeeper
+from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
+from ses_service.knowledge.terms import SITE_GRAPH
+from ses_service.model import Kind, Level, Requirement
+from ses_service.policies import Policies
+
+ROOT = Path(__file__).resolve().parents[2]
+STORES = ("oxigraph", "fuseki")
+SIZES = (24, 1000, 10_000)
+PATIENCE = 60.0
+HEAD = """@prefix : <https://example.org/bench/> .
+@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+:fs a qsm:LustreFileSystem ; qsm:name "fs" ; qsm:mountPoint "/mnt/fs" .
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Seconds, the median of the rounds, and the resident memory of the server in MB."""
+
+    store: str
+    elements: int
+    start: float
+    load: float
+    notice: float
+    read: float
+    write: float
+    refresh: float
+    memory_mb: float
+
+
+def site(elements: int) -> str:
+    """Return a Lustre file system of so many OSTs on servers of eight."""
+    servers = [f':oss{n} a qsm:Server ; qsm:name "oss{n}" .' for n in range(-(-elements // 8))]
+    targets = [
+        f':ost{n} a qsm:ObjectStorageTarget ; qsm:name "OST{n:04x}" ; qsm:elementOf :fs ; qsm:target "{n}" ;'
+        f" qsm:servedBy :oss{n // 8} ;"
+        " qsm:capacity [ qudt:numericValue 8.0e0 ; qudt:hasUnit unit:TeraBYTE ] ;"
+        " qsm:nominalReadRate [ qudt:numericValue 500.0e0 ; qudt:hasUnit unit:MegaBYTE-PER-SEC ] ;"
+        " qsm:nominalWriteRate [ qudt:numericValue 400.0e0 ; qudt:hasUnit unit:MegaBYTE-PER-SEC ] ."
+        for n in range(elements)
+    ]
+    return HEAD + "\n".join([*servers, *targets, ""])
+
+
+@contextlib.contextmanager
+def running(name: str, directory: Path) -> Iterator[tuple[HttpStore, int]]:
+    """Start a store with its data in an empty directory; yield its client and process."""
+    if name == "oxigraph":
+        embedded = EmbeddedStore(directory)
+        embedded.start()
+        try:
+            yield HttpStore.for_oxigraph(embedded.url, timeout=PATIENCE), embedded.pid or 0
+        finally:
+            embedded.stop()
+        return
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    with (directory / "log").open("wb") as log:
+        command: list[str | Path] = [ROOT / "packaging/fuseki.sh", "serve", directory, str(port)]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield _ready(directory, port), process.pid
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def _ready(directory: Path, port: int) -> HttpStore:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            password = (directory / "writer.txt").read_text().strip().partition(":")[2]
+            store = HttpStore.for_fuseki(
+                f"http://127.0.0.1:{port}/kb", ("writer", password), timeout=PATIENCE
+            )
+            store.select("SELECT * WHERE {} LIMIT 1")
+        except (OSError, StoreUnavailableError):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"Fuseki did not start: {(directory / 'log').read_text()[-500:]}") from None
+            time.sleep(0.05)
+        else:
+            return store
+
+
+def measure(name: str, elements: int, rounds: int) -> Figures:
+    """Return the figures of one store with one site."""
+    turtle = site(elements)
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as cleanup:
+        began = time.perf_counter()
+        store, pid = cleanup.enter_context(running(name, Path(scratch)))
+        start = time.perf_counter() - began
+        knowledge = KnowledgeBase(store)
+        load = _median(min(rounds, 3), lambda: store.put_graph(SITE_GRAPH, turtle))
+        desk = Desk(Policies(), time.time, lambda: "0")
+        keeper = EnvironmentKeeper(knowledge, desk, time.time)
+        keeper.refresh()
+        if len(desk.environment.elements) != elements:
+            raise SystemExit(f"{name} gave {len(desk.environment.elements)} of {elements} elements")
+        count = 0
+
+        def write() -> None:
+            nonlocal count
+            count += 1
+            stated = [Requirement(Kind.CURRENT_WRITE_RATE, 1e6 * count), Requirement(Kind.FREE_CAPACITY, 1e9)]
+            knowledge.replace_requirements(Level.USER, "alice", stated, author="alice", now=time.time())
+
+        def refresh() -> float:
+            write()
+            return _timed(keeper.refresh)
+
+        return Figures(
+            store=name,
+            elements=elements,
+            start=start,
+            load=load,
+            notice=_median(20 * rounds, knowledge.revision),
+            read=_median(rounds, knowledge.environment),
+            write=_median(rounds, write),
+            refresh=statistics.median(refresh() for _ in range(rounds)),
+            memory_mb=_resident(pid),
+        )
+
+
+def _timed(act: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def _median(rounds: int, act: Callable[[], object]) -> float:
+    return statistics.median(_timed(act) for _ in range(rounds))
+
+
+def _resident(pid: int) -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS:"))
+
+
+def main() -> None:
+    """Measure what is asked for, smallest first."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--elements", type=int, action="append", help="size of a site; may be repeated")
+    parser.add_argument("--store", choices=STORES, action="append", help="may be repeated")
+    parser.add_argument("--rounds", type=int, default=7, help="how often each is measured")
+    parser.add_argument("--output", type=Path, help="file for the figures as JSON")
+    given = parser.parse_args()
+    logs.configure("error")
+    print("| store | elements | start s | load s | notice ms | read ms | write ms | refresh ms | memory MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    found = []
+    for elements in given.elements or SIZES:
+        for name in given.store or STORES:
+            one = measure(name, elements, given.rounds)
+            found.append(asdict(one))
+            times = " | ".join(f"{1000 * t:.1f}" for t in (one.notice, one.read, one.write, one.refresh))
+            print(
+                f"| {name} | {elements} | {one.start:.2f} | {one.load:.2f} | {times} | {one.memory_mb:.0f} |",
+                flush=True,
+            )
+    if given.output:
+        given.output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""The bench of the knowledge base runs, on both stores, and measures every column."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COLUMNS = {"start", "load", "notice", "read", "write", "refresh", "memory_mb"}
+
+
+@pytest.mark.parametrize("store", ["oxigraph", "fuseki"])
+def test_the_bench_of_a_store_runs_and_measures_every_column(store: str, tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    words = ["--store", store, "--elements", "24", "--rounds", "2", "--output", str(output)]
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks/knowledge/stores.py", *words],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (figures,) = json.loads(output.read_text())
+    assert (figures["store"], figures["elements"]) == (store, 24)
+    assert all(figures[column] > 0 for column in COLUMNS)
+    assert f"| {store} | 24 |" in done.stdout
