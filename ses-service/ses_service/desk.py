@@ -286,7 +286,8 @@ class Desk:
         found: dict[str, list[str]] = {}
         for (level, name), one in self._sets.items() if wanted else ():
             user, colon, application = name.partition(":")
-            if level is Level.APPLICATION and colon and user in wanted and one.requirements:
+            stated = one.requirements or one.profile
+            if level is Level.APPLICATION and colon and user in wanted and stated:
                 found.setdefault(user, []).append(application)
         return {user: sorted(names) for user, names in sorted(found.items())}
 

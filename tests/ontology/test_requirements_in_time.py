@@ -260,3 +260,14 @@ def test_every_profile_of_the_ontology_requires_something() -> None:
         assert profile.requirements
         assert profile.label
         assert profile.definition
+
+
+def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) -> None:
+    body = {"requirements": [], "profile": "scratch"}
+    assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
+    try:
+        assert runtime(client.application).desk.applications_of(["alice"]) == {"alice": ["sort"]}
+        listed = client.get("/v1/requirements?user=alice", **ADMIN).get_json()["sets"]
+        assert [(one["name"], one["profile"]) for one in listed] == [("alice:sort", "scratch")]
+    finally:
+        client.put("/v1/requirements/application/alice:sort", json={"requirements": []}, **ADMIN)
