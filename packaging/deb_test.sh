@@ -7,8 +7,12 @@ packaging/install.sh deb
 
 compgen -G 'build/deb/*.changes' >/dev/null || { echo "There are no packages in build/deb; run: make deb" >&2; exit 1; }
 work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
-root=$work/root
+root=$work/root tests=$work/tests
+finish() {
+  for one in "$root" "$tests"; do if mountpoint -q "$one/proc"; then umount "$one/proc"; fi; done
+  rm -rf --one-file-system "$work"
+}
+trap finish EXIT
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 ^http)
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 echo "Making a fresh $suite"
@@ -18,8 +22,15 @@ cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
 chroot "$root" update-ca-certificates >/dev/null 2>&1
 
+# What the tests need stays in a copy.
+cp -a "$root" "$tests"
+for one in "$root" "$tests"; do mount -t proc proc "$one/proc"; done
+
 echo "Running the packages' tests"
-autopkgtest --no-built-binaries build/deb/*.deb build/deb/*.dsc -- chroot "$root"
+log=$(realpath build/deb)/autopkgtest.log
+autopkgtest --no-built-binaries build/deb/*.deb build/deb/*.dsc -- chroot "$tests" >"$log" 2>&1 \
+  || { tail -n 40 "$log" >&2; echo "The tests failed; the whole log is $log" >&2; exit 1; }
+sed -n '/@@@ summary/,$p' "$log"
 
 echo "Installing and purging"
 # The whole root, but for what packages of others keep on every installation: caches, logs, dpkg's own files, and
