@@ -22,6 +22,10 @@ from smed_monitor.errors import DeadlineError
 from smed_monitor.model import Outcome
 from smed_monitor.scrape import Scraper
 
+TICK_SECONDS = 0.005
+"""Turns this close to each other are handed out together, to one worker; those it has not begun when this
+time is over get another, so that a target that hangs holds up nobody for longer."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -39,6 +43,7 @@ class Scheduler:
     ) -> None:
         self._scrapers = tuple(scrapers)
         self._interval = interval_seconds
+        self._tick = min(TICK_SECONDS, interval_seconds / 10)
         workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
         self._publish = publish
         self._skip = skip
@@ -47,10 +52,10 @@ class Scheduler:
         self._busy: set[int] = set()
         self._suspects: set[int] = set()
         # Plain threads: a pool makes a future and its lock for each of 500 turns a second.  Whoever came
-        # home last gets the next turn, so that few threads work, with warm caches, while nothing hangs.
+        # home last gets the next turns, so that few threads work, with warm caches, while nothing hangs.
         self._backlog: deque[int] = deque()
-        self._idle: list[SimpleQueue[int | None]] = []
-        self._desks: list[SimpleQueue[int | None]] = [SimpleQueue() for _ in range(workers)]
+        self._idle: list[SimpleQueue[bool]] = []
+        self._desks: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(workers)]
         self._workers = [
             threading.Thread(target=self._work, args=(desk,), name=f"scrape-{number}", daemon=True)
             for number, desk in enumerate(self._desks)
@@ -69,7 +74,7 @@ class Scheduler:
         if self._thread.is_alive():
             self._thread.join()
         for desk in self._desks:
-            desk.put(None)
+            desk.put(False)
         for worker in self._workers:
             if worker.is_alive():
                 worker.join()
@@ -84,10 +89,14 @@ class Scheduler:
     def _run(self) -> None:
         first = first_turns(time.monotonic(), self._interval, len(self._scrapers))
         turns = [(due, index) for index, due in enumerate(first)]
-        while not self._stopping.wait(max(0.0, turns[0][0] - time.monotonic())):
-            due, index = turns[0]
-            self._take_turn(index)
-            heapq.heapreplace(turns, (next_turn(due, time.monotonic(), self._interval), index))
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            moment = time.monotonic()
+            while turns[0][0] <= moment + self._tick:
+                due, index = turns[0]
+                self._take_turn(index)
+                heapq.heapreplace(turns, (next_turn(due, moment, self._interval), index))
+            pause = self._tick if self._wake_one() else max(0.0, turns[0][0] - time.monotonic())
 
     def _take_turn(self, index: int) -> None:
         with self._lock:
@@ -96,22 +105,28 @@ class Scheduler:
             skipped = index in self._busy or held_back
             if not skipped:
                 self._busy.add(index)
-                if self._idle:
-                    self._idle.pop().put(index)
-                else:
-                    self._backlog.append(index)
+                self._backlog.append(index)
         if skipped:
             self._skip(self._scrapers[index].target.name)
 
-    def _next_turn(self, desk: SimpleQueue[int | None]) -> int | None:
-        """What the worker at ``desk`` does next, waiting for it; ``None``: go home."""
+    def _wake_one(self) -> bool:
+        """Send one worker to the turns that wait; whether there are any."""
         with self._lock:
-            if self._backlog:
-                return None if self._stopping.is_set() else self._backlog.popleft()
-            self._idle.append(desk)
-        return desk.get()
+            if self._backlog and self._idle:
+                self._idle.pop().put(True)
+            return bool(self._backlog)
 
-    def _work(self, desk: SimpleQueue[int | None]) -> None:
+    def _next_turn(self, desk: SimpleQueue[bool]) -> int | None:
+        """What the worker at ``desk`` does next, waiting for it; ``None``: go home."""
+        while True:
+            with self._lock:
+                if self._backlog:
+                    return None if self._stopping.is_set() else self._backlog.popleft()
+                self._idle.append(desk)
+            if not desk.get():
+                return None
+
+    def _work(self, desk: SimpleQueue[bool]) -> None:
         while (index := self._next_turn(desk)) is not None:
             try:
                 self._scrape(index)
