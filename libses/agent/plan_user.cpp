@@ -284,9 +284,16 @@ std::optional<Placement> PlanUser::take(const TicketKey &key, Time now) {
 
 bool PlanUser::put(const TicketKey &key, const Placement &placement, Time now) {
   const auto number = entry_of(key);
-  return number && now >= distrusted_until_ &&
-         board_.stock(*number) < std::max(2 * entries_.at(*number).demand.level(), kFewTickets) &&
-         fill(*number, placement, now);
+  if (!number || now < distrusted_until_) {
+    return false;
+  }
+  const size_t level = entries_.at(*number).demand.level();
+  if (level <= kFewTickets) {
+    // What is held ahead of need is no stream to the service; this one is, and nobody waits for it.
+    outlet_.give_back(uid_, placement, EndReason::kUnused);
+    return true;
+  }
+  return board_.stock(*number) < 2 * level && fill(*number, placement, now);
 }
 
 void PlanUser::withdraw_unusable(

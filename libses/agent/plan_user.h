@@ -62,7 +62,7 @@ public:
               std::optional<std::vector<Requirement>> requirements, unsigned ordered, Time now);
   // One ticket of KEY's entry, for somebody who asks over the socket.
   [[nodiscard]] std::optional<Placement> take(const TicketKey &key, Time now);
-  // False when the entry has no use for PLACEMENT.
+  // A ticket booked for a question that got another one.  False when the entry has no use for it.
   [[nodiscard]] bool put(const TicketKey &key, const Placement &placement, Time now);
   // Takes back the tickets that IS_UNUSABLE (given the storage system) says nothing can be made of.
   void withdraw_unusable(

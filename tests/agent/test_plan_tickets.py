@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from patience import wait_until
 from plan_program import Plan
 from running_agent import Agent
-from service_double import ServiceDouble
+from service_double import Answer, Request, ServiceDouble
 
 SELF = os.geteuid()
 
@@ -138,6 +139,37 @@ def test_only_few_are_booked_ahead_of_need(planner: Agent, service: ServiceDoubl
     ahead = [request.body for request in service.bookings() if request.body.get("ahead")]
     assert ahead
     assert all(body["count"] <= 2 for body in ahead)
+
+
+def test_ticket_of_a_question_that_got_another_one_is_not_held_ahead_of_need(
+    planner: Agent, service: ServiceDouble, device: int
+) -> None:
+    """To the service it is a stream: held, it would keep other files away from its element."""
+    late: list[str] = []
+
+    def ahead_first(request: Request) -> Answer | None:
+        if request.path != "/v1/placements" or request.body.get("ahead"):
+            return None
+        overtaken.wait(0.5)
+        answer = service._book(request.body)
+        late.extend(one["placement_id"] for one in answer.body["placements"])
+        return answer
+
+    overtaken = threading.Event()
+    plan_after_ask(planner, device, "first")
+    plan = Plan(planner.socket, SELF)
+    service.instead = ahead_first
+    with planner.ask(device, "app") as conversation:
+        overtaken.set()
+        assert conversation.answer.status == side.PLACE
+        dealt = conversation.answer.placement
+    wait_until(lambda: late, "the question's own ticket is booked")
+    own = late[0]
+    taken = [plan.take_soon(device, "app").placement for _ in range(2)]
+    assert own not in taken
+    if own != dealt:
+        service.wait_for_end(own)
+        assert [end["reason"] for end in service.ended(own)] == ["unused"]
 
 
 def test_default_entry_waits_for_entries_of_applications_with_needs(
