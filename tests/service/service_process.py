@@ -63,7 +63,9 @@ class Running:
             except urllib3.exceptions.HTTPError:
                 pass
             time.sleep(0.05)
-        raise AssertionError(self.log.read_text("utf-8"))
+        said = self.log.read_text("utf-8")
+        self.end()
+        raise AssertionError(said)
 
     def children(self) -> list[int]:
         path = Path(f"/proc/{self.process.pid}/task")
