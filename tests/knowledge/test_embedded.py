@@ -70,6 +70,28 @@ def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
     assert not is_running(store.pid)
 
 
+def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path, patience=1.0)
+    knowledge = KnowledgeBase(store.start())
+    try:
+        store_requirement(knowledge)
+        hung = store.pid
+        assert hung
+        os.kill(hung, signal.SIGSTOP)
+        wait_for(lambda: store.pid not in (None, hung), 60.0)
+
+        def answers() -> bool:
+            try:
+                return len(knowledge.requirement_sets()) == 1
+            except StoreUnavailableError:
+                return False
+
+        wait_for(answers, 60.0)
+        assert not is_running(hung)
+    finally:
+        store.stop()
+
+
 def test_two_services_cannot_share_a_directory(tmp_path: Path) -> None:
     first = EmbeddedStore(tmp_path)
     first.start()

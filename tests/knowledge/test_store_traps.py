@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 import urllib3
-from ses_service.knowledge import EmbeddedStore, HttpStore, StoreRefusedError, StoreUnavailableError
+from ses_service.knowledge import (
+    EmbeddedStore,
+    HttpStore,
+    KnowledgeBase,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
 
 Fuseki = Any
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,6 +98,22 @@ def test_fuseki_takes_many_requests_of_several_operations(fuseki: Fuseki) -> Non
     for _ in range(50):
         store.update(";\n".join([step.replace("%s", count)] * 3))
     assert store.select("SELECT ?n WHERE { GRAPH <a:g> { <a:s> <a:n> ?n } }") == [{"n": "150"}]
+
+
+def test_a_decimal_of_any_form_is_replaced_and_leaves_nothing(store: HttpStore, union_site: str) -> None:
+    # Fuseki 5.6.0 shows 100.50 as 100.5 and cannot delete what it shows.
+    knowledge = KnowledgeBase(store)
+    for rate in ("100.50", "+0100.500", "100.5", "100.50e0", "90"):
+        changed = union_site.replace("numericValue 90.0e0", f"numericValue {rate}")
+        assert f"numericValue {rate}" in changed
+        knowledge.load_site(changed, source=f"site with {rate}")
+        elements = knowledge.environment().elements
+        assert elements[0].nominal_write_rate == pytest.approx(float(rate) * 1e6)
+    values = "SELECT ?v WHERE { GRAPH ?g { ?e qsm:nominalWriteRate ?q . ?q qudt:numericValue ?v } }"
+    prefixes = (
+        "PREFIX qsm: <https://example.org/qstorman/ontology#> PREFIX qudt: <http://qudt.org/schema/qudt/> "
+    )
+    assert len(store.select(prefixes + values)) == 8
 
 
 def test_a_new_kind_of_element_is_seen_without_a_reasoner(store: HttpStore) -> None:

@@ -26,6 +26,7 @@ from ses_service.knowledge.store import HttpStore
 _QUERY_LIMIT_SECONDS = 10
 _START_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
+_LOOK_SECONDS = 5.0
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger(__name__)
 
@@ -35,10 +36,14 @@ class EmbeddedStoreError(KnowledgeBaseError):
 
 
 class EmbeddedStore:
-    """One ``oxigraph serve`` process below ``state_dir``; started again when it dies."""
+    """One ``oxigraph serve`` process below ``state_dir``; started again when it dies.
 
-    def __init__(self, state_dir: Path) -> None:
+    One that has not answered for ``patience`` seconds is killed: what it acknowledged is kept over that.
+    """
+
+    def __init__(self, state_dir: Path, patience: float = 60.0) -> None:
         self._state_dir = state_dir
+        self._patience = patience
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
@@ -149,7 +154,7 @@ class EmbeddedStore:
         pause = _FIRST_PAUSE
         while True:
             began = time.monotonic()
-            status = self._process.wait() if self._process else None
+            status = self._wait_for_end()
             pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, 10.0)
             if self._stopping.wait(pause):
                 return
@@ -162,6 +167,27 @@ class EmbeddedStore:
                 except EmbeddedStoreError as error:
                     self._process = None
                     _log.error("the embedded store cannot be started again", detail=str(error))
+
+    def _wait_for_end(self) -> int | None:
+        """Return the status the server ended with, after killing one that has not answered for long."""
+        answered = time.monotonic()
+        while self._process is not None:
+            try:
+                return self._process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                if self._answers():
+                    answered = time.monotonic()
+                elif time.monotonic() - answered > self._patience and not self._stopping.is_set():
+                    _log.error("the embedded store does not answer and is killed", pid=self._process.pid)
+                    self._process.kill()
+        return None
+
+    def _answers(self) -> bool:
+        try:
+            HttpStore.for_oxigraph(self.url).select("SELECT * WHERE {} LIMIT 1")
+        except KnowledgeBaseError:
+            return False
+        return True
 
 
 def _free_port() -> int:
