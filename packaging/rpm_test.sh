@@ -9,7 +9,11 @@ compgen -G 'build/rpm/*/*.rpm' >/dev/null || { echo "There are no packages in bu
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
 root=$work/root
-mkdir -p "$root"/{bin,etc,run,usr,var/lib,var/tmp,tmp}
+# The directories of the packages filesystem, systemd and others that every such system has.
+python=$(rpm -qpl --nosignature build/rpm/noarch/python3-ses-*.rpm | sed -n 's|^/\(.*/site-packages\)/ses$|\1|p')
+mkdir -p "$root"/{bin,etc/sysconfig,run,tmp,var/lib,var/tmp} "$root/$python" \
+  "$root"/usr/{bin,sbin,include,libexec,lib64/cmake,lib64/pkgconfig,share/licenses,share/modulefiles} \
+  "$root"/usr/lib/{systemd/system,sysusers.d,tmpfiles.d}
 cp "$(command -v busybox)" "$root/bin/busybox"
 for name in sh rm; do ln -s busybox "$root/bin/$name"; done
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
