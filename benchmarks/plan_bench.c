@@ -85,7 +85,7 @@ static void publish(struct ses_plan *plan, uint64_t socket_hash, dev_t device, c
   plan->entries[0] = (struct ses_plan_entry){.sequence = 2,
                                              .device_major = major(device),
                                              .device_minor = minor(device),
-                                             .application_hash = ses_plan_hash("")};
+                                             .about_hash = ses_plan_hash("")};
 }
 
 static int serve(const char *socket, const char *union_, char **stages) {
@@ -114,7 +114,7 @@ static int decide(dev_t device) {
   struct ses_plan_spot spot;
   struct ses_plan_claim claim;
   struct ses_answer answer;
-  if (!ses_plan_find(&spot, ses_plan_hash("plan_bench"), major(device), minor(device)) ||
+  if (!ses_plan_find(&spot, ses_plan_hash("plan_bench"), true, major(device), minor(device)) ||
       !ses_plan_has(&spot) || !ses_plan_take(&spot, &claim, &answer))
     return -1;
   ses_plan_begin(&claim, AT_FDCWD, path, sizeof path - 1, "plan_bench");

@@ -24,7 +24,7 @@ READER: tuple[str, ...] = (
     "lustre_default",
     "lustre_layout",
 )
-READER += ("plan", "plan_segment", "self", "settings")
+READER += ("log", "no_creator", "path", "plan", "plan_segment", "require", "self", "settings")
 COMPILE_SECONDS = 60
 TICKETS_SECONDS = 30
 
