@@ -346,6 +346,8 @@ def observation(one: Observation, now: float) -> Json:
         "free_bytes": one.free_bytes,
         "size_bytes": one.size_bytes,
         "read_only": one.read_only,
+        "degraded": one.degraded,
+        "no_create": one.no_create,
         "detail": one.detail,
     }
 

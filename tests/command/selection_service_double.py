@@ -25,7 +25,8 @@ def observation(element: str, *, exporter: str, state: str = "ok", age: float = 
         "sampled_at": 1_700_000_000.0, "age_seconds": age,
         "read_bytes_per_second": {"current": 0.0, "average": 0.0},
         "write_bytes_per_second": {"current": 45e6, "average": 40e6},
-        "queue_depth": 0.0, "free_bytes": 2.5e8, "size_bytes": 3e8, "read_only": False, "detail": "",
+        "queue_depth": 0.0, "free_bytes": 2.5e8, "size_bytes": 3e8, "read_only": False, "degraded": False,
+        "no_create": False, "detail": "",
     }  # fmt: skip
 
 

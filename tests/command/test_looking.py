@@ -41,6 +41,12 @@ def test_elements_show_what_a_newcomer_would_get_beside_the_nominal_rate(ses):
     assert "0.4 s" in row
 
 
+def test_elements_say_what_keeps_files_away(ses, service):
+    service.elements[0]["observation"] |= {"degraded": True, "no_create": True}
+    row = next(line for line in ses("elements").output.splitlines() if "union/b1" in line)
+    assert "active, degraded, no new files" in row
+
+
 def test_an_element_the_monitor_never_saw_has_no_data_age(ses):
     row = next(line for line in ses("elements").output.splitlines() if "union/b2" in line)
     assert "none" in row

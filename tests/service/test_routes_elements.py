@@ -26,6 +26,7 @@ def test_elements_show_facts_observation_and_what_is_available(service: Service,
         "http://x",
         "ok",
         "d",
+        degraded=True,
     )
     body = service.see([seen]).get("/v1/elements").get_json()
     assert body["generated_at"] == clock()
@@ -50,6 +51,8 @@ def test_elements_show_facts_observation_and_what_is_available(service: Service,
         "free_bytes": 5e9,
         "size_bytes": 9e9,
         "read_only": False,
+        "degraded": True,
+        "no_create": False,
         "detail": "d",
     }
     assert (first["mount_point"], first["backend"], first["state"]) == ("/mnt/union", "mergerfs", "active")

@@ -296,9 +296,15 @@ class Placement:
         )
 
 
+FLAGS = {"read_only": "read only", "degraded": "degraded", "no_create": "no new files"}
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the monitor says of one element.  Rates are bytes per second over the current window."""
+    """What the monitor says of one element.  Rates are bytes per second over the current window.
+
+    ``flags`` are what keeps files away from it, in words.
+    """
 
     state: str
     age_seconds: float | None
@@ -307,6 +313,7 @@ class Observation:
     write_rate: float | None
     free_bytes: float | None
     detail: str
+    flags: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Any) -> Observation:
@@ -319,6 +326,7 @@ class Observation:
             write_rate=_number((data.get("write_bytes_per_second") or {}).get("current")),
             free_bytes=_number(data.get("free_bytes")),
             detail=str(data.get("detail") or ""),
+            flags=tuple(words for name, words in FLAGS.items() if data.get(name)),
         )
 
 

@@ -232,7 +232,11 @@ class RatePair(Answer):
 
 
 class ObservationOut(Answer):
-    """What the monitor last saw of an element."""
+    """What the monitor last saw of an element.
+
+    ``degraded``: it works on with less than it has, such as a RAID without a disk.  ``no_create``: it takes
+    no new files, though those that are there can be written.
+    """
 
     element: str
     source: str
@@ -246,6 +250,8 @@ class ObservationOut(Answer):
     free_bytes: float | None
     size_bytes: float | None
     read_only: bool
+    degraded: bool
+    no_create: bool
     detail: str
 
 

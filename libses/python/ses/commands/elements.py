@@ -38,7 +38,7 @@ def _row(one: Element) -> list[str]:
     seen = one.observation
     return [
         one.id,
-        one.state,
+        ", ".join(dict.fromkeys([one.state, *(seen.flags if seen is not None else ())])),
         f"{number(one.read)} of {number(one.nominal_read, 0)}",
         f"{number(one.write)} of {number(one.nominal_write, 0)}",
         _scaled(None if seen is None else seen.read_rate, 1e6, 1),
