@@ -337,12 +337,14 @@ def test_trig_is_understood(exchange, union_site):
 def test_names_from_a_text_stay_names(exchange, knowledge, union_site):
     evil = URIRef(f"{SITE}x")
     text = (
-        union_site + '\n:x a qsm:User ; qsm:name "a\\" } } ; DROP ALL #" ; rdfs:label "\\u0000$graph"@en .\n'
+        union_site + '\n:x a qsm:User ; qsm:name "a\\" } } ; DROP ALL #" ; rdfs:label "\\u0001$graph"@en .\n'
     )
     put(exchange, text)
     assert len(knowledge.environment().elements) == 8
     assert dict(exchange.page(SITE_GRAPH, ""))[evil]
-    with pytest.raises(InvalidDescriptionError, match="not an IRI"):
+    with pytest.raises(InvalidDescriptionError, match="line .*: not text a store can keep"):
+        put(exchange, text.replace("u0001", "u0000"))
+    with pytest.raises(InvalidDescriptionError, match="line .*: not an IRI"):
         put(exchange, union_site + "\n<x%3E> a qsm:User ; qsm:name <a\\u003E> .\n")
 
 

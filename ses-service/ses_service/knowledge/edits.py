@@ -17,6 +17,14 @@ _AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Adding:
+    """Statements to be added to a graph, once a change is begun."""
+
+    graph: URIRef
+    statements: list[Statement]
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """A change of one subject of a graph. No facts: there is no such subject.
 
@@ -59,9 +67,9 @@ def differences(graph: URIRef, before: Description, after: Description) -> list[
     return edits
 
 
-def request_parts(edits: Iterable[Edit], change: URIRef) -> list[str]:
+def request_parts(edits: Iterable[Edit], change: URIRef) -> list[str | Adding]:
     """Return the update requests that make these edits, once the change is begun."""
-    parts = []
+    parts: list[str | Adding] = []
     by_graph: dict[URIRef, list[Edit]] = {}
     for edit in edits:
         by_graph.setdefault(edit.graph, []).append(edit)
@@ -70,7 +78,7 @@ def request_parts(edits: Iterable[Edit], change: URIRef) -> list[str]:
         come = [one for edit in own for one in edit.add]
         parts += [_removing(graph, gone[at : at + _AT_ONCE], change) for at in range(0, len(gone), _AT_ONCE)]
         if come:
-            parts.append(adding(graph, come, change))
+            parts.append(Adding(graph, come))
     return parts
 
 
@@ -78,6 +86,12 @@ def _removing(graph: URIRef, gone: list[URIRef], change: URIRef) -> str:
     return bind("remove-descriptions.ru", graph=graph, subjects=gone, history=HISTORY_GRAPH, change=change)
 
 
-def adding(graph: URIRef, come: list[Statement], change: URIRef) -> str:
+def adding(one: Adding, change: URIRef) -> str:
     """Return the update request that adds statements, once the change is begun."""
-    return bind("add-statements.ru", graph=graph, statements=come, history=HISTORY_GRAPH, change=change)
+    return bind(
+        "add-statements.ru",
+        graph=one.graph,
+        statements=one.statements,
+        history=HISTORY_GRAPH,
+        change=change,
+    )

@@ -172,9 +172,14 @@ class Exchange:
         change = history.fresh()
         with self._changing:
             store = InsistentStore(self._store)
-            text = request(plan, change)
-            store.update(text, patience=PATIENCE + len(text) / _PER_PATIENCE)
+            text, staged = request(plan, change)
+            for graph, statements in staged.items():
+                store.put_graph(graph, statements)
+            size = len(text) + sum(map(len, staged.values()))
+            store.update(text, patience=PATIENCE + size / _PER_PATIENCE)
             number = history.number(store, change)
+            for graph in staged:
+                store.put_graph(graph, "")
         if number is None:
             raise StaleReadingError
         return number

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from rdflib import PROV, RDF, XSD, Literal, URIRef
 
-from ses_service.knowledge.edits import Edit, adding
+from ses_service.knowledge.edits import Adding, Edit, adding
 from ses_service.knowledge.queries import Statement, bind
 from ses_service.knowledge.statements import Description, Facts, describe
 from ses_service.knowledge.store import SparqlStore
@@ -85,7 +85,7 @@ def signed(change: URIRef, signature: Signature) -> dict[str, URIRef | Literal]:
     }
 
 
-def recording(change: URIRef, edits: Iterable[Edit], signature: Signature) -> list[str]:
+def recording(change: URIRef, edits: Iterable[Edit], signature: Signature) -> list[str | Adding]:
     """Return the requests that write what was before and is after, and forget what is too long ago."""
     said: list[Statement] = []
     if signature.undoes is not None:
@@ -97,7 +97,7 @@ def recording(change: URIRef, edits: Iterable[Edit], signature: Signature) -> li
         if edit.before and edit.after:
             said.append((made, PROV.wasRevisionOf, old))
     forget = bind("forget-changes.ru", history=HISTORY_GRAPH, kept=Literal(KEPT))
-    return [*([adding(HISTORY_GRAPH, said, change)] if said else []), forget]
+    return [Adding(HISTORY_GRAPH, said), forget] if said else [forget]
 
 
 def recording_set(target: URIRef, identity: str, edit: Edit, signature: Signature) -> list[str]:
@@ -110,7 +110,8 @@ def recording_set(target: URIRef, identity: str, edit: Edit, signature: Signatur
         identity=Literal(identity),
         **signed(change, signature),
     )
-    return [begin, *recording(change, [edit], signature)]
+    parts = recording(change, [edit], signature)
+    return [begin, *(one if isinstance(one, str) else adding(one, change) for one in parts)]
 
 
 def changes(store: SparqlStore, *, before: int | None, subject: URIRef | None) -> list[Change]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from urllib.parse import quote
 
-from rdflib import SH, Dataset, Graph, URIRef
+from rdflib import SH, Dataset, Graph, Literal, URIRef
 
 from ses_service.knowledge.edits import Edit, differences
 from ses_service.knowledge.errors import InvalidDescriptionError
@@ -54,7 +54,7 @@ class Incoming:
     def read(cls, text: str, name: str, *, trig: bool = False) -> Incoming:
         """Take a text apart. Raises ``InvalidDescriptionError`` with the line where it is malformed."""
         graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
-        faulty = _no_iris(graph, lines)
+        faulty = _unstorable(graph, lines)
         if faulty:
             raise InvalidDescriptionError(name, faulty)
         said = describe(graph)
@@ -159,13 +159,13 @@ def _single() -> Collection[URIRef]:
     )
 
 
-def _no_iris(graph: Graph, lines: Lines) -> list[str]:
-    """Return a sentence for each IRI that is none: parsers let escapes make them, and no store takes them."""
+def _unstorable(graph: Graph, lines: Lines) -> list[str]:
+    """Return a sentence for each term no store takes: escapes can make IRIs that are none, and NUL."""
     found = []
     for statement in graph:
         for term in statement:
             try:
-                if isinstance(term, URIRef):
+                if isinstance(term, URIRef | Literal):
                     serialise(term)
             except ValueError as error:
                 line = lines.of(*statement)

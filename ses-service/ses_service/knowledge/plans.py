@@ -8,13 +8,20 @@ from itertools import count
 from rdflib import Literal, URIRef
 
 from ses_service.knowledge import history
-from ses_service.knowledge.edits import Edit, adding, request_parts
+from ses_service.knowledge.edits import Adding, Edit, adding, request_parts
 from ses_service.knowledge.history import Signature
 from ses_service.knowledge.merge import Conflict
-from ses_service.knowledge.queries import Statement, bind, sequence
+from ses_service.knowledge.queries import Statement, bind, lines, sequence
 from ses_service.knowledge.statements import Description, is_generated, statements
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH, SITE_GRAPH
+
+_STAGED = "https://example.org/qstorman/graph/staged/"
+_ONE_BY_ONE = 200
+"""Subjects of the site that are changed one by one; when more change, the site is written as a whole."""
+
+_IN_REQUEST = 2000
+"""Statements that are part of a request; more are put into a graph before and copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +66,21 @@ def read_stamps(store: SparqlStore) -> Stamps:
 
 
 def rewritten(plan: Plan, present: Description, after: Description) -> Plan:
-    """Return the plan such that it also reaches subjects the store holds as blank nodes, if there are any."""
-    if present != after and any(is_generated(one) for one in present):
+    """Return the plan such that it writes the whole site, where that is better than subject by subject.
+
+    So it also reaches subjects the store holds as blank nodes, and takes no longer the more subjects change.
+    """
+    many = sum(one.graph == SITE_GRAPH for one in plan.edits) > _ONE_BY_ONE
+    if present != after and (many or any(is_generated(one) for one in present)):
         return replace(plan, rewrite=after)
     return plan
 
 
-def request(plan: Plan, change: URIRef) -> str:
-    """Return the update request that makes a change, if the store is still in the state of the plan."""
+def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
+    """Return the update request that makes a change, if the store is still in the state of the plan.
+
+    With it come the graphs it copies from, as Turtle, which must be in the store before and may go after.
+    """
     begin = bind(
         "begin-change.ru",
         site=SITE_GRAPH,
@@ -78,18 +92,38 @@ def request(plan: Plan, change: URIRef) -> str:
         **history.signed(change, plan.signature),
     )
     direct = [one for one in plan.edits if plan.rewrite is None or one.graph != SITE_GRAPH]
-    parts = [begin, *request_parts(direct, change)]
+    parts: list[str | Adding] = [begin, *request_parts(direct, change)]
     if plan.rewrite is not None:
         parts += _replacing(SITE_GRAPH, plan.rewrite, change)
     if plan.snapshot is not None:
         parts += _replacing(*plan.snapshot, change)
-    return sequence([*parts, *history.recording(change, plan.edits, plan.signature)])
+    parts += history.recording(change, plan.edits, plan.signature)
+    texts: list[str] = []
+    staged: dict[URIRef, str] = {}
+    for one in parts:
+        if isinstance(one, str):
+            texts.append(one)
+        elif len(one.statements) <= _IN_REQUEST:
+            texts.append(adding(one, change))
+        else:
+            source = URIRef(f"{_STAGED}{len(staged)}")
+            staged[source] = lines(one.statements)
+            texts.append(
+                bind(
+                    "copy-statements.ru",
+                    graph=one.graph,
+                    history=HISTORY_GRAPH,
+                    change=change,
+                    **{"from": source},
+                )
+            )
+    return sequence(texts), staged
 
 
-def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str]:
+def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str | Adding]:
     labels = count(1)
     said: list[Statement] = []
     for subject in sorted(description):
         said += statements(subject, description[subject], labels)
     empty = bind("empty-graph.ru", graph=graph, history=HISTORY_GRAPH, change=change)
-    return [empty, adding(graph, said, change)]
+    return [empty, Adding(graph, said)]

@@ -78,12 +78,14 @@ def bind(name: str, **inputs: Input) -> str:
 def _written(given: Input) -> str:
     if isinstance(given, URIRef | Literal):
         return serialise(given)
-    return "\n".join(_lines(given))
+    return lines(given)
 
 
-def _lines(given: Iterable[URIRef | Statement]) -> Iterable[str]:
-    for one in given:
-        yield serialise(one) if isinstance(one, URIRef) else " ".join([*map(serialise, one), "."])
+def lines(given: Iterable[URIRef | Statement]) -> str:
+    """Return IRIs or statements, one a line; statements are N-Triples."""
+    return "\n".join(
+        serialise(one) if isinstance(one, URIRef) else " ".join([*map(serialise, one), "."]) for one in given
+    )
 
 
 def sequence(parts: list[str]) -> str:
