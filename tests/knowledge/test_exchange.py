@@ -342,9 +342,9 @@ def test_names_from_a_text_stay_names(exchange, knowledge, union_site):
     put(exchange, text)
     assert len(knowledge.environment().elements) == 8
     assert dict(exchange.page(SITE_GRAPH, ""))[evil]
-    with pytest.raises(InvalidDescriptionError, match="line .*: not text a store can keep"):
+    with pytest.raises(InvalidDescriptionError, match=r"line .*: not text a store can keep"):
         put(exchange, text.replace("u0001", "u0000"))
-    with pytest.raises(InvalidDescriptionError, match="line .*: not an IRI"):
+    with pytest.raises(InvalidDescriptionError, match=r"line .*: not an IRI"):
         put(exchange, union_site + "\n<x%3E> a qsm:User ; qsm:name <a\\u003E> .\n")
 
 
