@@ -15,8 +15,9 @@ finish() {
 trap finish EXIT
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m 1 ^http)
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+# With systemd, as every machine of a site has it: what it makes where it is first installed is not ours.
 echo "Making a fresh $suite"
-debootstrap --variant=minbase --include=ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 \
+debootstrap --variant=minbase --include=ca-certificates,systemd "$suite" "$root" "$mirror" >"$work/log" 2>&1 \
   || { tail -n 20 "$work/log" >&2; exit 1; }
 cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
