@@ -31,7 +31,9 @@ def darshan() -> Path:
 
 
 @pytest.mark.parametrize("order", ["first", "last"])
-def test_darshan_and_the_library_do_their_work(union: Union, darshan: Path, order: str, tmp_path: Path) -> None:
+def test_darshan_and_the_library_do_their_work(
+    union: Union, darshan: Path, order: str, tmp_path: Path
+) -> None:
     both = [str(union.wrapper), str(darshan)]
     logs = tmp_path / "logs"
     logs.mkdir()

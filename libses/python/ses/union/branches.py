@@ -19,8 +19,8 @@ _BRANCHES = "user.mergerfs.branches"
 _STATES = {"RW": "Active", "RO": "ReadOnly", "NC": "Draining"}
 _LONGEST_NAME = 31
 _HEAD = """\
-# The union at {mount_literal}, as seen from {server}.  Add nominal rates (qsm:nominalReadRate, qsm:nominalWriteRate)
-# where they are known; see the vocabulary.
+# The union at {mount_literal}, as seen from {server}.  Add nominal rates
+# (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known; see the vocabulary.
 @prefix qsm: <https://example.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
