@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,16 @@ REQUIREMENT = Requirement(Kind.FREE_CAPACITY, 1e9)
 few = settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def rdflib_says_nothing() -> Iterator[None]:
+    """It warns of IRIs by their text, which no report can hold where it is not text."""
+    logger = logging.getLogger("rdflib.term")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(before)
 
 
 @given(texts)
