@@ -21,7 +21,7 @@ NOBODY = 65534
 OPTIONS = {
     "--help", "--version", "--service", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
     "--state-dir", "--answer-ms", "--asks-per-second", "--log-level", "--foreground", "--background",
-    "--jobs-dir", "--lustre-form", "--plans", "--no-plans",
+    "--jobs-dir", "--lustre-form", "--plans", "--no-plans", "--include", "--exclude", "--exclude-program",
 }  # fmt: skip
 
 

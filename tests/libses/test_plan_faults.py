@@ -20,6 +20,7 @@ from plan_double import (
     SIZE,
     STATE_AT,
     TICKETS,
+    VERSION,
     PlanDouble,
     key_of,
     now_ms,
@@ -83,7 +84,8 @@ def test_segment_of_wrong_owner_mode_or_size_is_not_used(
     ("at", "value"),
     [
         (MAGIC_AT, b"\0\0\0\0"),
-        (VERSION_AT, struct.pack("=H", 2)),
+        (VERSION_AT, struct.pack("=H", VERSION - 1)),
+        (VERSION_AT, struct.pack("=H", VERSION + 1)),
         (HEAD_SIZE_AT, struct.pack("=H", 64)),
         (SIZE_AT, struct.pack("=Q", 4096)),
         (SOCKET_AT, struct.pack("=Q", 1)),
