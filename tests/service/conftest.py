@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sys
 import threading
@@ -192,6 +193,15 @@ class Site:
         view = self.view
         reference = view.observations.sampled_at - self.policies.rate_window / 2
         self.ledger.bind(view.table, reference, NOW)
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser() -> Iterator[None]:
+    """Playwright leaves its event loop running in this thread, where asyncio.run starts no other."""
+    running = asyncio.events._get_running_loop()
+    asyncio.events._set_running_loop(None)
+    yield
+    asyncio.events._set_running_loop(running)
 
 
 @pytest.fixture(scope="session")
