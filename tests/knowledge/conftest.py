@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import socket
 import subprocess
@@ -90,11 +91,11 @@ def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpStore]:
 
 @pytest.fixture(params=["oxigraph", "fuseki"])
 def store(request: pytest.FixtureRequest) -> HttpStore:
-    """An empty store of each kind."""
+    """An empty store of each kind, through a client no other test holds."""
     if request.param == "fuseki":
         found: HttpStore = request.getfixturevalue("fuseki").client()
     else:
-        found = request.getfixturevalue("oxigraph")
+        found = copy.copy(request.getfixturevalue("oxigraph"))
     found.update("DROP ALL")
     return found
 

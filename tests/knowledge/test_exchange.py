@@ -349,7 +349,7 @@ def test_names_from_a_text_stay_names(exchange, knowledge, union_site):
 
 
 def test_a_store_that_stops_in_the_middle_has_both_or_neither(
-    exchange, knowledge, store: HttpStore, union_site
+    exchange, knowledge, store: HttpStore, union_site, monkeypatch
 ):
     put(exchange, union_site)
     real, sent = store.update, []
@@ -359,34 +359,32 @@ def test_a_store_that_stops_in_the_middle_has_both_or_neither(
         real(update + "\n ; THIS IS NO SPARQL", patience=patience)
 
     text = exported(exchange)
-    store.update = torn  # type: ignore[method-assign]
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "update", torn)
         with pytest.raises(Exception, match="answered 400"):
             put(exchange, union_site.replace("90.0e0", "91.0e0"))
-    finally:
-        store.update = real  # type: ignore[method-assign]
     assert len(sent) == 1
     assert exported(exchange) == text
     assert len(exchange.changes()) == 1
 
 
-def test_a_request_sent_twice_leaves_what_it_leaves_once(exchange, knowledge, store: HttpStore, union_site):
+def test_a_request_sent_twice_leaves_what_it_leaves_once(
+    exchange, knowledge, store: HttpStore, union_site, monkeypatch
+):
     real = store.update
 
     def twice(update: str, *, patience: float = 1.0) -> None:
         real(update, patience=patience)
         real(update, patience=patience)
 
-    store.update = twice  # type: ignore[method-assign]
-    try:
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "update", twice)
         put(exchange, union_site)
         text = exported(exchange)
         knowledge.replace_requirements(
             Level.USER, "eve", [Requirement(Kind.FREE_CAPACITY, 1e9)], author="eve", now=1.0
         )
         put(exchange, union_site.replace("90.0e0", "91.0e0"))
-    finally:
-        store.update = real  # type: ignore[method-assign]
     assert [one.number for one in exchange.changes()] == [3, 2, 1]
     assert text.count("qsm:nominalWriteRate [") == 8
     assert exported(exchange).count("qsm:nominalWriteRate [") == 8
