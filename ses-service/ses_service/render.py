@@ -124,6 +124,7 @@ def kind(one: KindDescription) -> Json:
         "bound": _bound_name(one.kind),
         "unit": one.kind.unit,
         "units": [*one.units],
+        "sizes": {unit: size / one.kind.size for unit, size in one.units.items()},
         "default_weight": one.weight,
     }
 

@@ -8,12 +8,14 @@ from typing import Any
 from rdflib import RDF, URIRef
 
 from ses_service.knowledge.edits import Edit
-from ses_service.knowledge.history import Change, Part
+from ses_service.knowledge.history import Change, Part, read_state
+from ses_service.knowledge.incoming import sets_of
 from ses_service.knowledge.merge import Conflict
 from ses_service.knowledge.plans import Plan
 from ses_service.knowledge.statements import Facts, Value
-from ses_service.knowledge.terms import SITE_GRAPH
+from ses_service.knowledge.terms import SITE_GRAPH, requirement_set_of
 from ses_service.knowledge.writing import block, head, iri, value_text
+from ses_service.render import requirement_set
 
 Json = dict[str, Any]
 
@@ -51,13 +53,28 @@ def summary(change: Change) -> Json:
 
 def states(number: int, parts: Sequence[Part], more: str | None) -> Json:
     """Return what one change did."""
-    listed = [{"subject": str(one.subject), "before": one.before, "after": one.after} for one in parts]
-    return {"number": number, "states": listed, "next": more}
+    return {"number": number, "states": [_state(one) for one in parts], "next": more}
 
 
 def edits(listed: Iterable[Edit]) -> list[Json]:
     """Return what changes about each subject."""
     return [_edit(one) for one in listed]
+
+
+def _state(part: Part) -> Json:
+    is_set = requirement_set_of(part.subject) is not None
+    return {
+        "subject": str(part.subject),
+        "before": part.before,
+        "after": part.after,
+        "set_before": _stated(part.before) if is_set else None,
+        "set_after": _stated(part.after) if is_set else None,
+    }
+
+
+def _stated(text: str | None) -> Json | None:
+    shown = [requirement_set(one) for one in sets_of(read_state(text))]
+    return {name: shown[0][name] for name in ("level", "name", "requirements", "profile")} if shown else None
 
 
 def _edit(edit: Edit) -> Json:

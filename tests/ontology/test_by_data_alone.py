@@ -207,7 +207,26 @@ def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
     assert (told["latency"]["bound"], told["latency"]["unit"]) == ("maximum", "ms")
     assert told["current-read-rate"]["bound"] == "minimum"
     assert "GiB/s" in told["current-read-rate"]["units"]
+    assert told["current-read-rate"]["sizes"]["GB/s"] == 1000
+    assert told["latency"]["sizes"] == {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000}
     profiles = {one["profile"]: one["requirements"] for one in answer["profiles"]}
     assert {"kind": "current-write-rate", "minimum": 200.0, "unit": "MB/s"}.items() <= profiles["checkpoint"][
         0
     ].items()
+
+
+def test_the_history_words_a_set_in_its_kinds(client: Any) -> None:
+    """Of a requirement set, a change says what it stated before and states after, not as Turtle alone."""
+    timed = {"kind": "latency", "maximum": 500.0, "unit": "us", "valid_until": "2027-01-01T00:00:00Z"}
+    for body in ({"requirements": [timed]}, {"requirements": [], "profile": "scratch"}):
+        assert client.put("/v1/requirements/user/alice", json=body, **ADMIN).status_code == 200
+    number = client.get("/v1/changes", **ADMIN).get_json()["changes"][0]["number"]
+    (state,) = client.get(f"/v1/changes/{number}", **ADMIN).get_json()["states"]
+    before, after = state["set_before"], state["set_after"]
+    assert (before["level"], before["name"], before["profile"]) == ("user", "alice", None)
+    assert before["requirements"] == [
+        {**timed, "maximum": 0.5, "unit": "ms", "weight": 2.0, "strictness": "soft"}
+    ]
+    assert (after["requirements"], after["profile"]) == ([], "scratch")
+    elements = client.get("/v1/changes/1", **ADMIN).get_json()["states"]
+    assert all(one["set_before"] is None and one["set_after"] is None for one in elements)

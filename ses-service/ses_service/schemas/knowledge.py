@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from ses_service.schemas.answers import Answer
+from ses_service.schemas.answers import Answer, LevelName, RequirementOut
 from ses_service.schemas.requests import Body, Query, Text
 
 PartName = Literal["site", "requirements"]
@@ -142,12 +142,26 @@ class ChangeList(Answer):
     next: int | None
 
 
+class StatedSet(Answer):
+    """What a requirement set states; kinds nobody describes any more are left out."""
+
+    level: LevelName
+    name: str
+    requirements: list[RequirementOut]
+    profile: str | None
+
+
 class StateOut(Answer):
-    """One subject before and after, as Turtle; null where there was nothing."""
+    """One subject before and after, as Turtle; null where there was nothing.
+
+    Of a requirement set, `set_before` and `set_after` say the same in the words of requirements.
+    """
 
     subject: str
     before: str | None
     after: str | None
+    set_before: StatedSet | None
+    set_after: StatedSet | None
 
 
 class ChangeOut(Answer):

@@ -8,7 +8,10 @@ from ses_service.schemas.answers import Answer, RequirementOut, ShownUnit
 
 
 class KindOut(Answer):
-    """A kind of requirement.  `bound` says which one it takes; answers are in `unit`."""
+    """A kind of requirement.  `bound` says which one it takes; answers are in `unit`.
+
+    `sizes` has how many of `unit` one of each of `units` is.
+    """
 
     kind: str
     label: str
@@ -16,6 +19,7 @@ class KindOut(Answer):
     bound: Literal["minimum", "maximum"]
     unit: ShownUnit
     units: list[str]
+    sizes: dict[str, float]
     default_weight: float
 
 
