@@ -13,7 +13,7 @@ from flask import Response
 from werkzeug.exceptions import HTTPException
 
 from ses_service.desk import NoEnvironmentError
-from ses_service.knowledge import KnowledgeBaseError, RevisionConflictError
+from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
 from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
 from ses_service.ledger import PlacementEndedError, UnknownPlacementError
 from ses_service.render import Reply
@@ -137,6 +137,12 @@ class InvalidProblem(Problem):
         )
 
 
+def invalid_description(error: InvalidDescriptionError, location: str | None = None) -> InvalidProblem:
+    """Return the problem of a description that came from the caller; its faults are at ``location``."""
+    place = location or error.source
+    return InvalidProblem([{"location": place, "message": message} for message in error.messages])
+
+
 class NotReadyProblem(Problem):
     """The site has not been read from the knowledge base yet."""
 
@@ -147,6 +153,15 @@ class KnowledgeBaseProblem(Problem):
     """The knowledge base cannot store or answer now."""
 
     status, slug = 503, "knowledge-base-unavailable"
+
+
+class DescriptionProblem(Problem):
+    """What the service itself reads (its vocabulary, the site it was started with) breaks the rules.
+
+    Not the caller's fault and not helped by trying again.  A text the caller sent is an ``InvalidProblem``.
+    """
+
+    status, slug = 500, "invalid-description"
 
 
 class OverloadedProblem(Problem):
@@ -221,6 +236,7 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownChangeError, NotFoundProblem),
     (ChangedSinceError, ChangedSinceProblem),
     (StaleReadingError, StaleReadingProblem),
+    (InvalidDescriptionError, DescriptionProblem),
     (KnowledgeBaseError, KnowledgeBaseProblem),
 )
 

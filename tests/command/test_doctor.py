@@ -160,6 +160,11 @@ def test_a_service_that_is_not_ready(examine, service):
     assert "knowledge-base: connection refused" in said(examine(), "service")
 
 
+def test_a_service_that_does_without_its_database(examine, service):
+    service.checks = [{"name": "database", "ok": False, "detail": "cannot be opened"}]
+    assert "database: cannot be opened" in said(examine(), "service", "warning")
+
+
 def test_a_service_that_answers_rubbish(examine, service):
     service.rubbish = b"hello"
     assert "not a selection service" in said(examine(), "service")

@@ -35,6 +35,14 @@ def test_status_fails_and_names_the_check_when_the_service_is_not_ready(ses, ser
     assert ses.json("status", code=1)["ready"] is False
 
 
+def test_status_says_what_a_ready_service_does_without(ses, service):
+    service.checks = [{"name": "monitor", "ok": False, "detail": "cannot be reached"}]
+    result = ses("status")
+    assert result.exit_code == 0
+    assert "ready, but without monitor" in result.output
+    assert ses.json("status")["degraded"] is True
+
+
 def test_elements_show_what_a_newcomer_would_get_beside_the_nominal_rate(ses):
     row = next(line for line in ses("elements").output.splitlines() if "union/b1" in line)
     assert "45.0 of 90" in row

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ses_service.knowledge import InvalidDescriptionError
+from ses_service.problems import problem_of
 
 Service = Any
 JSON = "application/json"
@@ -89,3 +91,18 @@ def test_each_fault_of_a_request_is_told_once(service: Service, method: str, pat
 def test_a_parameter_given_twice(service: Service) -> None:
     body = problem(service.get("/v1/placements?user=a&user=b"), 422, "invalid-request")
     assert body["errors"] == [{"location": "query.user", "message": "given more than once"}]
+
+
+def test_what_no_store_keeps_is_the_callers_fault(service: Service) -> None:
+    fault = InvalidDescriptionError("requirements of a user", ["'a\\x00' has characters no store keeps"])
+    service.knowledge.broken = fault
+    answer = service.client.put("/v1/requirements/user/a", json={"requirements": []})
+    found = problem(answer, 422, "invalid-request")
+    assert found["errors"] == [{"location": "json.requirements", "message": fault.messages[0]}]
+
+
+def test_a_description_of_the_services_own_is_its_own_fault() -> None:
+    found = problem_of(InvalidDescriptionError("site.ttl", ["element b1 has no target"]))
+    assert (found.status, found.slug) == (500, "invalid-description")
+    assert "site.ttl: element b1 has no target" in found.detail
+    assert "Retry-After" not in found.headers, "trying again does not mend it"

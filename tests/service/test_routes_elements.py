@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,8 +94,19 @@ def test_readiness_names_what_is_missing(make_service: Any, site: Any, clock: An
     service.knowledge.broken = StoreUnavailableError("gone away")
     service.runtime.keeper.step()
     lost = service.get("/readyz")
-    assert lost.status_code == 503
+    assert lost.status_code == 200, "decisions go on with the last site"
+    assert (lost.get_json()["ready"], lost.get_json()["degraded"]) == (True, True)
     assert {one["name"]: one["detail"] for one in lost.get_json()["checks"]}["knowledge-base"] == "gone away"
+    assert service.post("/v1/selections", {"subject": {"user": "a"}}).status_code == 200
+
+
+def test_readiness_is_degraded_without_a_monitor_only(make_service: Any, site: Any, clock: Any) -> None:
+    service = make_service(site.equal(2).environment, clock)
+    assert service.get("/readyz").get_json()["degraded"] is False, "not ready is not degraded"
+    service.refresh()
+    assert service.get("/readyz").get_json()["degraded"] is True
+    service.runtime.observer.status = replace(service.runtime.observer.status, reachable=True)
+    assert service.get("/readyz").get_json()["degraded"] is False
 
 
 def test_metrics_count_requests_placements_elements_and_sources(service: Service, clock: Any) -> None:

@@ -25,15 +25,16 @@ def healthz() -> Response:
 @blueprint.output(Readiness)
 @blueprint.doc(
     responses=also(
-        503, "Something is missing.", "application/json", {"$ref": "#/components/schemas/Readiness"}
+        503, "The site was never read.", "application/json", {"$ref": "#/components/schemas/Readiness"}
     )
 )
 def readyz() -> Response:
     """Say whether decisions can be made, and what is missing
 
-    Needs the site to have been read once and the knowledge base to answer.  A monitor that is away is
-    shown and does not make the service unready: decisions are then made from static facts and ledger.  Nor
-    does a database that is away: the record of placements is then in memory only.
+    Ready as soon as the site was read, now or, while the knowledge base is away, by an earlier start.
+    `degraded`: decisions are made, with less than there should be; the checks that are not `ok` say what is
+    away.  Without the knowledge base the last site and requirements are used and cannot be changed, without
+    the monitor static facts and the ledger decide, without the database placements are recorded in memory.
     """
     now = runtime()
     base, monitor = now.keeper.status, now.observer.status
@@ -50,8 +51,9 @@ def readyz() -> Response:
     if now.journal is not None:
         stored = now.journal.status
         checks.append({"name": "database", "ok": stored.ok, "detail": f"{stored.name}: {stored.detail}"})
-    ready = bool(checks[0]["ok"] and checks[1]["ok"])
-    return render.answer({"ready": ready, "checks": checks}, 200 if ready else 503)
+    degraded = bool(site["ok"]) and not all(one["ok"] for one in checks)
+    body = {"ready": site["ok"], "degraded": degraded, "checks": checks}
+    return render.answer(body, 200 if site["ok"] else 503)
 
 
 @blueprint.get("/metrics")

@@ -29,7 +29,13 @@ from ses_service.knowledge.terms import (
     requirement_set_of,
 )
 from ses_service.knowledge.turtle import BASE
-from ses_service.problems import ForbiddenProblem, InvalidProblem, NotFoundProblem, RevisionProblem
+from ses_service.problems import (
+    ForbiddenProblem,
+    InvalidProblem,
+    NotFoundProblem,
+    RevisionProblem,
+    invalid_description,
+)
 from ses_service.routes.requirements import check_right
 from ses_service.runtime import runtime
 from ses_service.schemas.knowledge import (
@@ -96,7 +102,7 @@ def import_text(json_data: ImportIn) -> Response:
             prefer_discovered=json_data.prefer == "discovered",
         )
     except InvalidDescriptionError as error:
-        raise _invalid(error) from None
+        raise invalid_description(error) from None
     if json_data.revision is not None and json_data.revision != str(plan.stamps):
         raise RevisionProblem("Site or requirements were changed since; look at what would change now.")
     return _made(exchange, plan, json_data.dry_run)
@@ -156,7 +162,7 @@ def undo(number: int, json_data: UndoIn) -> Response:
             number, author=who.user or who.name, now=running.desk.now(), force=json_data.force
         )
     except InvalidDescriptionError as error:
-        raise _invalid(error) from None
+        raise invalid_description(error) from None
     return _made(exchange, plan, json_data.dry_run)
 
 
@@ -202,7 +208,3 @@ def _subject(text: str) -> URIRef:
 
 def _known(number: int) -> bool:
     return number < 2**53
-
-
-def _invalid(error: InvalidDescriptionError) -> InvalidProblem:
-    return InvalidProblem([{"location": error.source, "message": message} for message in error.messages])

@@ -14,8 +14,15 @@ from flask import Response, request
 from ses_service import render
 from ses_service.auth import Principal, Role, allow, caller
 from ses_service.contract import failures
+from ses_service.knowledge import InvalidDescriptionError
 from ses_service.model import Level, RequirementSet, Subject
-from ses_service.problems import ForbiddenProblem, InvalidProblem, NotFoundProblem, RevisionProblem
+from ses_service.problems import (
+    ForbiddenProblem,
+    InvalidProblem,
+    NotFoundProblem,
+    RevisionProblem,
+    invalid_description,
+)
 from ses_service.resolve import SITE_NAME, ordered, resolve, sets_for_user, with_home_vo
 from ses_service.runtime import runtime
 from ses_service.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
@@ -100,14 +107,17 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     _check_name(known, name)
     who = caller()
     check_right(who, known, name)
-    changed = runtime().keeper.replace_requirements(
-        known,
-        name,
-        tuple(requirement.to_model() for requirement in json_data.requirements),
-        profile=to_profile(json_data.profile),
-        author=who.user or who.name,
-        expected_revision=_expected_revision(known, name),
-    )
+    try:
+        changed = runtime().keeper.replace_requirements(
+            known,
+            name,
+            tuple(requirement.to_model() for requirement in json_data.requirements),
+            profile=to_profile(json_data.profile),
+            author=who.user or who.name,
+            expected_revision=_expected_revision(known, name),
+        )
+    except InvalidDescriptionError as error:
+        raise invalid_description(error, "json.requirements") from None
     return _set_answer(changed)
 
 

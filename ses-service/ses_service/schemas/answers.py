@@ -355,9 +355,10 @@ class Check(Answer):
 
 
 class Readiness(Answer):
-    """Whether every need is met."""
+    """Whether decisions are made, and whether with less than there should be."""
 
     ready: bool
+    degraded: bool
     checks: list[Check]
 
 

@@ -27,6 +27,7 @@ def status(client: ServiceClient, as_json: bool) -> None:
             {
                 "url": client.url,
                 "ready": ready,
+                "degraded": ready and not all(one.ok for one in checks),
                 "checks": [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks],
                 "elements": len(inventory.elements),
                 "open_placements": sum(one.open_placements for one in inventory.elements),
@@ -42,7 +43,13 @@ def status(client: ServiceClient, as_json: bool) -> None:
 
 def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inventory) -> None:
     out = console()
-    line(out, f"{url}: {'ready' if ready else 'NOT ready'}", "green" if ready else "red")
+    lacking = [one.name for one in checks if not one.ok]
+    if not ready:
+        line(out, f"{url}: NOT ready", "red")
+    elif lacking:
+        line(out, f"{url}: ready, but without {', '.join(lacking)}", "yellow")
+    else:
+        line(out, f"{url}: ready", "green")
     rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
     for name, source in (
         ("reads monitor", inventory.monitor),

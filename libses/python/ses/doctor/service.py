@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import urllib3
 
 from ses.answers import Element, Inventory, ReadyCheck, parse
-from ses.doctor.finding import Finding, fault, ok, skipped
+from ses.doctor.finding import Finding, fault, ok, skipped, warning
 from ses.errors import NotAllowedError, SesError
 from ses.service import ServiceClient
 from ses.settings import read_token
@@ -16,6 +16,7 @@ from ses.settings import read_token
 SERVICE, TOKEN, MONITOR, EXPORTER = "service", "token", "monitor", "exporter"
 KNOWLEDGE, DATA, SITE = "knowledge base", "data of elements", "site"
 _SHOWN = 10
+_LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
 
 
@@ -41,7 +42,11 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
     except SesError as error:
         return False, [fault(SERVICE, str(error), mend)]
     if ready:
-        return True, [ok(SERVICE, f"{client.url} is ready")]
+        lacking = [one for one in checks if not one.ok and one.name not in _LOOKED_AT_BELOW]
+        return True, [
+            ok(SERVICE, f"{client.url} is ready"),
+            *(warning(SERVICE, f"{one.name}: {one.detail}", f"Mend the {one.name}.") for one in lacking),
+        ]
     faults = [
         fault(
             SERVICE,
