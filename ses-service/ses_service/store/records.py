@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from ses_service.placement import Placement
 from ses_service.sizes import SizeKey, Sizes
@@ -22,6 +19,7 @@ from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.rows import Explanation, Row
 from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
+from ses_service.store.upsert import upsert
 
 _AT_ONCE = 500
 
@@ -59,7 +57,7 @@ class RecordStore:
         with self.database.writing() as connection:
             ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self.database.owner
             if not ours:
-                _put(connection, OWNER, [{"id": 1, "owner": self.database.owner}])
+                upsert(connection, OWNER, [{"id": 1, "owner": self.database.owner}])
                 used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
                 connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
         return ours and before == after
@@ -134,9 +132,11 @@ class RecordStore:
         freed = Counter(filter(None, (known.get(placement_id) for placement_id in gone)))
         unused = [one for one, count in freed.items() if self._uses[one] <= count]
         with self.database.writing() as connection:
-            _put(connection, EXPLANATION, bodies, keep=("body",))
-            _put(connection, PLACEMENT, placed, keep=("explanation_id",))
-            _put(connection, SIZE_HISTORY, [rows.size_row(key, one) for key, one in sizes if one is not None])
+            upsert(connection, EXPLANATION, bodies, keep=("body",))
+            upsert(connection, PLACEMENT, placed, keep=("explanation_id",))
+            upsert(
+                connection, SIZE_HISTORY, [rows.size_row(key, one) for key, one in sizes if one is not None]
+            )
             _remove(connection, PLACEMENT, gone)
             _remove(connection, EXPLANATION, unused)
             _remove(connection, SIZE_HISTORY, forgotten)
@@ -162,23 +162,6 @@ class RecordStore:
     def _know(self, explanation_of: dict[str, str | None]) -> None:
         self._explanation_of = explanation_of
         self._uses = Counter(filter(None, explanation_of.values()))
-
-
-def _put(connection: Connection, table: sa.Table, given: Iterable[Row], keep: tuple[str, ...] = ()) -> None:
-    """Insert rows, or change those that are there, except for the columns to ``keep``."""
-    (key,) = table.primary_key.columns
-    dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-    insert = dialect.insert(table)
-    changed = {
-        one.name: insert.excluded[one.name] for one in table.c if one is not key and one.name not in keep
-    }
-    if changed:
-        insert = insert.on_conflict_do_update(index_elements=[key], set_=changed)
-    else:
-        insert = insert.on_conflict_do_nothing(index_elements=[key])
-    rest = iter(given)
-    while part := list(islice(rest, _AT_ONCE)):
-        connection.execute(insert, part)
 
 
 def _remove(connection: Connection, table: sa.Table, keys: Sequence[str]) -> None:
