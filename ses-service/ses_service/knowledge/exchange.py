@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from rdflib import RDF, Graph, Literal, URIRef
@@ -19,6 +20,7 @@ from ses_service.knowledge.edits import Edit, differences
 from ses_service.knowledge.errors import (
     ChangedSinceError,
     InvalidDescriptionError,
+    KnowledgeBaseError,
     StaleReadingError,
     UnknownChangeError,
 )
@@ -166,6 +168,8 @@ class Exchange:
         """Make a change and return its number; ``None`` when there is nothing to change.
 
         Raises ``StaleReadingError`` when anything changed since it was planned; nothing was changed then.
+        A lost answer is asked for again: the request names the state it follows, and does nothing twice.
+        Raises ``AnswerLostError`` when it stays unknown whether the change was made.
         """
         if not plan.changes_anything:
             return None
@@ -178,11 +182,16 @@ class Exchange:
             size = len(text) + sum(map(len, staged.values()))
             store.update(text, patience=PATIENCE + size / _PER_PATIENCE)
             number = history.number(store, change)
-            for graph in staged:
-                store.put_graph(graph, "")
+            self._tidy(staged)
         if number is None:
             raise StaleReadingError
         return number
+
+    def _tidy(self, staged: Iterable[URIRef]) -> None:
+        """Empty the graphs a change was copied from; one that stays full is replaced by the next change."""
+        with suppress(KnowledgeBaseError):
+            for graph in staged:
+                self._store.put_graph(graph, "")
 
     def _set_edits(self, sets: Iterable[RequirementSet], signature: Signature) -> list[Edit]:
         """Return the edits that put requirement sets in place, as the service itself would write them."""

@@ -170,7 +170,7 @@ def _made(exchange: Exchange, plan: Plan, dry_run: bool) -> Response:
     number = None
     if not dry_run:
         number = exchange.apply(plan)
-        runtime().keeper.refresh()
+        runtime().keeper.step()  # made is made, whether or not it can be read back now
     return render.answer(render_changes.made(plan, number, dry_run, _SUBJECTS))
 
 
