@@ -1,32 +1,47 @@
 """When each target is scraped: all spread evenly over the interval, none waiting for another.
 
-One thread hands out turns, a bounded pool takes them.  A target never has two scrapes under way:
-a turn that comes while the last one runs is skipped.  A target whose last scrape ran out of time is
-a suspect, and suspects together get at most half of the pool, so that however many targets hang,
-the others keep their rhythm (after at most one time-out in which all of them hang for the first time).
+One thread hands out the turns of one tick together: it asks all of their targets, then reads whichever
+answers, and however many do not, they cost nothing but memory.  A target that cannot be asked without
+waiting (no connection yet, TLS, files of this node) is left to a bounded pool.  A target never has two
+scrapes under way: a turn that comes while the last one runs is skipped.  A target whose last scrape ran out
+of time is a suspect and left to the pool too, where suspects together get at most half of the workers, so
+that the others keep their rhythm.
 """
 
 from __future__ import annotations
 
 import heapq
+import os
+import select
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import ceil
 from queue import SimpleQueue
+from typing import NamedTuple
 
 import structlog
 
+from smed_monitor.collectors.base import Arrival
 from smed_monitor.errors import DeadlineError
 from smed_monitor.model import Outcome
 from smed_monitor.scrape import Scraper
 
-TICK_SECONDS = 0.005
-"""Turns this close to each other are handed out together, to one worker; those it has not begun when this
-time is over get another, so that a target that hangs holds up nobody for longer."""
+TICK_SECONDS = 0.02
+"""Turns this close to each other are taken together: ten answers understood one after the other cost half of
+what they cost one at a time, each by a thread that has slept."""
+MOST_ASKED = 64
+"""Answers waited for at a time by the thread that hands out turns; what is due beyond goes to the pool."""
 
 log = structlog.get_logger(__name__)
+
+
+class Asked(NamedTuple):
+    """Whose answer is waited for, and until when (monotonic)."""
+
+    turn: int
+    over: float
 
 
 class Scheduler:
@@ -44,17 +59,21 @@ class Scheduler:
         self._scrapers = tuple(scrapers)
         self._interval = interval_seconds
         self._tick = min(TICK_SECONDS, interval_seconds / 10)
-        workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
         self._publish = publish
         self._skip = skip
         self._stopping = threading.Event()
+        self._stopped = os.eventfd(0, os.EFD_CLOEXEC)
+        self._asked: dict[int, Asked] = {}
+        self._poll = select.poll()
+        self._poll.register(self._stopped, select.POLLIN)
         self._lock = threading.Lock()
         self._busy: set[int] = set()
         self._suspects: set[int] = set()
-        # Plain threads: a pool makes a future and its lock for each of 500 turns a second.  Whoever came
-        # home last gets the next turns, so that few threads work, with warm caches, while nothing hangs.
+        # Plain threads: a pool makes a future and its lock for each turn.  Whoever came home last gets the
+        # next turn, so that few threads work, with warm caches, while nothing hangs.
         self._backlog: deque[int] = deque()
         self._idle: list[SimpleQueue[bool]] = []
+        workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
         self._desks: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(workers)]
         self._workers = [
             threading.Thread(target=self._work, args=(desk,), name=f"scrape-{number}", daemon=True)
@@ -69,8 +88,10 @@ class Scheduler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Hand out no more turns and wait for those under way, which their time-outs bound."""
+        """Hand out no more turns and wait for the pool's, which their time-outs bound."""
         self._stopping.set()
+        if self._stopped >= 0:
+            os.eventfd_write(self._stopped, 1)
         if self._thread.is_alive():
             self._thread.join()
         for desk in self._desks:
@@ -80,6 +101,9 @@ class Scheduler:
                 worker.join()
         for scraper in self._scrapers:
             scraper.close()
+        if self._stopped >= 0:
+            os.close(self._stopped)
+            self._stopped = -1
 
     @property
     def running(self) -> bool:
@@ -89,25 +113,69 @@ class Scheduler:
     def _run(self) -> None:
         first = first_turns(time.monotonic(), self._interval, len(self._scrapers))
         turns = [(due, index) for index, due in enumerate(first)]
-        pause = 0.0
-        while not self._stopping.wait(pause):
+        over = 0.0
+        while not self._stopping.is_set():
             moment = time.monotonic()
-            while turns[0][0] <= moment + self._tick:
-                due, index = turns[0]
-                self._take_turn(index)
-                heapq.heapreplace(turns, (next_turn(due, moment, self._interval), index))
-            pause = self._tick if self._wake_one() else max(0.0, turns[0][0] - time.monotonic())
+            if moment >= over:
+                while turns[0][0] <= moment + self._tick:
+                    due, index = turns[0]
+                    self._take_turn(index)
+                    heapq.heapreplace(turns, (next_turn(due, moment, self._interval), index))
+                self._give_up(moment)
+                waiting = self._wake_one() or self._asked
+                over = moment + self._tick if waiting else turns[0][0]
+            self._read_until(over)
 
     def _take_turn(self, index: int) -> None:
+        """Ask the target, or leave it to the pool; skip the turn where the last one is not over."""
         with self._lock:
-            suspects_busy = len(self._busy & self._suspects)
-            held_back = index in self._suspects and suspects_busy >= len(self._workers) // 2
+            suspect = index in self._suspects
+            held_back = suspect and len(self._busy & self._suspects) >= len(self._workers) // 2
             skipped = index in self._busy or held_back
             if not skipped:
                 self._busy.add(index)
-                self._backlog.append(index)
         if skipped:
             self._skip(self._scrapers[index].target.name)
+        elif suspect or len(self._asked) >= MOST_ASKED or (descriptor := self._scrapers[index].ask()) is None:
+            self._leave(index)
+        else:
+            over = time.monotonic() + self._scrapers[index].target.timeout_seconds
+            self._asked[descriptor] = Asked(index, over)
+            self._poll.register(descriptor, select.POLLIN)
+
+    def _read_until(self, over: float) -> None:
+        """Wait once for answers, at most until ``over``, and read those that are whole."""
+        whole = []
+        for descriptor, _ in self._poll.poll(max(0, ceil((over - time.monotonic()) * 1000))):
+            if descriptor == self._stopped:
+                return
+            index = self._asked[descriptor].turn
+            arrival = self._scrapers[index].arrived()
+            if arrival is Arrival.PARTLY:
+                continue
+            self._forget(descriptor)
+            if arrival is Arrival.WHOLE:
+                whole.append(index)
+            else:
+                self._leave(index)
+        for index in whole:
+            self._scrape(index)
+
+    def _give_up(self, moment: float) -> None:
+        """Let the scrapers of answers that are late at ``moment`` say so."""
+        late = [(descriptor, one.turn) for descriptor, one in self._asked.items() if one.over < moment]
+        for descriptor, index in late:
+            self._forget(descriptor)
+            self._scrape(index)
+
+    def _forget(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        del self._asked[descriptor]
+
+    def _leave(self, index: int) -> None:
+        """To the pool."""
+        with self._lock:
+            self._backlog.append(index)
 
     def _wake_one(self) -> bool:
         """Send one worker to the turns that wait; whether there are any."""
@@ -128,10 +196,7 @@ class Scheduler:
 
     def _work(self, desk: SimpleQueue[bool]) -> None:
         while (index := self._next_turn(desk)) is not None:
-            try:
-                self._scrape(index)
-            except Exception:  # the other targets still need this thread
-                log.exception("scrape-fault", target=self._scrapers[index].target.name)
+            self._scrape(index)
 
     def _scrape(self, index: int) -> None:
         try:
@@ -142,6 +207,8 @@ class Scheduler:
                 else:
                     self._suspects.discard(index)
             self._publish(outcome)
+        except Exception:  # the other targets still need this thread
+            log.exception("scrape-fault", target=self._scrapers[index].target.name)
         finally:
             with self._lock:
                 self._busy.discard(index)

@@ -16,7 +16,7 @@ import structlog
 from numpy.typing import NDArray
 
 from smed_monitor.capability import Best
-from smed_monitor.collectors.base import Collector
+from smed_monitor.collectors.base import Arrival, Collector
 from smed_monitor.errors import CollectorError, ElementMissingError
 from smed_monitor.loads import unknown
 from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record
@@ -53,6 +53,7 @@ class Scraper:
         self._collector = collector
         self._windows = windows
         self._source = collector.open(target)
+        self._asked: float | None = None
         self._parser = collector.parser()
         self._trace: Trace | None = None
         self._taught = taught
@@ -78,9 +79,20 @@ class Scraper:
         """Give up the connection."""
         self._source.close()
 
-    def scrape(self) -> Outcome:
-        """Ask the target once."""
+    def ask(self) -> int | None:
+        """Ask the target without waiting; see ``Source.ask``.  ``scrape`` then takes the answer."""
         started = time.monotonic()
+        descriptor = self._source.ask()
+        self._asked = None if descriptor is None else started
+        return descriptor
+
+    def arrived(self) -> Arrival:
+        """Take in what has come of the answer."""
+        return self._source.arrived()
+
+    def scrape(self) -> Outcome:
+        """The answer to ``ask``, or else ask the target once."""
+        started, self._asked = self._asked or time.monotonic(), None
         error = reason = ""
         records: tuple[Record, ...] = ()
         try:

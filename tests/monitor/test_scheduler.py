@@ -28,6 +28,9 @@ class FakeScraper:
         if not hangs:
             self.go_on.set()
 
+    def ask(self) -> int | None:
+        return None
+
     def scrape(self) -> Outcome:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)

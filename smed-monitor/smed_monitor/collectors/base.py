@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
 from smed_monitor.model import Moment, Reading
@@ -29,11 +30,30 @@ class Reply:
     at: Moment
 
 
+class Arrival(Enum):
+    """How much of an answer has come: all, not all yet, or no more of it ever will."""
+
+    WHOLE = "whole"
+    PARTLY = "partly"
+    NEVER = "never"
+
+
 class Source(Protocol):
-    """A way to ask one target again and again.  Used by one thread at a time."""
+    """A way to ask one target again and again.  Used by one thread at a time; only ``read`` raises."""
+
+    def ask(self) -> int | None:
+        """Ask without waiting; the descriptor to wait at for the answer, ``None`` where only ``read`` can."""
+        return None
+
+    def arrived(self) -> Arrival:
+        """Take in, without waiting, what has come of the answer to ``ask``."""
+        return Arrival.NEVER
 
     def read(self) -> Reply:
-        """Ask once.  Raises :class:`~smed_monitor.errors.CollectorError`; never waits past its time-out."""
+        """The answer to ``ask``, or else ask once; never waits past its time-out.
+
+        Raises :class:`~smed_monitor.errors.CollectorError`.
+        """
 
     def close(self) -> None:
         """Give up the connection; the next ``read`` opens another."""

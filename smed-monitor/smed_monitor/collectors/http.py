@@ -7,6 +7,7 @@ exporter needs itself: with a library, 500 targets a second cost more than under
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import struct
@@ -14,7 +15,7 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from smed_monitor.collectors.base import Reply
+from smed_monitor.collectors.base import Arrival, Reply, Source
 from smed_monitor.errors import CollectorError, DeadlineError, ReplyError, UnreachableError
 from smed_monitor.model import Moment, now
 from smed_monitor.settings import Target
@@ -22,6 +23,8 @@ from smed_monitor.settings import Target
 CHUNK_BYTES = 64 * 1024
 LONGEST_HEAD = 64 * 1024
 SLACK = 0.05
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,18})", re.IGNORECASE)
 TIMEVAL = struct.Struct("@ll")
 
 
@@ -34,7 +37,7 @@ class Head(NamedTuple):
     keeps: bool
 
 
-class HttpSource:
+class HttpSource(Source):
     """One target and its kept-alive connection.
 
     The time-out covers one whole question: every wait is for what is left of it.  Only looking up the
@@ -57,34 +60,71 @@ class HttpSource:
         self._deadline = 0.0
         self._bound = 0.0
         self._buffer = bytearray()
+        self._asked = False
+        self._begun: Moment | None = None
+
+    def ask(self) -> int | None:
+        """Ask over the kept-alive connection; ``None`` where there is none, or one that may have to wait."""
+        if self._socket is None or self._tls is not None:
+            return None
+        try:
+            self._asked = self._socket.send(self._request, socket.MSG_DONTWAIT) == len(self._request)
+        except OSError:
+            self._asked = False
+        if not self._asked:
+            self.close()
+            return None
+        self._deadline = time.monotonic() + self._timeout
+        return self._socket.fileno()
+
+    def arrived(self) -> Arrival:
+        """Take in what has come; a whole answer is one that ``read`` need not wait for."""
+        assert self._socket is not None
+        try:
+            received = self._socket.recv(CHUNK_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return Arrival.PARTLY
+        except OSError:
+            return Arrival.NEVER
+        if not received:
+            return Arrival.NEVER
+        self._begun = self._begun or now()
+        self._buffer += received
+        if len(self._buffer) > self._limit:
+            return Arrival.NEVER
+        return Arrival.WHOLE if _is_whole(self._buffer) else Arrival.PARTLY
 
     def read(self) -> Reply:
-        """Ask once; asks again on another connection only when a kept-alive one turns out to be closed."""
-        self._deadline = time.monotonic() + self._timeout
+        """The answer; asks again on another connection only when a kept-alive one turns out to be closed."""
+        if not self._asked:
+            self._deadline = time.monotonic() + self._timeout
         reused = self._socket is not None
         try:
-            return self._ask()
+            return self._answer()
         except UnreachableError:
             if not reused:
                 raise
-        return self._ask()
+        return self._answer()
 
     def close(self) -> None:
         """Close the connection, if there is one."""
         connection, self._socket = self._socket, None
         self._buffer = bytearray()
+        self._asked, self._begun = False, None
         if connection is not None:
             connection.close()
 
-    def _ask(self) -> Reply:
+    def _answer(self) -> Reply:
         keep = False
         try:
             if self._socket is None:
                 self._socket = self._connected()
-            self._limit_next_wait(self._socket)
-            self._socket.sendall(self._request)
+            if not self._asked:
+                self._limit_next_wait(self._socket)
+                self._socket.sendall(self._request)
             head, at = self._head()
             body = self._body(head)
+            self._asked, self._begun = False, None
             keep = head.keeps and not self._buffer
             return Reply(body=body, at=at)
         except (TimeoutError, BlockingIOError) as error:
@@ -112,7 +152,7 @@ class HttpSource:
             if len(self._buffer) > LONGEST_HEAD or not b"HTTP/1.".startswith(self._buffer[:7]):
                 raise ValueError("does not speak HTTP")
             self._more()
-        at = now()
+        at = self._begun or now()
         head = _head(bytes(self._buffer[:end]))
         del self._buffer[: end + 4]
         if head.status != 200:
@@ -217,6 +257,15 @@ def _head(text: bytes) -> Head:
         elif name == b"connection" and value == b"close":
             keeps = False
     return Head(int(words[1]), length, chunked, keeps and (chunked or length is not None))
+
+
+def _is_whole(answer: bytearray) -> bool:
+    """Whether ``answer`` seems to have come to its end; one that ends with the connection never does."""
+    end = answer.find(b"\r\n\r\n")
+    if end < 0 or answer.endswith(LAST_CHUNK):
+        return end >= 0
+    length = LENGTH.search(answer, 0, end)
+    return length is not None and len(answer) >= end + 4 + int(length[1])
 
 
 def _cause(error: Exception) -> str:

@@ -120,7 +120,7 @@ def _server_queue(sample: ServerSample) -> ServerQueue | None:
     return ServerQueue(spent / 1e6, float(done))
 
 
-class FilesSource:
+class FilesSource(Source):
     """Reads every wanted file once per question, in a thread that may get stuck without harm."""
 
     def __init__(self, target: Target) -> None:

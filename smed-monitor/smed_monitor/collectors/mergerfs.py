@@ -45,7 +45,7 @@ class Mergerfs(Collector[LocalSample]):
         return replace(reading, read_only=reading.read_only or mode == "RO", no_create=mode == "NC")
 
 
-class BranchesSource:
+class BranchesSource(Source):
     """Asks mergerfs for its branches, then looks at each."""
 
     def __init__(self, target: Target) -> None:

@@ -69,7 +69,7 @@ class Prometheus(Collector[Vectors]):
         )
 
 
-class QuerySource:
+class QuerySource(Source):
     """Asks every query in turn on one connection, all within one time-out."""
 
     def __init__(self, target: Target) -> None:

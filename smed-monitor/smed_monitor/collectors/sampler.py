@@ -109,7 +109,7 @@ class Sampler(Collector[TableSample]):
         )
 
 
-class TableSource:
+class TableSource(Source):
     """Maps the table once; a sampler that was started again has the same file."""
 
     def __init__(self, target: Target) -> None:

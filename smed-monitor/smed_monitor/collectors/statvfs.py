@@ -37,7 +37,7 @@ class Statvfs(Collector[LocalSample]):
         return local_reading(sample, element)
 
 
-class PathsSource:
+class PathsSource(Source):
     """Looks at each path of the target; one that fails is told apart, one that hangs ends the question."""
 
     def __init__(self, target: Target) -> None:
