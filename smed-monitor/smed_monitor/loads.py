@@ -69,14 +69,14 @@ class Loads:
             else absent | _differing(readings.devices, self.devices)
         )
         same = self.unmoved(readings)
-        before = self._restarted(other) if other.any() else self
+        before = self._restarted(other) if np.count_nonzero(other) else self
         last, numbers = before.numbers, readings.numbers
         reset = last[:, STARTED] != numbers[:, STARTED]
-        if reset.any():
+        if np.count_nonzero(reset):
             reset &= ~np.isnan(last[:, STARTED]) & ~np.isnan(numbers[:, STARTED])
         counters = numbers[:, :COUNTERS]
         shared = ~np.isnan(numbers[:, SERVER_SECONDS])
-        if shared.any():
+        if np.count_nonzero(shared):
             counters = counters.copy()
             counters[shared, QUEUE] = _share_of_queue(before, numbers)[shared]
         rates = observe(before.rates, counters, at, windows, reset)
@@ -84,7 +84,7 @@ class Loads:
         if learn:
             streaks = _longer(before, counters, numbers[:, IN_FLIGHT], at, reset)
             best = tuple(map(best_after, best, streaks))
-        if same.any() or absent.any():
+        if np.count_nonzero(same) or np.count_nonzero(absent):
             rates = chosen(same, self.rates, chosen(absent, before.rates, rates))
             numbers = np.where((same | absent)[:, None], before.numbers, numbers)
             streaks = tuple(
@@ -100,7 +100,7 @@ class Loads:
     def unmoved(self, readings: Readings) -> Rows:
         """The elements whose source has not looked again since."""
         same: Rows = self.numbers[:, STAMP] == readings.numbers[:, STAMP]
-        if same.any():
+        if np.count_nonzero(same):
             same &= ~_differing(readings.devices, self.devices)
         return same
 
@@ -131,7 +131,7 @@ class Loads:
         average = np.where(np.isnan(self.rates.last), np.nan, average)
         depth = current[:, QUEUE]
         gauge = np.isnan(depth) & np.isnan(self.rates.last[:, QUEUE])
-        if gauge.any():
+        if np.count_nonzero(gauge):
             depth = np.where(gauge, self.numbers[:, IN_FLIGHT], depth)
         done, time = current[:, OPERATIONS], current[:, BUSY]
         service = np.full_like(done, np.nan)

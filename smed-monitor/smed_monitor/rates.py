@@ -7,6 +7,9 @@ weight seen so far, so that it is unbiased from the first interval on instead of
 What this cannot know: a counter that was reset and has already grown past its old value looks like
 a small increase, so the rate of that one interval comes out too low, never too high (unless the
 source says when its counters began).
+
+Whether a mask has any row is asked with ``count_nonzero``, which on tens of rows takes a third of the time
+of ``any``.
 """
 
 from __future__ import annotations
@@ -73,7 +76,7 @@ def increase(previous: Table, values: Table, reset: Rows | None = None) -> Table
     """
     moved = values - previous
     again = moved < 0
-    if reset is not None and reset.any():
+    if reset is not None and np.count_nonzero(reset):
         again |= reset[:, None] & ~np.isnan(moved)
     np.copyto(moved, values, where=again)
     return moved
@@ -91,12 +94,12 @@ def observe(rates: Rates, values: Table, at: float, windows: Windows, reset: Row
     """
     seconds = at - rates.at
     early = seconds <= 0
-    if early.any():
+    if np.count_nonzero(early):
         late = observe(rates._replace(at=np.where(early, -np.inf, rates.at)), values, at, windows, reset)
         return chosen(early & ~np.isnan(rates.last).all(axis=1), rates, late)
     speeds = increase(rates.last, values, reset) / seconds[:, None]
     unknown = np.isnan(speeds)
-    whole = not unknown.any()
+    whole = not np.count_nonzero(unknown)
     kept = np.exp(seconds / -windows.average)[:, None]
     average, average_weight = _folded(rates.average, rates.average_weight, speeds, kept)
     if not whole:
@@ -105,7 +108,7 @@ def observe(rates: Rates, values: Table, at: float, windows: Windows, reset: Row
     kept = np.exp(seconds / -windows.current)[:, None]
     current, current_weight = _folded(rates.current, rates.current_weight, speeds, kept)
     gap = seconds > windows.longest_gap
-    if not whole or gap.any():
+    if not whole or np.count_nonzero(gap):
         unknown = unknown | gap[:, None]
         current[unknown] = 0.0
         current_weight[unknown] = 0.0
@@ -119,7 +122,7 @@ def _folded(total: Table, weight: Table, speeds: Table, kept: Table) -> tuple[Ta
 
 def chosen(rows: Rows, one: Rates, other: Rates) -> Rates:
     """``one`` in ``rows``, ``other`` elsewhere."""
-    if not rows.any():
+    if not np.count_nonzero(rows):
         return other
     return Rates(
         *(
