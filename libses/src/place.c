@@ -433,8 +433,8 @@ static enum ses_place_status attempt(int dirfd, const char *path, int flags, mod
     return SES_PLACE_NOT_MANAGED;
   if (!ses_ask_allowed())
     return SES_PLACE_NO_AGENT;
-  if (!ses_rules_allow(dirfd, path, scene.path_length, scene.parent_length, scene.buffer.parent,
-                       sizeof scene.buffer.parent))
+  if (!ses_rules_allow(need, dirfd, path, scene.path_length, scene.parent_length,
+                       scene.buffer.parent, sizeof scene.buffer.parent))
     return SES_PLACE_EXCLUDED;
   bool planned = find_plan(&scene, need, &spot);
   enum ses_place_status status = look_at_name(&scene, flags, planned && ses_plan_has(&spot));

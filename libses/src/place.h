@@ -20,6 +20,8 @@ struct ses_need {
   const char *application; /* NULL: SES_APPLICATION, else the program's short name */
   const char *pool;        /* NULL: any */
   int holder;              /* the process the file is made for; 0: this one */
+  const char *program;     /* its short name, for rules; NULL: this one's */
+  const char *whole;       /* the path as it says it, from its root and without "..", for rules */
   long long expected_bytes;
   unsigned long long stripe_size;
   unsigned stripe_count;

@@ -6,6 +6,7 @@
 
 #include "digits.h"
 #include "pattern.h"
+#include "place.h"
 #include "rules_segment.h"
 #include "settings.h"
 #include "sys.h"
@@ -103,20 +104,22 @@ static bool needs_path(const char *exclude, const char *include) {
   return ses_pattern_needs_path(exclude) || ses_pattern_needs_path(include);
 }
 
-bool ses_rules_allow(int dirfd, const char *path, size_t length, size_t parent_length, char *room,
-                     size_t size) {
+bool ses_rules_allow(const struct ses_need *need, int dirfd, const char *path, size_t length,
+                     size_t parent_length, char *room, size_t size) {
   const struct ses_settings *settings = ses_settings();
   const struct ses_rules *site = ses_rules_segment();
   if (!site && !settings->exclude && !settings->include)
     return true;
-  if (site && !settings->is_named && ses_pattern_fits(site->programs, "", settings->application))
+  const char *program = need && need->program ? need->program : settings->application;
+  if (site && !settings->is_named && ses_pattern_fits(site->programs, "", program))
     return false;
   const char *exclude = or_nothing(settings->exclude);
   const char *include = or_nothing(settings->include);
+  const char *name = path + parent_length;
   const char *full = "";
   if (needs_path(exclude, include) || (site && needs_path(site->exclude, site->include)))
-    full = whole(dirfd, path, length, parent_length, room, size);
-  const char *name = path + parent_length;
+    full = need && need->whole ? whole(AT_FDCWD, need->whole, strlen(need->whole), 0, room, size)
+                               : whole(dirfd, path, length, parent_length, room, size);
   return full && allows(exclude, include, full, name) &&
          (!site || allows(site->exclude, site->include, full, name));
 }

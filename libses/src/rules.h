@@ -18,9 +18,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct ses_need; /* place.h */
+
 /* May the file be placed?  PATH (from DIRFD, as in openat) has LENGTH bytes, the first
- * PARENT_LENGTH of them lead to its directory.  ROOM of SIZE bytes is for the whole path. */
-bool ses_rules_allow(int dirfd, const char *path, size_t length, size_t parent_length, char *room,
-                     size_t size);
+ * PARENT_LENGTH of them lead to its directory; NEED, if given, knows whether somebody else than
+ * this program calls it otherwise.  ROOM of SIZE bytes is for the whole path. */
+bool ses_rules_allow(const struct ses_need *need, int dirfd, const char *path, size_t length,
+                     size_t parent_length, char *room, size_t size);
 
 #endif /* SES_RULES_USE_H */

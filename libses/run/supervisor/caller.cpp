@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,13 @@ bool is_same(int directory_a, const char *a, int directory_b, const char *b) {
          statx(directory_b, b, 0, kMask, &second) == 0 && first.stx_ino == second.stx_ino &&
          first.stx_dev_major == second.stx_dev_major &&
          first.stx_dev_minor == second.stx_dev_minor && first.stx_mnt_id == second.stx_mnt_id;
+}
+
+// Empty: it is none that can be read.
+std::string target_of(int directory, const char *link) {
+  char path[PATH_MAX];
+  const ssize_t got = readlinkat(directory, link, path, sizeof path);
+  return {path, got > 0 && static_cast<size_t>(got) < sizeof path ? static_cast<size_t>(got) : 0};
 }
 
 std::string read_all(int fd) {
@@ -111,6 +119,30 @@ Descriptor Caller::directory(int dirfd) const {
 }
 
 Descriptor Caller::root() const { return open_path("root"); }
+
+// PATH is from this process's root on; empty: it does not lie below the caller's.
+std::string Caller::from_root(std::string path) const {
+  const std::string root = target_of(proc_.get(), "root");
+  if (root.size() > 1 && path.starts_with(root + "/")) {
+    return path.substr(root.size());
+  }
+  return root == "/" && path.starts_with('/') ? path : root == path ? "/" : "";
+}
+
+std::string Caller::whole_path(int dirfd, const std::string &path, int directory,
+                               const char *name) const {
+  if (("/" + path + "/").find("/../") != std::string::npos) {
+    const std::string link = "/proc/self/fd/" + std::to_string(directory);
+    const std::string found = from_root(target_of(AT_FDCWD, link.c_str()));
+    return found.empty() ? found : found + "/" + name;
+  }
+  if (path.starts_with('/')) {
+    return path;
+  }
+  const std::string link = dirfd == AT_FDCWD ? "cwd" : "fd/" + std::to_string(dirfd);
+  const std::string found = from_root(target_of(proc_.get(), link.c_str()));
+  return found.empty() ? found : found + "/" + path;
+}
 
 bool Caller::shares_root() const { return is_same(proc_.get(), "root", AT_FDCWD, "/"); }
 

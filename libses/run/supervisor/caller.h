@@ -47,6 +47,11 @@ public:
   // Its working directory (AT_FDCWD) or open directory, and its root; O_PATH.
   [[nodiscard]] Descriptor directory(int dirfd) const;
   [[nodiscard]] Descriptor root() const;
+  // PATH, as it gave it with DIRFD, from its root on, with no ".." in it; symbolic links are left
+  // as they are, but where there was a "..".  DIRECTORY: the one that PATH names NAME in.  Empty:
+  // it cannot be told.
+  [[nodiscard]] std::string whole_path(int dirfd, const std::string &path, int directory,
+                                       const char *name) const;
   // Does it see the same root, mounts and users as this process, and no other security label?
   [[nodiscard]] bool shares_root() const;
   [[nodiscard]] bool shares_namespaces() const;
@@ -57,6 +62,7 @@ public:
 
 private:
   [[nodiscard]] std::string text(const char *name) const;
+  [[nodiscard]] std::string from_root(std::string path) const;
   [[nodiscard]] Descriptor open_path(const char *name) const;
 
   const pid_t thread_;

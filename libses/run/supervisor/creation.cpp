@@ -7,7 +7,6 @@
 #include <sys/vfs.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -71,6 +70,7 @@ struct Creator::Place {
   CreateCall call{};
   char path[PATH_MAX] = {};
   const char *name = path; // in it
+  std::string whole;       // as the caller says it
   Descriptor directory;
   Status status;
   std::optional<Impersonation> as_caller;
@@ -99,6 +99,7 @@ bool Creator::Place::split(const char *&parent) {
 
 // Finds the directory as the caller would.
 bool Creator::Place::enter(const Identity &own) {
+  const std::string said = path;
   const char *parent = nullptr;
   if (!split(parent)) {
     return false;
@@ -112,8 +113,9 @@ bool Creator::Place::enter(const Identity &own) {
       !caller.read_status(status)) {
     return false;
   }
+  whole = caller.whole_path(call.dirfd, said, directory.get(), name);
   as_caller.emplace(own, status.identity);
-  if (!*as_caller) {
+  if (whole.empty() || !*as_caller) { // without a path no rule can be applied
     return false;
   }
   if (status.identity != own) { // may the caller go there?
@@ -151,10 +153,12 @@ bool Creator::create(Slot &slot) const {
       !claim(slot, slot.call.id, Phase::kCreating)) {
     return false;
   }
-  static const bool is_named = std::getenv("SES_APPLICATION") != nullptr;
+  const bool is_named = ses_settings()->is_named;
   const std::string name = is_named ? "" : place.caller.short_name();
   ses_need need = {};
   need.application = is_named ? nullptr : name.c_str();
+  need.program = need.application;
+  need.whole = place.whole.c_str();
   need.expected_bytes = -1;
   need.holder = place.status.process;
   umask(place.status.umask);
