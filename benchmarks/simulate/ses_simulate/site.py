@@ -1,4 +1,7 @@
-"""The simulated elements as the selection service knows them: a site, and observations of it."""
+"""The simulated elements as the selection service knows them: a site, and observations of it.
+
+The site cannot spread a file over several elements, as the model cannot.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def table_of(devices: Sequence[Device]) -> ElementTable:
     """Return the description of the site; the row of an element is its number."""
     return element_table(
         Environment(
-            systems={SYSTEM: StorageSystem(SYSTEM, "", SYSTEM, "lustre", "/simulated")},
+            systems={SYSTEM: StorageSystem(SYSTEM, "", SYSTEM, "mergerfs", "/simulated")},
             elements=tuple(
                 Element(
                     id=f"{SYSTEM}/{number}",

@@ -18,6 +18,7 @@ from ses_simulate.policies.interface import File, Policy, World
 from ses_simulate.site import observations, policies_for, requirements, table_of
 
 FOREVER = float("inf")
+WORTH_KEEPING = 64  # elements from which it pays to keep what a decision worked out for the next one
 
 
 class Ours(Policy):
@@ -32,7 +33,7 @@ class Ours(Policy):
         self._table = table_of(world.devices)
         self._requirements = requirements(world.reads, world.writes)
         self._ledger = Ledger(self.policies)
-        self._kept = Kept()
+        self._kept = Kept() if len(world.devices) >= WORTH_KEEPING else None
         self._observations = observation_table(self._table, ())
         self._ledger.bind(self._table, self._observations.sampled_at, 0.0)
 
@@ -79,7 +80,7 @@ class Ours(Policy):
                 placement_id=str(file.number),
                 subject=Subject(file.user),
                 element=element,
-                backend="lustre",
+                backend="mergerfs",
                 distance=candidate.distance,
                 booked_at=now,
                 lease_until=FOREVER,

@@ -73,7 +73,7 @@ class OursApart(Policy):
             placement_id=str(file.number),
             subject=Subject(file.user),
             element=self._table.elements[row],
-            backend="lustre",
+            backend="mergerfs",
             distance=0.0,
             booked_at=now,
             lease_until=FOREVER,
