@@ -52,8 +52,15 @@ class Batch:
     def book(
         self, view: View, ledger: Ledger, now: float, policies: Policies, kept: Kept, beside: Beside | None
     ) -> bool:
-        """Book the next part in the ledger whose counts ``view`` holds; return whether more follow."""
+        """Book the next part in the ledger whose counts ``view`` holds; return whether more follow.
+
+        The first part of a large batch is its first deck, from which nothing is booked yet.
+        """
         whole = self.count
+        if self._deck is None and whole > MOST_AT_ONCE:
+            self._lay_out(view, now, policies, kept, beside)
+            self._known = _known(view, ledger)
+            return True
         for _ in range(min(MOST_AT_ONCE, whole - len(self.placed))):
             if not self._left or self._known != _known(view, ledger):
                 self._lay_out(view, now, policies, kept, beside)

@@ -48,8 +48,8 @@ from ses_service.standing import Kept
 
 # Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
 # with while a decision may wait.
-_ENDED_ASIDE = 10
-_ENDED_AT_ONCE = 50
+_ENDED_ASIDE = 4
+_ENDED_AT_ONCE = 16
 # Other services are heard so many seconds late; twice what is to be expected of them is assumed, since too
 # many files on what looks idle cost more than too few.  Lots lie far apart (R2 sequence, Roberts 2018).
 _UNHEARD = 0.25

@@ -33,7 +33,7 @@ ANNOUNCEMENTS_WAITING = 256
 FILES_AT_ONCE = 100
 
 # Of how many tickets an answer is written before others have their turn.
-GRANTS_AT_ONCE = 64
+GRANTS_AT_ONCE = 16
 
 # How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
 # as good as away.

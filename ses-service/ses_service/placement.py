@@ -1,4 +1,9 @@
-"""What is recorded of one placement: who asked, where the file went, why, and how it ended."""
+"""What is recorded of one placement: who asked, where the file went, why, and how it ended.
+
+Records are never changed but replaced: they are shared with those who store or answer them in other
+threads.  Those that are made for every file are not frozen all the same, because Python takes five times as
+long to make a frozen one.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +59,7 @@ class EndReason(StrEnum):
     SILENT = "silent"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prediction:
     """What one kind of requirement would get.  Bytes per second or bytes; ``None``: unknown.
 
@@ -67,7 +72,7 @@ class Prediction:
     shortfall: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
     """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds."""
 
@@ -82,7 +87,7 @@ class Candidate:
     basis: Basis
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Choice(Candidate):
     """A candidate that was chosen, with all elements its file is spread over, itself first.
 
@@ -103,7 +108,7 @@ class Refusal:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Placement:
     """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
 

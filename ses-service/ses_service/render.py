@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import orjson
 from flask import Response
 from pydantic_core import to_json
 
@@ -69,7 +70,7 @@ _JSON_HEADERS = (("Content-Type", "application/json"),)
 
 def reply(body: Json, status: int = 200) -> Reply:
     """Return a JSON answer."""
-    return Reply(status, to_json(body), _JSON_HEADERS)
+    return Reply(status, orjson.dumps(body), _JSON_HEADERS)
 
 
 def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
