@@ -10,5 +10,5 @@ compile() {
 compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
   webface/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml -o requirements.lock
 for part in ses-service smed-monitor webface; do
-  compile "$part/pyproject.toml" -c requirements.lock -o "$part/requirements.lock"
+  compile "$part/pyproject.toml" --all-extras -c requirements.lock -o "$part/requirements.lock"
 done

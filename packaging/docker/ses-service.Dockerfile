@@ -5,7 +5,8 @@
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 python3-venv
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 python3-venv \
+    gcc python3-dev libldap-dev libsasl2-dev
 WORKDIR /src
 COPY packaging/docker/build.lock ses-service/requirements.lock ./
 RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
@@ -18,7 +19,8 @@ RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --whee
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 && rm -rf /var/lib/apt/lists/* \
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends python3 libldap-2.5-0 \
+    && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --no-create-home --home-dir /nonexistent qstorman \
     && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets
 COPY --from=build /opt/qstorman/venv /opt/qstorman/venv

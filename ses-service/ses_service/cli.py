@@ -21,6 +21,9 @@ from ses_service.knowledge import (
     KnowledgeBaseError,
     LastKnown,
 )
+from ses_service.members import directory
+from ses_service.members.mapping import read_mapping
+from ses_service.members.tables import MembersFileError
 from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
 from ses_service.server import numeric_address
@@ -86,6 +89,12 @@ def main() -> None:
 @click.option(
     "--trust-loopback", is_flag=True, help="Requests without a token from this machine act as admin."
 )
+@click.option(
+    "--members",
+    type=_FILE,
+    envvar="SES_MEMBERS",
+    help="TOML file that says which LDAP groups and token claims stand for which VO.",
+)
 @click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
 def serve(
@@ -102,6 +111,7 @@ def serve(
     peer_token_file: Path | None,
     tokens: Path | None,
     trust_loopback: bool,
+    members: Path | None,
     scarce_tier: tuple[str, ...],
     log_level: str,
 ) -> None:
@@ -124,7 +134,16 @@ def serve(
             database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
         )
         peer_token = _secret(peer_token_file)
-    except (TokenFileError, DatabaseUrlError, OSError) as error:
+        mapping = None if members is None else read_mapping(members)
+        if mapping is not None and mapping.ldap is not None:
+            directory.check(mapping.ldap)
+    except (
+        TokenFileError,
+        DatabaseUrlError,
+        MembersFileError,
+        directory.DirectoryError,
+        OSError,
+    ) as error:
         raise click.ClickException(str(error)) from None
     wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
     if wrong:
@@ -150,6 +169,8 @@ def serve(
                 store=RecordStore(database),
                 peers=peer,
                 peer_token=peer_token,
+                members=mapping,
+                members_state=state_dir / "members.json",
                 policies=Policies(scarce_tiers=frozenset(scarce_tier)),
             )
         )

@@ -1,8 +1,10 @@
-"""Which virtual organisation a user belongs to by their POSIX groups (``qsm:memberGroup``).
+"""Which virtual organisation a user belongs to: as stated, by POSIX groups, or by a members file.
 
 Groups are asked of this machine (NSS: files, LDAP, SSSD), which may take seconds, so never while a decision
 waits: the first question about a user is answered without, the groups are looked up aside, and from then on
-they count. Nodes hear of it as of any change of requirements. A home organisation that is stated goes before.
+they count. Nodes hear of it as of any change of requirements. What the members file says is known already
+(:mod:`ses_service.members`). A home organisation that is stated goes before groups of this machine
+(``qsm:memberGroup``), and these before the members file.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ses_service.members.book import Home
 from ses_service.model import Environment
+
+STATED = "site description"
 
 _PAUSE = 0.5
 _KEPT = 300.0
@@ -43,18 +48,24 @@ class Membership:
         self,
         groups_of: Callable[[str], frozenset[str]] = posix_groups,
         clock: Callable[[], float] = time.monotonic,
+        members: Callable[[str], Home | None] | None = None,
     ) -> None:
         self._groups_of = groups_of
         self._clock = clock
+        self._members = members
         self._lock = threading.Lock()
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
         self._missing: set[str] = set()
 
     def homes(self, environment: Environment) -> Mapping[str, str]:
-        """Return the home VO of each user: as stated, else by the groups known by then."""
-        if not environment.member_groups:
+        """Return the home VO of each user: as stated, else by what is known by then."""
+        if not environment.member_groups and self._members is None:
             return environment.home_vo
-        return _Homes(environment.home_vo, environment.member_groups, self)
+        return Homes(environment.home_vo, environment.member_groups, self)
+
+    def by_file(self, user: str) -> Home | None:
+        """Return what the members file says of a user."""
+        return None if self._members is None else self._members(user)
 
     def groups(self, user: str) -> frozenset[str]:
         """Return the groups of a user as far as they are known; never waits."""
@@ -79,7 +90,15 @@ class Membership:
         return _PAUSE
 
 
-class _Homes(Mapping[str, str]):
+def home_of(user: str, homes: Mapping[str, str]) -> Home | None:
+    """Return the home VO of a user and what says so, by any mapping of homes."""
+    if isinstance(homes, Homes):
+        return homes.home(user)
+    vo = homes.get(user)
+    return None if vo is None else Home(vo, STATED)
+
+
+class Homes(Mapping[str, str]):
     """Home VOs by user; only those that are stated can be listed."""
 
     def __init__(
@@ -90,14 +109,21 @@ class _Homes(Mapping[str, str]):
         self._membership = membership
 
     def __getitem__(self, user: str) -> str:
+        found = self.home(user)
+        if found is None:
+            raise KeyError(user)
+        return found.vo
+
+    def home(self, user: str) -> Home | None:
+        """Return the home VO of a user, and what says so."""
         stated = self._stated.get(user)
         if stated is not None:
-            return stated
-        of_user = self._membership.groups(user)
+            return Home(stated, STATED)
+        of_user = self._membership.groups(user) if self._groups else ()
         for group, vo in self._groups:
             if group in of_user:
-                return vo
-        raise KeyError(user)
+                return Home(vo, f"POSIX group {group}")
+        return self._membership.by_file(user)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._stated)

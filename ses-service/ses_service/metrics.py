@@ -19,6 +19,7 @@ from prometheus_client.registry import Collector
 from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
 from ses_service.journal import Journal
+from ses_service.members.follower import Members
 from ses_service.observer import Observer
 from ses_service.peers import Peer
 
@@ -34,6 +35,7 @@ class _State(Collector):
     keeper: EnvironmentKeeper
     journal: Journal | None
     peers: tuple[Peer, ...]
+    members: Members | None
 
     def collect(self) -> Iterator[Metric]:
         """Yield the state of ledger, sources and elements."""
@@ -51,7 +53,10 @@ class _State(Collector):
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
         )
         now = self.desk.now()
-        for name, status in (("monitor", self.observer.status), ("knowledge-base", self.keeper.status)):
+        sources = {"monitor": self.observer.status, "knowledge-base": self.keeper.status}
+        if self.members is not None and self.members.directory is not None:
+            sources["directory"] = self.members.directory
+        for name, status in sources.items():
             up.add_metric([name], float(status.reachable))
             seconds = status.age(now)
             if seconds is not None:
@@ -121,6 +126,7 @@ class Metrics:
         keeper: EnvironmentKeeper,
         journal: Journal | None = None,
         peers: tuple[Peer, ...] = (),
+        members: Members | None = None,
     ) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -140,7 +146,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(_State(desk, observer, keeper, journal, peers))
+        self._registry.register(_State(desk, observer, keeper, journal, peers, members))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""

@@ -205,7 +205,8 @@ class Environment:
 
     ``home_vo`` maps a user's name to the VO whose defaults apply, and ``member_groups`` are pairs of a POSIX
     group and the VO of its members, for users without one; ``node_access`` maps a node's
-    name to the storage systems it mounts (a node that is not listed reaches all of them).
+    name to the storage systems it mounts (a node that is not listed reaches all of them).  ``organisations``
+    are the names of all VOs.
     """
 
     systems: Mapping[str, StorageSystem] = field(default_factory=dict)
@@ -214,3 +215,4 @@ class Environment:
     node_access: Mapping[str, frozenset[str]] = field(default_factory=dict)
     revision: str = ""
     member_groups: tuple[tuple[str, str], ...] = ()
+    organisations: frozenset[str] = frozenset()

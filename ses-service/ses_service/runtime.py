@@ -7,16 +7,21 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from flask import Flask, current_app
 
 from ses_service.auth import TokenFile
-from ses_service.desk import Desk
+from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
 from ses_service.ids import RandomIds
 from ses_service.journal import Journal
+from ses_service.members.book import Book
+from ses_service.members.follower import Members
+from ses_service.members.mapping import Mapping as MembersMapping
 from ses_service.membership import Membership
 from ses_service.metrics import Metrics
+from ses_service.model import Level
 from ses_service.observer import Observer
 from ses_service.peers import Peer
 from ses_service.placement import Placement
@@ -37,7 +42,8 @@ class ServiceConfig:
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
-    services, to which ``peer_token`` is shown.
+    services, to which ``peer_token`` is shown.  ``members`` is a members file; what is known by it is kept in
+    ``members_state``.
     """
 
     knowledge: Knowledge | None = None
@@ -50,6 +56,8 @@ class ServiceConfig:
     store: RecordStore | None = None
     peers: tuple[str, ...] = ()
     peer_token: str | None = None
+    members: MembersMapping | None = None
+    members_state: Path | None = None
     max_body: int = 2**20
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = field(default_factory=RandomIds)
@@ -60,7 +68,11 @@ class Runtime:
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
-        self.membership = Membership()
+        self.members = None
+        if config.members is not None:
+            book = Book(config.members, config.members_state)
+            self.members = Members(config.members, book, config.clock, self._organisations)
+        self.membership = Membership(members=self.members.home if self.members else None)
         self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
@@ -73,9 +85,9 @@ class Runtime:
         books = self.desk.books
         self.journal = None if config.store is None else Journal(books, config.store)
         self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
-        self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers)
+        self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
         self._housekeeping = Loop("housekeeping", self._expire)
-        self._members = Loop("membership", self.membership.step)
+        self._groups = Loop("membership", self.membership.step)
 
     def start(self) -> None:
         """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
@@ -87,7 +99,9 @@ class Runtime:
         self.keeper.start()
         self.observer.start()
         self._housekeeping.start()
-        self._members.start()
+        self._groups.start()
+        if self.members is not None:
+            self.members.start()
         for peer in self.peers:
             peer.start()
 
@@ -96,7 +110,9 @@ class Runtime:
         for peer in self.peers:
             peer.stop()
         self._housekeeping.stop()
-        self._members.stop()
+        if self.members is not None:
+            self.members.stop()
+        self._groups.stop()
         self.observer.stop()
         self.keeper.stop()
         if self.journal is not None:
@@ -106,7 +122,8 @@ class Runtime:
         """Return what a person reading a decision should know about its sources."""
         now = self.desk.now()
         journal = [] if self.journal is None else self.journal.notes()
-        return [*self.keeper.notes(now), *self.observer.notes(now), *journal]
+        members = [] if self.members is None else self.members.notes()
+        return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
 
     def stored(self) -> Future[bool] | None:
         """Return what comes true when all that changed until now is stored; ``None``: do not wait."""
@@ -115,6 +132,14 @@ class Runtime:
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""
         return placement if self.journal is None else self.journal.explained(placement)
+
+    def _organisations(self) -> frozenset[str] | None:
+        """Return the organisations there are, by site and requirements; ``None`` before they are read."""
+        try:
+            described = self.desk.environment.organisations
+        except NoEnvironmentError:
+            return None
+        return described | {name for level, name in self.desk.sets if level is Level.VO}
 
     def _expire(self) -> float:
         if self.desk.expire():

@@ -36,7 +36,8 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
         systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
         elements=tuple(_element(row, stated.get(row["iri"], ())) for row in first.values()),
         home_vo={row["user"]: row["vo"] for row in homes},
-        member_groups=tuple((row["group"], row["vo"]) for row in groups),
+        organisations=frozenset(row["vo"] for row in groups),
+        member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
         node_access={node: frozenset(names) for node, names in access.items()},
         revision=revision,
     )

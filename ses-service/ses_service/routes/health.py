@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -34,7 +36,8 @@ def readyz() -> Response:
     Ready as soon as the site was read, now or, while the knowledge base is away, by an earlier start.
     `degraded`: decisions are made, with less than there should be; the checks that are not `ok` say what is
     away.  Without the knowledge base the last site and requirements are used and cannot be changed, without
-    the monitor static facts and the ledger decide, without the database placements are recorded in memory.
+    the monitor static facts and the ledger decide, without the database placements are recorded in memory,
+    without the directory members are those last read.
     """
     now = runtime()
     base, monitor = now.keeper.status, now.observer.status
@@ -43,7 +46,7 @@ def readyz() -> Response:
         site = {"name": "site", "ok": True, "detail": f"{elements} elements"}
     except NoEnvironmentError as error:
         site = {"name": "site", "ok": False, "detail": str(error)}
-    checks = [
+    checks: list[Mapping[str, object]] = [
         {"name": "knowledge-base", "ok": base.reachable, "detail": base.detail},
         site,
         {"name": "monitor", "ok": monitor.reachable, "detail": monitor.detail},
@@ -51,6 +54,8 @@ def readyz() -> Response:
     if now.journal is not None:
         stored = now.journal.status
         checks.append({"name": "database", "ok": stored.ok, "detail": f"{stored.name}: {stored.detail}"})
+    if now.members is not None:
+        checks += now.members.checks()
     degraded = bool(site["ok"]) and not all(one["ok"] for one in checks)
     body = {"ready": site["ok"], "degraded": degraded, "checks": checks}
     return render.answer(body, 200 if site["ok"] else 503)

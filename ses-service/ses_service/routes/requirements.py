@@ -15,6 +15,7 @@ from ses_service import render
 from ses_service.auth import Principal, Role, allow, caller
 from ses_service.contract import failures
 from ses_service.knowledge import InvalidDescriptionError
+from ses_service.membership import home_of
 from ses_service.model import Level, RequirementSet, Subject
 from ses_service.problems import (
     ForbiddenProblem,
@@ -69,12 +70,24 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
 @blueprint.output(EffectiveRequirements)
 @blueprint.doc(responses=failures(422, 503))
 def effective(query_data: EffectiveQuery) -> Response:
-    """Say what applies to a subject, kind by kind"""
+    """Say what applies to a subject, kind by kind
+
+    `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
+    or the claim of a token.
+    """
     desk = runtime().desk
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
-    subject = with_home_vo(asked, desk.environment.home_vo)
+    homes = desk.environment.home_vo
+    subject = with_home_vo(asked, homes)
+    home = None if asked.vo is not None else home_of(asked.user, homes)
     applying = resolve(subject, (), desk.sets, desk.now())
-    return render.answer({"subject": render.subject(subject), "requirements": render.resolved(applying)})
+    return render.answer(
+        {
+            "subject": render.subject(subject),
+            "vo_from": "request" if asked.vo is not None else home and home.source,
+            "requirements": render.resolved(applying),
+        }
+    )
 
 
 @blueprint.get("/v1/requirements/<level>/<name>")

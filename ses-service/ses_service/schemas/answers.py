@@ -337,6 +337,7 @@ class EffectiveRequirements(Answer):
     """What applies to a subject, kind by kind."""
 
     subject: SubjectOut
+    vo_from: str | None
     requirements: list[ResolvedRequirement]
 
 

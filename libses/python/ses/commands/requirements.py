@@ -65,6 +65,9 @@ def effective(
         print_json(data)
         return
     out = console()
+    home = data["subject"].get("vo")
+    if home and data.get("vo_from"):
+        line(out, f"{user} belongs to {home} (by {data['vo_from']}).")
     if not resolved:
         line(out, "No requirement applies.")
         return

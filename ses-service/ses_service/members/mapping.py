@@ -1,0 +1,244 @@
+"""The members file: which LDAP group, and which claim of a token, stands for which virtual organisation.
+
+Reads and checks the TOML file and nothing else: asks no server, and does not know which organisations exist.
+A password is never in it, only the name of a file that holds one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ses_service.members.tables import MembersFileError, Table, lines_of
+
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_MEMBER_ATTRIBUTES = ("member", "uniqueMember", "memberUid")
+_ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRule:
+    """Members of this group, named by ``dn`` or by ``cn``, belong to ``vo``; stated in ``line``."""
+
+    line: int
+    vo: str
+    dn: str | None = None
+    cn: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The group as the file names it."""
+        return self.dn or self.cn or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRule:
+    """Whose token has this value, or one that fits this pattern, belongs to ``vo``; stated in ``line``."""
+
+    line: int
+    vo: str
+    claim: str
+    value: str | None = None
+    pattern: str | None = None
+
+    def fits(self, value: str) -> bool:
+        """Return whether a value of the claim is meant."""
+        return value == self.value if self.pattern is None else fnmatchcase(value, self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """An LDAP server and the groups that are asked of it.  Times are seconds."""
+
+    uri: str
+    groups: tuple[GroupRule, ...]
+    base: str | None = None
+    bind_dn: str | None = None
+    password_file: Path | None = None
+    external: bool = False
+    start_tls: bool = False
+    ca_file: Path | None = None
+    certificate: tuple[Path, Path] | None = None
+    timeout: float = 5.0
+    refresh: float = 300.0
+    name_attribute: str = "cn"
+    user_attribute: str = "uid"
+    member_attributes: tuple[str, ...] = _MEMBER_ATTRIBUTES
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """Who signs tokens, and what their claims stand for.  Times are seconds.
+
+    ``keep`` is how long a membership counts after a token last showed it.
+    """
+
+    issuer: str
+    audience: str
+    rules: tuple[ClaimRule, ...]
+    jwks_uri: str | None = None
+    user_claim: str = "preferred_username"
+    algorithms: tuple[str, ...] = ("RS256", "ES256")
+    ca_file: Path | None = None
+    timeout: float = 5.0
+    refresh: float = 3600.0
+    keep: float = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A members file.  ``digest`` tells one content from another."""
+
+    path: Path
+    digest: str
+    ldap: Directory | None = None
+    oidc: Issuer | None = None
+
+    @property
+    def rules(self) -> tuple[GroupRule | ClaimRule, ...]:
+        """All rules, in the order of the file within each kind."""
+        groups = self.ldap.groups if self.ldap else ()
+        return (*groups, *(self.oidc.rules if self.oidc else ()))
+
+    def unknown(self, organisations: Sequence[str] | frozenset[str]) -> list[str]:
+        """Return a sentence for each rule whose organisation the site does not have."""
+        known = ", ".join(sorted(organisations)) or "none"
+        return [
+            f"{self.path}, line {rule.line}: the site has no organisation {rule.vo!r} (it has: {known})"
+            for rule in self.rules
+            if rule.vo not in organisations
+        ]
+
+
+def read_mapping(path: Path) -> Mapping:
+    """Read a members file.  Raises MembersFileError, which names file and line."""
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-8")
+        root = tomllib.loads(text)
+    except OSError as error:
+        raise MembersFileError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MembersFileError(f"{path} is not TOML: {error}") from None
+    top = Table(path, root, 1, "the file", lines_of(text))
+    ldap, oidc = top.table("ldap"), top.table("oidc")
+    top.done()
+    if ldap is None and oidc is None:
+        raise MembersFileError(f"{path} maps nothing: write a table [ldap], [oidc] or both")
+    digest = hashlib.sha256(data).hexdigest()
+    return Mapping(
+        path, digest, None if ldap is None else _directory(ldap), None if oidc is None else _issuer(oidc)
+    )
+
+
+def _directory(table: Table) -> Directory:
+    groups = tuple(_group(one) for one in table.tables("group"))
+    certificate, key = table.path("cert_file"), table.path("key_file")
+    if (certificate is None) != (key is None):
+        table.fail("cert_file and key_file belong together")
+    found = Directory(
+        uri=table.text("uri", required=True) or "",
+        groups=groups,
+        base=table.text("base"),
+        bind_dn=table.text("bind_dn"),
+        password_file=table.path("password_file"),
+        external=table.choice("sasl", ("EXTERNAL",)) is not None,
+        start_tls=table.flag("start_tls"),
+        ca_file=table.path("ca_file"),
+        certificate=(certificate, key) if certificate and key else None,
+        timeout=table.seconds("timeout", 5.0, 0.1),
+        refresh=table.seconds("refresh", 300.0, 1.0),
+        name_attribute=_attribute(table, "name_attribute", "cn"),
+        user_attribute=_attribute(table, "user_attribute", "uid"),
+        member_attributes=table.texts("member_attributes", _MEMBER_ATTRIBUTES),
+    )
+    table.done()
+    for name in found.member_attributes:
+        if not _ATTRIBUTE.fullmatch(name):
+            table.fail(f"{name!r} is no attribute's name")
+    _check_connection(table, found)
+    if not groups:
+        table.fail("no group is mapped: write a [[ldap.group]] with dn or cn, and vo")
+    if found.base is None and any(one.cn is not None for one in groups):
+        table.fail("a group is named by cn: say below which base it is looked for")
+    return found
+
+
+def _check_connection(table: Table, found: Directory) -> None:
+    schemes = {"ldap", "ldaps", "ldapi"}
+    for uri in found.uri.split() or [""]:
+        if urlsplit(uri).scheme not in schemes or "://" not in uri:
+            table.fail(f"uri {uri!r} is not ldap://HOST, ldaps://HOST or ldapi://SOCKET")
+    if (found.bind_dn is None) != (found.password_file is None):
+        table.fail("bind_dn and password_file belong together")
+    if found.external and found.bind_dn is not None:
+        table.fail("sasl = 'EXTERNAL' and bind_dn are two ways to sign in; choose one")
+    clear = [uri for uri in found.uri.split() if uri.startswith("ldap://") and not _is_local(uri)]
+    if found.bind_dn is not None and clear and not found.start_tls:
+        table.fail(f"the password would go to {clear[0]} unencrypted; use ldaps:// or start_tls = true")
+
+
+def _group(table: Table) -> GroupRule:
+    dn, cn, vo = table.text("dn"), table.text("cn"), table.text("vo", required=True)
+    table.done()
+    if (dn is None) == (cn is None):
+        table.fail("a group is named by dn or by cn")
+    return GroupRule(table.line, vo or "", dn, cn)
+
+
+def _issuer(table: Table) -> Issuer:
+    rules = tuple(_claim(one) for one in table.tables("claim"))
+    found = Issuer(
+        issuer=table.text("issuer", required=True) or "",
+        audience=table.text("audience", required=True) or "",
+        rules=rules,
+        jwks_uri=table.text("jwks_uri"),
+        user_claim=table.text("user_claim") or "preferred_username",
+        algorithms=table.texts("algorithms", ("RS256", "ES256")),
+        ca_file=table.path("ca_file"),
+        timeout=table.seconds("timeout", 5.0, 0.1),
+        refresh=table.seconds("refresh", 3600.0, 1.0),
+        keep=table.seconds("keep", 86400.0, 0.0),
+    )
+    table.done()
+    for name, url in (("issuer", found.issuer), ("jwks_uri", found.jwks_uri)):
+        if url is not None and not (
+            url.startswith("https://") or (url.startswith("http://") and _is_local(url))
+        ):
+            table.fail(f"{name} {url!r} is not https:// (http:// is for this machine only)")
+    for name in found.algorithms:
+        if name not in _ALGORITHMS:
+            table.fail(f"algorithm {name!r} is not one of {', '.join(_ALGORITHMS)}")
+    return found
+
+
+def _claim(table: Table) -> ClaimRule:
+    claim, vo = table.text("claim", required=True), table.text("vo", required=True)
+    value, pattern = table.text("value"), table.text("pattern")
+    table.done()
+    if (value is None) == (pattern is None):
+        table.fail("a claim is mapped by value or by pattern")
+    return ClaimRule(table.line, vo or "", claim or "", value, pattern)
+
+
+def _attribute(table: Table, name: str, default: str) -> str:
+    found = table.text(name) or default
+    if not _ATTRIBUTE.fullmatch(found):
+        table.fail(f"{name} {found!r} is no attribute's name")
+    return found
+
+
+def _is_local(url: str) -> bool:
+    host: Any = urlsplit(url).hostname or ""
+    try:
+        return bool(host == "localhost" or ipaddress.ip_address(host).is_loopback)
+    except ValueError:
+        return False
