@@ -138,10 +138,10 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
         "/requirements/application/alice:dd",
         {
             "revision": "0",
-            "current_write_rate-minimum": "85",
-            "current_write_rate-unit": "MB/s",
-            "current_write_rate-weight": "1",
-            "current_write_rate-strictness": "soft",
+            "kind_current_write_rate-bound": "85",
+            "kind_current_write_rate-unit": "MB/s",
+            "kind_current_write_rate-weight": "1",
+            "kind_current_write_rate-strictness": "soft",
         },
     )
 

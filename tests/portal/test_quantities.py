@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ses_webface.quantities import (
-    KIND_BY_NAME,
-    KINDS,
     UnreadableNumberError,
     read_number,
     shortest_writing,
@@ -17,9 +15,9 @@ from ses_webface.quantities import (
     show_number,
     to_canonical,
 )
+from ses_webface.selection_memory import KINDS
 
-RATE = KIND_BY_NAME["current-write-rate"]
-SPACE = KIND_BY_NAME["free-capacity"]
+RATE, SPACE = KINDS[2], KINDS[4]
 
 
 @pytest.mark.parametrize(

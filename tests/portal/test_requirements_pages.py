@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from ses_webface.errors import RefusedError
-from ses_webface.selection_model import Profile, Requirement
+from ses_webface.selection_memory import KINDS
+from ses_webface.selection_model import Requirement
+from ses_webface.vocabulary import Profile, Vocabulary
 
-WRITE = "current_write_rate"
+WRITE = "kind_current_write_rate"
 
 
 def _stored(site, level: str, name: str):
@@ -21,7 +23,7 @@ def _state(site, level: str, name: str, *requirements: Requirement, by: str = "r
 def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -> None:
     answer = alice.post(
         "/requirements/application/alice:dd",
-        {"revision": "0", f"{WRITE}-minimum": "1,5", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "hard",
+        {"revision": "0", f"{WRITE}-bound": "1,5", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "hard",
          f"{WRITE}-weight": "2"},
     )  # fmt: skip
     assert answer.status_code == 303
@@ -35,8 +37,16 @@ def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -
 
 def test_emptying_every_field_removes_the_set(alice, site) -> None:
     _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
-    assert alice.post("/requirements/user/alice", {"revision": "1"}).status_code == 303
+    emptied = {"revision": "1", f"{WRITE}-bound": " "}
+    assert alice.post("/requirements/user/alice", emptied).status_code == 303
     assert _stored(site, "user", "alice").requirements == ()
+
+
+def test_a_kind_that_was_not_on_the_page_is_kept(alice, site) -> None:
+    """A page made before a kind was described says nothing of it."""
+    _state(site, "user", "alice", Requirement("current-read-rate", 20, "MB/s"))
+    assert alice.post("/requirements/user/alice", {"revision": "1", f"{WRITE}-bound": ""}).status_code == 303
+    assert [one.kind for one in _stored(site, "user", "alice").requirements] == ["current-read-rate"]
 
 
 def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
@@ -51,9 +61,9 @@ def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
 @pytest.mark.parametrize(
     ("field", "typed", "says"),
     [
-        ("minimum", "fast", "Write a number"),
-        ("minimum", "-3", "negative"),
-        ("minimum", "0", "Leave the field empty"),
+        ("bound", "fast", "Write a number"),
+        ("bound", "-3", "negative"),
+        ("bound", "0", "Leave the field empty"),
         ("weight", "x", "Write a number"),
         ("weight", "5000", "at most 1000"),
         ("unit", "parsec", "Choose one of"),
@@ -63,13 +73,17 @@ def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
 def test_a_wrong_field_is_named_kept_and_not_saved(alice, site, field: str, typed: str, says: str) -> None:
     data = {
         "revision": "0",
-        f"{WRITE}-minimum": "20",
-        "free_capacity-minimum": "7",
+        f"{WRITE}-bound": "20",
+        "kind_free_capacity-bound": "7",
         f"{WRITE}-{field}": typed,
     }
     data.setdefault(f"{WRITE}-unit", "MB/s")
     data.setdefault(f"{WRITE}-strictness", "soft")
-    data |= {"free_capacity-unit": "GB", "free_capacity-strictness": "soft", "free_capacity-weight": "1"}
+    data |= {
+        "kind_free_capacity-unit": "GB",
+        "kind_free_capacity-strictness": "soft",
+        "kind_free_capacity-weight": "1",
+    }
     answer = alice.post("/requirements/user/alice", data)
     text = answer.get_data(as_text=True)
     assert answer.status_code == 422
@@ -100,7 +114,7 @@ def test_what_is_given_can_be_read_and_not_changed(alice, site, path: str) -> No
 
 def test_an_administrator_edits_vo_and_site_but_not_people(signed_in, site) -> None:
     root = signed_in("root")
-    data = {"revision": "0", f"{WRITE}-minimum": "5", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data = {"revision": "0", f"{WRITE}-bound": "5", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     for path in ("vo/materials", "site/default"):
         assert root.post(f"/requirements/{path}", data).status_code == 303
     assert root.post("/requirements/user/alice", data, page="/account").status_code == 403
@@ -116,7 +130,8 @@ def test_sets_that_cannot_exist_are_not_found(alice, path: str) -> None:
 
 def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
     _state(site, "user", "alice", Requirement("current-read-rate", 33, "MB/s"), by="alice")
-    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data["kind_current_read_rate-bound"] = ""
     answer = alice.post("/requirements/user/alice", data)
     text = answer.get_data(as_text=True)
     assert answer.status_code == 409
@@ -132,7 +147,7 @@ def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
 def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
     token = alice.token("/requirements/user/alice")
     site.down = "The selection service cannot be reached."
-    data = {f"{WRITE}-minimum": "44", f"{WRITE}-unit": "GiB/s", f"{WRITE}-strictness": "hard"}
+    data = {f"{WRITE}-bound": "44", f"{WRITE}-unit": "GiB/s", f"{WRITE}-strictness": "hard"}
     data |= {f"{WRITE}-weight": "3", "revision": "0", "csrf_token": token}
     answer = alice.client.post("/requirements/user/alice", data=data)
     text = answer.get_data(as_text=True)
@@ -154,14 +169,17 @@ def test_every_page_says_when_the_service_is_down(alice, site) -> None:
 
 def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypatch) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
-        raise RefusedError("The set is not acceptable.", (("requirements.0.minimum", "too much"),))
+        located = (("json.requirements.0.minimum", "Value error, too much"), ("json", "no, at line 3"))
+        raise RefusedError("The set is not acceptable.", located)
 
     monkeypatch.setattr(site, "replace_requirements", refuse)
-    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     answer = alice.post("/requirements/user/alice", data)
     text = answer.get_data(as_text=True)
     assert answer.status_code == 422
-    assert "The set is not acceptable.; too much" in text
+    assert f'id="{WRITE}-bound-error">Too much.</span>' in text
+    assert f'<a href="#{WRITE}-bound">Current write rate</a>: Too much.' in text
+    assert "Not saved: The set is not acceptable.; json: no, at line 3" in text, "what no field fits to"
     assert 'value="44"' in text
 
 
@@ -175,13 +193,13 @@ def test_requirements_of_unknown_kinds_survive_an_edit(alice, site, monkeypatch)
         "replace_requirements",
         lambda level, name, requirements, **_: sent.append(requirements) or site._sets[level, name],
     )
-    data = {"revision": "1", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data = {"revision": "1", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
     assert [one.kind for one in sent[0]] == ["current-write-rate", "latency"]
 
 
 def test_the_form_works_without_script(alice) -> None:
-    data = {"revision": "0", f"{WRITE}-minimum": "80", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "hard",
+    data = {"revision": "0", f"{WRITE}-bound": "80", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "hard",
             "action": "preview"}  # fmt: skip
     answer = alice.post("/requirements/application/alice:dd", data)
     text = answer.get_data(as_text=True)
@@ -211,7 +229,7 @@ def test_the_preview_replaces_the_set_being_edited(alice, site) -> None:
 
 
 def test_the_preview_leaves_out_what_cannot_be_read(alice) -> None:
-    data = {f"{WRITE}-minimum": "8x", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    data = {f"{WRITE}-bound": "8x", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     text = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
     assert "Fields that cannot be read are left out" in text
     assert "ranks first" in text
@@ -234,7 +252,7 @@ def test_names_are_text_and_never_markup(alice, site, name: str) -> None:
 def test_typed_markup_comes_back_as_text(alice) -> None:
     bad = '"><script>alert(1)</script>'
     answer = alice.post(
-        "/requirements/user/alice", {"revision": bad, f"{WRITE}-minimum": bad, f"{WRITE}-weight": bad}
+        "/requirements/user/alice", {"revision": bad, f"{WRITE}-bound": bad, f"{WRITE}-weight": bad}
     )
     assert answer.status_code == 422
     assert "<script>alert" not in answer.get_data(as_text=True)
@@ -243,7 +261,7 @@ def test_typed_markup_comes_back_as_text(alice) -> None:
 def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
     """The form is posted after sign-out; after signing in it is back, and not saved behind one's back."""
     path = "/requirements/user/alice"
-    data = {"revision": "0", f"{WRITE}-minimum": "44", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "soft"}
+    data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "GB/s", f"{WRITE}-strictness": "soft"}
     posted = visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
     assert posted.status_code == 303
     assert "What you typed is kept" in visitor.get(posted.headers["Location"]).get_data(as_text=True)
@@ -262,7 +280,7 @@ def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
 
 def test_a_form_from_elsewhere_is_not_carried_over_the_sign_in(visitor) -> None:
     path = "/requirements/user/alice"
-    visitor.client.post(path, data={f"{WRITE}-minimum": "44"}, headers={"Origin": "https://evil.example"})
+    visitor.client.post(path, data={f"{WRITE}-bound": "44"}, headers={"Origin": "https://evil.example"})
     visitor.sign_in("alice")
     assert 'value="44"' not in visitor.get(path).get_data(as_text=True)
 
@@ -285,7 +303,7 @@ CHECKPOINT = Profile(
 
 
 def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> None:
-    site.known_profiles = (CHECKPOINT,)
+    site.words = Vocabulary(KINDS, (CHECKPOINT,))
     page = alice.get("/requirements/user/alice").get_data(as_text=True)
     assert '<option value="checkpoint">checkpoint: Saves its state.</option>' in page
     assert (
@@ -303,32 +321,33 @@ def test_a_profile_is_chosen_shown_and_what_it_requires_applies(alice, site) -> 
 
 
 def test_a_chosen_profile_stays_when_the_list_cannot_be_had(alice, site, monkeypatch) -> None:
-    site.known_profiles = (CHECKPOINT,)
+    site.words = Vocabulary(KINDS, (CHECKPOINT,))
     alice.post("/requirements/user/alice", {"revision": "0", "profile": "checkpoint"})
-    site.known_profiles = ()
+    site.words = Vocabulary(KINDS)
     assert '<option value="checkpoint" selected>' in alice.get("/requirements/user/alice").get_data(
         as_text=True
     )
 
 
 def test_the_ranking_while_typing_counts_the_profile(alice, site) -> None:
-    site.known_profiles = (CHECKPOINT,)
+    site.words = Vocabulary(KINDS, (CHECKPOINT,))
     fields = {"revision": "0", "profile": "checkpoint"}
     shown = alice.post("/requirements/user/alice/preview", fields).get_data(as_text=True)
     assert "200\u00a0MB/s" in shown
 
 
 def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
-    timed = Requirement("current-write-rate", 20, "MB/s", valid_until="2026-12-24T12:00:00Z")
+    timed = Requirement("current-write-rate", 20, "MB/s", valid_until="2027-12-24T12:00:00.250000Z")
     latency = Requirement("latency", 2, "ms", at_most=True)
     _state(site, "user", "alice", timed, latency)
     shown = alice.get("/requirements").get_data(as_text=True)
-    assert "until 2026-12-24T12:00:00Z" in shown
+    assert "until 2027-12-24 12:00 UTC" in shown
     assert "≤ 2\u00a0ms" in shown
-    typed = {"revision": "1", f"{WRITE}-minimum": "30", f"{WRITE}-unit": "MB/s"}
+    typed = {"revision": "1", f"{WRITE}-bound": "30", f"{WRITE}-unit": "MB/s"}
+    typed[f"{WRITE}-valid_until"] = "2027-12-24T12:00"
     assert alice.post("/requirements/user/alice", typed).status_code == 303
     changed, kept = _stored(site, "user", "alice").requirements
-    assert (changed.minimum, changed.valid_until) == (30.0, "2026-12-24T12:00:00Z")
+    assert (changed.minimum, changed.valid_until) == (30.0, "2027-12-24T12:00:00.250000Z")
     assert kept == latency
     assert kept.write() == {
         "kind": "latency", "maximum": 2, "unit": "ms", "weight": 1.0, "strictness": "soft"

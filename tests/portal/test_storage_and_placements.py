@@ -129,7 +129,7 @@ def test_what_was_booked_in_vain_is_left_out_and_counted(alice, site, make_place
 def test_an_explanation_says_what_was_asked_expected_and_refused(alice) -> None:
     text = alice.get("/placements/0000000000000001").get_data(as_text=True)
     for words in (
-        "union/b1 was expected to give 40\u00a0MB/s of the 50\u00a0MB/s asked for (write rate now).",
+        "union/b1 was expected to give 40\u00a0MB/s of the 50\u00a0MB/s asked for (current write rate).",
         "VO materials",
         "union/b3",
         "b3 is being emptied by its administrator.",

@@ -186,8 +186,8 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     everything = ranking.locator(".candidates > li")
     expect(everything).to_have_count(8)
 
-    page.get_by_label("At least").nth(0).fill("70")
-    page.locator("#current_write_rate-strictness").select_option("hard")
+    page.locator("#kind_current_write_rate-bound").fill("70")
+    page.locator("#kind_current_write_rate-strictness").select_option("hard")
     expect(everything).to_have_count(2)
     expect(ranking).to_contain_text("hard requirement")
     assert {text.strip() for text in ranking.locator(".candidates .element").all_inner_texts()} == {
@@ -203,7 +203,7 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     page.get_by_role("link", name="Requirements", exact=True).first.click()
     page.wait_for_load_state()  # its script listens from then on
     page.get_by_label("to files of").select_option("dd")
-    row = page.get_by_role("row", name="Write rate now")
+    row = page.get_by_role("row", name="Current write rate")
     expect(row).to_contain_text("70\u00a0MB/s")
     expect(row).to_contain_text("application dd")
     expect(row).to_contain_text("refused (hard)")

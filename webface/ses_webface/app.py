@@ -14,6 +14,7 @@ from ses_webface import health, pages
 from ses_webface.accounts import views as accounts
 from ses_webface.accounts.services import AccountService
 from ses_webface.database import Database
+from ses_webface.history import views as history
 from ses_webface.metrics import Metrics
 from ses_webface.placements import views as placements
 from ses_webface.portal import Portal, portal
@@ -58,7 +59,7 @@ def create_app(
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
-    for feature in (accounts, requirements, storage, placements):
+    for feature in (accounts, requirements, storage, placements, history):
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(health.blueprint)
     app.add_url_rule("/", "home", _home)

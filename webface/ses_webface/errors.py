@@ -35,6 +35,10 @@ class RevisionConflictError(SelectionError):
     """Somebody saved the set after it was read here (HTTP 412); nothing was written."""
 
 
+class ChangedSinceError(SelectionError):
+    """What was to be undone was changed again, or is being changed (HTTP 409); nothing was written."""
+
+
 class RefusedError(SelectionError):
     """The service read the question and refuses it; ``problems`` are ``(location, message)``."""
 

@@ -13,16 +13,9 @@ from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
 from ses_webface.errors import NotFoundError, SelectionError, ServiceUnavailableError
-from ses_webface.portal import portal
-from ses_webface.quantities import (
-    KIND_BY_NAME,
-    kind_label,
-    kind_rank,
-    shortest_writing,
-    show_bytes,
-    show_number,
-    show_quantity,
-)
+from ses_webface.moments import in_words, phase, read_moment
+from ses_webface.portal import portal, words, zone
+from ses_webface.quantities import shortest_writing, show_bytes, show_number, show_quantity
 from ses_webface.selection_model import Requirement
 
 log = structlog.get_logger(__name__)
@@ -49,8 +42,10 @@ def register(app: Flask) -> None:
         number=show_number,
         size=show_bytes,
         quantity=show_quantity,
-        kind=kind_label,
+        kind=lambda name: words().label(name),
         amount=amount,
+        moment=moment,
+        phase=lambda requirement: phase(requirement, portal().clock()),
         breakable=breakable,
         in_order=in_order,
         when=when,
@@ -59,10 +54,14 @@ def register(app: Flask) -> None:
         age=age,
         misses=misses,
     )
-    app.jinja_env.globals.update(level_words=level_words, set_title=set_title)
+    app.jinja_env.globals.update(
+        level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
+    )
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
-    app.context_processor(lambda: {"person": getattr(g, "person", None), "now": portal().clock()})
+    app.context_processor(
+        lambda: {"person": getattr(g, "person", None), "now": portal().clock(), "zone": zone()}
+    )
     app.register_error_handler(CSRFError, _form_too_old)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(SelectionError, _selection_error)
@@ -70,8 +69,14 @@ def register(app: Flask) -> None:
 
 
 def when(at: float | None) -> str:
-    """Return seconds since the epoch as a date and time; says its zone."""
-    return "–" if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """Return seconds since the epoch as a date and time where the reader is; says its zone."""
+    return "–" if at is None else in_words(datetime.fromtimestamp(at, UTC), zone(), seconds=True)
+
+
+def moment(text: str | None) -> str:
+    """Return a time as the service writes it as people where the reader is write it; says its zone."""
+    read = read_moment(text)
+    return in_words(read, zone()) if read else text or ""
 
 
 def iso(at: float | None) -> str:
@@ -109,8 +114,8 @@ def misses(distance: float) -> str:
 
 
 def amount(requirement: Requirement) -> str:
-    """Return a requirement's minimum with its unit, written as short as it is exact."""
-    known = KIND_BY_NAME.get(requirement.kind)
+    """Return a requirement's bound with its unit, written as short as it is exact."""
+    known = words().kind(requirement.kind)
     number, unit = (
         shortest_writing(requirement.minimum, known)
         if known and requirement.unit == known.unit
@@ -123,7 +128,7 @@ def in_order(items: Iterable[Any]) -> list[Any]:
     """Return requirements, resolved requirements or predictions in the order of the form."""
 
     def rank(item: Any) -> int:
-        return kind_rank(item.requirement.kind if hasattr(item, "requirement") else item.kind)
+        return words().rank(item.requirement.kind if hasattr(item, "requirement") else item.kind)
 
     return sorted(items, key=rank)
 
@@ -134,9 +139,13 @@ def breakable(path: str) -> Markup:
 
 
 def set_title(level: str, name: str) -> str:
-    """Return what a page calls a requirement set."""
+    """Return what a page calls a requirement set; says whose it is when it is not the reader's own."""
+    reader = getattr(g.get("person"), "name", None)
     if level == "application":
-        return f"Application {name.partition(':')[2]}"
+        user, _, application = name.partition(":")
+        return f"Application {application}" + ("" if user == reader else f" of {user}")
+    if level == "user" and name != reader:
+        return f"Default of {name}"
     return {"user": "Your default", "vo": f"VO {name}", "site": "Site default"}.get(level, name)
 
 

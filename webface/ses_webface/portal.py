@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
+from zoneinfo import ZoneInfo
 
-from flask import current_app, g
+from flask import current_app, g, request
 
 from ses_webface.accounts.services import AccountService, Person
 from ses_webface.database import Database
+from ses_webface.errors import SelectionError, ServiceUnavailableError
 from ses_webface.metrics import Metrics
+from ses_webface.moments import zone_named
 from ses_webface.selection_client import SelectionService
+from ses_webface.vocabulary import Vocabulary
+
+ZONE_COOKIE = "ses_webface_zone"
+_UTC = ZoneInfo("UTC")
+
+
+@dataclass(slots=True)
+class LastKnown:
+    """What the service said last, for as long as it says nothing."""
+
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +37,7 @@ class Portal:
     selection: SelectionService
     metrics: Metrics
     clock: Callable[[], float]
+    last_known: LastKnown = field(default_factory=LastKnown)
 
 
 def portal() -> Portal:
@@ -33,3 +48,29 @@ def portal() -> Portal:
 def person() -> Person:
     """Return who is signed in; only views that require signing in may call it."""
     return cast(Person, g.person)
+
+
+def words() -> Vocabulary:
+    """Return the vocabulary, read once per request: the last one known while the service is away."""
+    if "vocabulary" not in g:
+        known = portal().last_known
+        try:
+            known.vocabulary = portal().selection.vocabulary(acting=person().name)
+        except SelectionError as error:
+            g.vocabulary_problem = error
+        g.vocabulary = known.vocabulary
+    return cast(Vocabulary, g.vocabulary)
+
+
+def vocabulary() -> Vocabulary:
+    """Return the vocabulary for a form; raises SelectionError when none is known."""
+    found = words()
+    if not found.kinds:
+        problem = g.get("vocabulary_problem")
+        raise problem or ServiceUnavailableError("The selection service describes no kind of requirement.")
+    return found
+
+
+def zone() -> ZoneInfo:
+    """Return the time zone of who looks at the page, as the browser told by a cookie; else UTC."""
+    return zone_named(request.cookies.get(ZONE_COOKIE)) or _UTC

@@ -1,84 +1,30 @@
-"""Kinds of requirement, the units people write them in, and how numbers are shown.
-
-The portal keeps its own short table: parts share contracts, not code.  Rates travel as MB/s and
-capacities as GB (decimal, as in the paper); ``in_unit``/``from_unit`` only change the writing.
-"""
+"""Numbers as people type and read them; sizes of units come with each kind from the service."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from ses_webface.vocabulary import Kind
 
 _DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
-_BINARY = {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50}
-_SIZES = _DECIMAL | _BINARY
 
 
 class UnreadableNumberError(ValueError):
     """What was typed is not a number the form can use; the sentence says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of requirement: its name in the contract, its words, and its units."""
-
-    name: str
-    label: str
-    hint: str
-    unit: str
-    units: tuple[str, ...]
-
-    @property
-    def field(self) -> str:
-        """Return the kind's name as a form field's prefix."""
-        return self.name.replace("-", "_")
-
-
-_RATES = ("kB/s", "MB/s", "GB/s", "TB/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s")
-_CAPACITIES = ("MB", "GB", "TB", "PB", "MiB", "GiB", "TiB", "PiB")
-
-KINDS: tuple[Kind, ...] = (
-    Kind("current-write-rate", "Write rate now", "What one more writer would get at this moment.",
-         "MB/s", _RATES),
-    Kind("current-read-rate", "Read rate now", "What one more reader would get at this moment.",
-         "MB/s", _RATES),
-    Kind("average-write-rate", "Write rate, average", "The same over a longer time: steadier.",
-         "MB/s", _RATES),
-    Kind("average-read-rate", "Read rate, average", "The same over a longer time: steadier.",
-         "MB/s", _RATES),
-    Kind("free-capacity", "Free space", "Room that must be left where the file goes.",
-         "GB", _CAPACITIES),
-)  # fmt: skip
-KIND_BY_NAME = {kind.name: kind for kind in KINDS}
-
-
-def kind_label(name: str) -> str:
-    """Return the words for a kind; a kind this portal does not know keeps its own name."""
-    kind = KIND_BY_NAME.get(name)
-    return kind.label if kind else name
-
-
-def kind_rank(name: str) -> int:
-    """Return where a kind comes in lists; kinds this portal does not know come last."""
-    return next((rank for rank, kind in enumerate(KINDS) if kind.name == name), len(KINDS))
-
-
-def _size(unit: str) -> float:
-    return _SIZES[unit.removesuffix("/s")]
-
-
 def to_canonical(value: float, unit: str, kind: Kind) -> float:
-    """Convert ``value`` in ``unit`` to MB/s or GB.  Raises KeyError for a unit not in the table."""
-    return value * _size(unit) / _size(kind.unit)
+    """Convert ``value`` in ``unit`` to the kind's unit.  Raises KeyError for a unit it does not have."""
+    return value * kind.size(unit)
 
 
 def in_unit(value: float, unit: str, kind: Kind) -> float:
-    """Convert ``value`` in MB/s or GB to ``unit``."""
-    return value * _size(kind.unit) / _size(unit)
+    """Convert ``value`` in the kind's unit to ``unit``."""
+    return value / kind.size(unit)
 
 
 def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
-    """Return (number, unit) in which ``value`` (MB/s or GB) is exact and shortest to read.
+    """Return (number, unit) in which ``value`` (in the kind's unit) is exact and shortest to read.
 
     1000 MB/s becomes 1 GB/s and 1.073741824 GB becomes 1 GiB; 20 MB/s stays as it is.
     """

@@ -11,16 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from ses_webface.changes_model import ChangePage, ChangeStates
 from ses_webface.selection_model import (
     Effective,
     Placement,
-    Profile,
     Requirement,
     RequirementSet,
     Selection,
     Storage,
     Subject,
 )
+from ses_webface.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,23 @@ class SelectionService(Protocol):
         """
         ...
 
-    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
-        """Return the profiles a set can take up."""
+    def vocabulary(self, *, acting: str) -> Vocabulary:
+        """Return the kinds of requirement and the profiles there are."""
+        ...
+
+    def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:
+        """Return changes below a number, the latest first; ``subject`` is an IRI or LEVEL/NAME of a set."""
+        ...
+
+    def change(self, number: int, *, after: str = "", acting: str) -> ChangeStates:
+        """Return what one change did, from the subject after ``after`` on; raises NotFoundError."""
+        ...
+
+    def undo(self, number: int, *, acting: str) -> int | None:
+        """Undo a change and return the number of the one that did; None when nothing was to be done.
+
+        Raises ChangedSinceError, with nothing written, when what it left was changed again.
+        """
         ...
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:

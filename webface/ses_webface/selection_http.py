@@ -15,7 +15,9 @@ from urllib.parse import quote, urlencode
 
 import urllib3
 
+from ses_webface.changes_model import ChangePage, ChangeStates
 from ses_webface.errors import (
+    ChangedSinceError,
     NotFoundError,
     RefusedError,
     RevisionConflictError,
@@ -27,13 +29,13 @@ from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,
     Placement,
-    Profile,
     Requirement,
     RequirementSet,
     Selection,
     Storage,
     Subject,
 )
+from ses_webface.vocabulary import Vocabulary
 
 _MAX_BYTES = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
@@ -69,7 +71,7 @@ class HttpSelectionService:
         """See SelectionService."""
         return self._ask(
             "GET",
-            "/v1/requirements?" + urlencode({"user": user}),
+            _with_query("/v1/requirements", {"user": user}),
             acting=acting,
             reader=lambda data: tuple(RequirementSet.read(item) for item in data["sets"]),
         )
@@ -95,21 +97,37 @@ class HttpSelectionService:
             },
             headers={"If-Match": f'"{revision}"'},
             reader=RequirementSet.read,
+            writes=True,
         )
 
-    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
+    def vocabulary(self, *, acting: str) -> Vocabulary:
+        """See SelectionService."""
+        return self._ask("GET", "/v1/vocabulary", acting=acting, reader=Vocabulary.read)
+
+    def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:
+        """See SelectionService."""
+        path = _with_query("/v1/changes", {"before": before, "subject": subject})
+        return self._ask("GET", path, acting=acting, reader=ChangePage.read)
+
+    def change(self, number: int, *, after: str = "", acting: str) -> ChangeStates:
+        """See SelectionService."""
+        path = _with_query(f"/v1/changes/{number}", {"after": after or None})
+        return self._ask("GET", path, acting=acting, reader=ChangeStates.read)
+
+    def undo(self, number: int, *, acting: str) -> int | None:
         """See SelectionService."""
         return self._ask(
-            "GET",
-            "/v1/vocabulary",
+            "POST",
+            f"/v1/changes/{number}/undo",
             acting=acting,
-            reader=lambda data: tuple(Profile.read(item) for item in data["profiles"]),
+            body={"force": False},
+            reader=lambda data: None if data["change"] is None else int(data["change"]),
+            writes=True,
         )
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:
         """See SelectionService."""
-        query = {key: value for key, value in subject.write().items() if value is not None}
-        path = "/v1/requirements/effective?" + urlencode(query)
+        path = _with_query("/v1/requirements/effective", subject.write())
         return self._ask("GET", path, acting=acting, reader=Effective.read)
 
     def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
@@ -136,7 +154,7 @@ class HttpSelectionService:
         }
         return self._ask(
             "GET",
-            "/v1/placements?" + urlencode({key: value for key, value in query.items() if value is not None}),
+            _with_query("/v1/placements", query),
             acting=acting,
             reader=lambda data: tuple(Placement.read(item) for item in data["placements"]),
         )
@@ -159,6 +177,7 @@ class HttpSelectionService:
         reader: Callable[[Any], T],
         body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
+        writes: bool = False,
     ) -> T:
         sent = {"Accept": "application/json, application/problem+json", **(headers or {})}
         if self._token is not None:
@@ -172,7 +191,7 @@ class HttpSelectionService:
         outcome = "unavailable"
         began = time.monotonic()
         try:
-            status, raw = self._exchange(method, path, sent, payload)
+            status, raw = self._exchange(method, path, sent, payload, writes=writes)
             outcome = str(status)
             if status >= 400:
                 raise _error(status, _decoded(raw, {}))
@@ -189,7 +208,7 @@ class HttpSelectionService:
                 self._observe(method, outcome, time.monotonic() - began)
 
     def _exchange(
-        self, method: str, path: str, headers: Mapping[str, str], payload: bytes | None
+        self, method: str, path: str, headers: Mapping[str, str], payload: bytes | None, *, writes: bool
     ) -> tuple[int, bytes]:
         end = time.monotonic() + self._deadline
         try:
@@ -197,7 +216,7 @@ class HttpSelectionService:
                 return self._once(method, path, headers, payload, end)
             except urllib3.exceptions.ProtocolError:
                 # A kept-alive connection the other side closed meanwhile.  A write may have been done.
-                if method == "PUT":
+                if writes:
                     raise
                 return self._once(method, path, headers, payload, end)
         except urllib3.exceptions.NewConnectionError as error:  # a TimeoutError to urllib3
@@ -234,6 +253,11 @@ class HttpSelectionService:
         return response.status, b"".join(parts)
 
 
+def _with_query(path: str, query: Mapping[str, object]) -> str:
+    given = {key: value for key, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
 def _set_path(level: str, name: str) -> str:
     return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
 
@@ -254,6 +278,8 @@ def _error(status: int, problem: Any) -> SelectionError:
         return NotFoundError(detail)
     if status in (401, 403):
         return TokenRefusedError(f"The selection service does not let the portal do this: {detail}")
+    if status == 409 and str(said.get("type", "")).endswith((":changed-since", ":changed-meanwhile")):
+        return ChangedSinceError(detail)
     if status in (400, 409, 422):
         errors = said.get("errors")
         return RefusedError(

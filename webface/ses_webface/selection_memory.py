@@ -14,7 +14,9 @@ from dataclasses import replace
 from threading import Lock
 
 from ses_webface.errors import NotFoundError, RevisionConflictError, ServiceUnavailableError
-from ses_webface.quantities import KIND_BY_NAME, to_canonical
+from ses_webface.history_memory import HistoryInMemory
+from ses_webface.moments import applies
+from ses_webface.quantities import to_canonical
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Candidate,
@@ -22,7 +24,6 @@ from ses_webface.selection_model import (
     Element,
     Placement,
     Prediction,
-    Profile,
     Refusal,
     Requirement,
     RequirementSet,
@@ -32,11 +33,21 @@ from ses_webface.selection_model import (
     Storage,
     Subject,
 )
+from ses_webface.vocabulary import Kind, Vocabulary
 
 _LEVELS = ("application", "user", "vo", "site")
+_RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
+_SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
+KINDS = (
+    Kind("current-read-rate", "current read rate", "What one more reader would get now.", "MB/s", _RATE),
+    Kind("average-read-rate", "average read rate", "The same over a long window.", "MB/s", _RATE),
+    Kind("current-write-rate", "current write rate", "What one more writer would get now.", "MB/s", _RATE),
+    Kind("average-write-rate", "average write rate", "The same over a long window.", "MB/s", _RATE),
+    Kind("free-capacity", "free capacity", "What an element can still take in.", "GB", _SPACE),
+)
 
 
-class InMemorySelectionService:
+class InMemorySelectionService(HistoryInMemory):
     """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
     ``acted_for`` lists the person of every call.  Set ``down`` to a sentence and every call fails
@@ -54,12 +65,13 @@ class InMemorySelectionService:
         self.elements = list(elements)
         self.home_vo = dict(home_vo or {})
         self.records = list(placements)
-        self.known_profiles: tuple[Profile, ...] = ()
+        self.words = Vocabulary(KINDS)
         self.down: str | None = None
         self.acted_for: list[str] = []
         self._clock = clock
         self._sets: dict[tuple[str, str], RequirementSet] = {}
         self._lock = Lock()
+        super().__init__()
 
     def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
         """See SelectionService."""
@@ -100,19 +112,20 @@ class InMemorySelectionService:
             saved = RequirementSet(
                 level,
                 name,
-                tuple(_canonical(requirement) for requirement in requirements),
+                tuple(self._canonical(requirement) for requirement in requirements),
                 revision + 1,
                 self._clock(),
                 acting,
                 profile,
             )
+            self._record(current, saved)
             self._sets[level, name] = saved
             return saved
 
-    def profiles(self, *, acting: str) -> tuple[Profile, ...]:
+    def vocabulary(self, *, acting: str) -> Vocabulary:
         """See SelectionService."""
         self._called(acting)
-        return self.known_profiles
+        return self.words
 
     def effective(self, subject: Subject, *, acting: str) -> Effective:
         """See SelectionService."""
@@ -128,15 +141,12 @@ class InMemorySelectionService:
         for level in _LEVELS:
             name = names[level]
             stated = self._sets.get((level, name)) if name else None
-            taken_up = [one for one in self.known_profiles if stated and one.name == stated.profile]
-            for requirement in (
-                *(stated.requirements if stated else ()),
-                *(requirement for one in taken_up for requirement in one.requirements),
-            ):
-                found.setdefault(
-                    requirement.kind, Resolved(requirement, level, stated.name if stated else "")
-                )
-        resolved = tuple(found[kind] for kind in KIND_BY_NAME if kind in found)
+            if stated is None:
+                continue
+            for requirement in (*stated.requirements, *self.words.required_by(stated.profile)):
+                if applies(requirement, self._clock()):
+                    found.setdefault(requirement.kind, Resolved(requirement, level, stated.name))
+        resolved = tuple(found[kind.name] for kind in self.words.kinds if kind.name in found)
         return Effective(replace(subject, vo=vo), resolved)
 
     def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
@@ -145,7 +155,7 @@ class InMemorySelectionService:
             item.requirement.kind: item for item in self.effective(subject, acting=acting).requirements
         }
         for requirement in requirements:
-            resolved[requirement.kind] = Resolved(_canonical(requirement), "explicit", "")
+            resolved[requirement.kind] = Resolved(self._canonical(requirement), "explicit", "")
         wanted = tuple(resolved.values())
         candidates: list[Candidate] = []
         refused: list[Refusal] = []
@@ -209,13 +219,12 @@ class InMemorySelectionService:
         if self.down is not None:
             raise ServiceUnavailableError(self.down)
 
-
-def _canonical(requirement: Requirement) -> Requirement:
-    kind = KIND_BY_NAME.get(requirement.kind)
-    if kind is None:
-        return requirement
-    minimum = to_canonical(requirement.minimum, requirement.unit, kind)
-    return replace(requirement, minimum=minimum, unit=kind.unit)
+    def _canonical(self, requirement: Requirement) -> Requirement:
+        kind = self.words.kind(requirement.kind)
+        if kind is None:
+            return requirement
+        minimum = to_canonical(requirement.minimum, requirement.unit, kind)
+        return replace(requirement, minimum=minimum, unit=kind.unit)
 
 
 def _prediction(element: Element, requirement: Requirement) -> Prediction:

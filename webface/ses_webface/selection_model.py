@@ -31,7 +31,7 @@ def _text_or_none(value: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One minimum, or maximum if ``at_most``; in MB/s or GB when it comes from the service.
+    """One minimum, or maximum if ``at_most``; in its kind's unit when it comes from the service.
 
     ``valid_from`` and ``valid_until`` are times as the service writes them.
     """
@@ -73,37 +73,23 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """Requirements under the name of what a program does."""
-
-    name: str
-    label: str
-    definition: str
-    requirements: tuple[Requirement, ...]
-
-    @classmethod
-    def read(cls, data: Json) -> Profile:
-        """Read one member of ``profiles``."""
-        return cls(
-            name=str(data["profile"]),
-            label=str(data["label"]),
-            definition=str(data["definition"]),
-            requirements=tuple(Requirement.read(item) for item in data["requirements"]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Resolved:
-    """A requirement and the level it was taken from."""
+    """A requirement and the level it was taken from, by a profile where one is named."""
 
     requirement: Requirement
     level: str
     level_name: str
+    profile: str | None = None
 
     @classmethod
     def read(cls, data: Json) -> Resolved:
         """Read the contract's ResolvedRequirement."""
-        return cls(Requirement.read(data), str(data["level"]), str(data.get("level_name") or ""))
+        return cls(
+            Requirement.read(data),
+            str(data["level"]),
+            str(data.get("level_name") or ""),
+            _text_or_none(data.get("profile")) or None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

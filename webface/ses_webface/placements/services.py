@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ses_webface.accounts.services import Person
 from ses_webface.errors import NotFoundError
-from ses_webface.quantities import kind_label, show_quantity
+from ses_webface.quantities import show_quantity
 from ses_webface.selection_client import PlacementFilter, SelectionService
 from ses_webface.selection_model import Placement
+from ses_webface.vocabulary import Vocabulary
 
 MAX_LISTED = 100
 _MAX_ASKED = 500
@@ -70,7 +71,7 @@ def state_words(record: Placement) -> str:
     return {"booked": "waiting for the file", "open": "being written"}.get(record.state, record.state)
 
 
-def because(record: Placement) -> str:
+def because(record: Placement, words: Vocabulary) -> str:
     """Return, in a sentence or two, how this element came to be chosen."""
     if not record.requirements:
         return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
@@ -81,7 +82,7 @@ def because(record: Placement) -> str:
         met = any(one.shortfall <= 0 for one in record.predicted)
         said = (
             f"{record.element} was expected to give {show_quantity(worst.value, worst.unit)} of the "
-            f"{show_quantity(worst.minimum, worst.unit)} asked for ({kind_label(worst.kind).lower()})"
+            f"{show_quantity(worst.minimum, worst.unit)} asked for ({words.label(worst.kind).lower()})"
             f"{', and the rest' if met else ''}."
         )
     rank = next((one.rank for one in record.candidates if one.element == record.element), None)

@@ -7,7 +7,7 @@ from flask import Blueprint, render_template, request
 from ses_webface.errors import RefusedError
 from ses_webface.placements import services
 from ses_webface.placements.forms import PlacementsForm
-from ses_webface.portal import person, portal
+from ses_webface.portal import person, portal, words
 
 blueprint = Blueprint("placements", __name__, url_prefix="/placements")
 
@@ -48,6 +48,6 @@ def explain(placement_id: str) -> str:
     return render_template(
         "placements/explain.html",
         record=record,
-        because=services.because(record),
+        because=services.because(record, words()),
         words=services.state_words(record),
     )

@@ -1,134 +1,202 @@
-"""The form of one requirement set: one row per kind, an empty number asks for nothing."""
+"""The form of one requirement set: one row per kind of the vocabulary, an empty number asks for nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from zoneinfo import ZoneInfo
 
+from flask import request
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
 from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
-from ses_webface.quantities import (
-    KIND_BY_NAME,
-    KINDS,
-    Kind,
-    UnreadableNumberError,
-    read_number,
-    shortest_writing,
-    to_canonical,
-)
+from ses_webface.moments import UnreadableTimeError, from_field, read_moment, to_field, zone_named
+from ses_webface.quantities import UnreadableNumberError, read_number, shortest_writing, to_canonical
 from ses_webface.selection_model import Requirement
+from ses_webface.vocabulary import Kind
 
 STRICTNESS = (("soft", "rank it lower"), ("hard", "refuse it"))
 _MAX_WEIGHT = 1000.0
+_FIELD_OF = {"minimum": "bound", "maximum": "bound"}  # the service's name of a member to the form's
+_TIMES = (("valid_from", "Valid from"), ("valid_until", "Valid until"))
 
 
 def _row_of(kind: Kind) -> type[Form]:
     class Row(Form):  # type: ignore[misc]
-        minimum = StringField("At least")
+        bound = StringField(kind.bound)
         unit = SelectField("Unit", choices=list(kind.units), default=kind.unit)
         strictness = SelectField(
-            "If a place has less", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
+            "If a place misses it", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
         )
-        weight = StringField("Weight", default="1")
+        weight = StringField("Weight", default=format(kind.default_weight, "g"))
+        valid_from = StringField("Valid from")
+        valid_until = StringField("Valid until")
 
     return Row
 
 
 class RequirementsForm(FlaskForm):  # type: ignore[misc]
-    """All kinds at one level; ``revision`` is the one that was read before typing began."""
+    """All kinds at one level; ``revision`` is the one that was read before typing began.
 
+    ``zone`` names the time zone its times are in: the one the page was made in, whatever it is now.
+    Made for the kinds there are by :func:`form_for`.
+    """
+
+    kinds: tuple[Kind, ...] = ()
     revision = HiddenField(default="0")
-    profile = StringField(default="")
+    profile = StringField("Profile", default="")
+    zone = HiddenField(default="UTC")
+    _rows_read: list[tuple[Requirement | None, bool]] | None = None
 
     def rows(self) -> Iterator[tuple[Kind, Form]]:
         """Give each kind with its row."""
-        for kind in KINDS:
+        for kind in self.kinds:
             yield kind, self[kind.field].form
 
     def read(self) -> tuple[Requirement, ...] | None:
-        """Return the requirements typed, in canonical units; None when a field is wrong.
+        """Return the requirements typed, in the units of their kinds; None when a field is wrong.
 
         Wrong fields carry their error afterwards.
         """
-        found = []
-        sound = True
-        for kind, row in self.rows():
-            requirement, row_sound = _read_row(kind, row)
-            sound = sound and row_sound
-            if requirement:
-                found.append(requirement)
-        return tuple(found) if sound else None
+        sound = all(row_sound for _requirement, row_sound in self._found())
+        return self.read_sound_rows() if sound else None
 
     def read_sound_rows(self) -> tuple[Requirement, ...]:
         """Return the requirements of the rows without a fault (for a preview while typing)."""
-        pairs = (_read_row(kind, row) for kind, row in self.rows())
-        return tuple(requirement for requirement, _sound in pairs if requirement)
+        return tuple(requirement for requirement, _sound in self._found() if requirement)
+
+    def _found(self) -> list[tuple[Requirement | None, bool]]:
+        """Return what each row holds; rows are read once, so that errors put beside them stay."""
+        if self._rows_read is None:
+            self._rows_read = [_read_row(kind, row, self.time_zone()) for kind, row in self.rows()]
+        return self._rows_read
 
     def chosen_profile(self) -> str | None:
         """Return the name of the profile chosen, None for none."""
         return (self.profile.data or "").strip() or None
+
+    def time_zone(self) -> ZoneInfo:
+        """Return the zone its times are in."""
+        return zone_named(self.zone.data) or ZoneInfo("UTC")
 
     def base_revision(self) -> int:
         """Return the revision typing began from; 0 when the field is not a number."""
         text = self.revision.data or ""
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
+    def posted_kinds(self) -> frozenset[str]:
+        """Return the kinds whose number was on the page that was sent; of others nothing was said."""
+        return frozenset(kind.name for kind, row in self.rows() if row.bound.name in request.form)
+
+    def blame(self, problems: Iterable[tuple[str, str]], sent: Sequence[Requirement]) -> list[str]:
+        """Put what the service says of ``sent`` beside the fields it concerns; return the rest."""
+        rest = []
+        for location, message in problems:
+            said = message.removeprefix("Value error, ")
+            field = self._field_at(location, said, sent)
+            if field is None:
+                rest.append(f"{location}: {said}" if location else said)
+            else:
+                field.errors = [*field.errors, f"{said[:1].upper()}{said[1:]}."]
+        return rest
+
     def problems(self) -> list[tuple[str, str, str]]:
         """Return (field's id, its name in words, message) of every error, in page order."""
-        return [
+        own = [(self.profile.id, "Profile", str(message)) for message in self.profile.errors]
+        return own + [
             (field.id, _name_of(kind, field), str(message))
             for kind, row in self.rows()
             for field in row
             for message in field.errors
         ]
 
+    def _field_at(self, location: str, message: str, sent: Sequence[Requirement]) -> Field | None:
+        parts = location.removeprefix("json.").split(".")
+        if parts == ["profile"]:
+            return self.profile
+        name, member = message.partition(":")[0], "bound"
+        if parts[0] == "requirements" and len(parts) > 1 and parts[1].isdigit() and int(parts[1]) < len(sent):
+            name = sent[int(parts[1])].kind
+            member = parts[2] if len(parts) > 2 else message.partition(" ")[0]
+        row = next((row for kind, row in self.rows() if kind.name == name), None)
+        if row is None:
+            return None
+        member = _FIELD_OF.get(member, member)
+        return row[member if member in row else "bound"]
 
-for _kind in KINDS:
-    setattr(RequirementsForm, _kind.field, FormField(_row_of(_kind), label=_kind.label))
+
+@lru_cache(maxsize=16)
+def form_for(kinds: tuple[Kind, ...]) -> type[RequirementsForm]:
+    """Return the form with a row for each of these kinds."""
+    rows = {kind.field: FormField(_row_of(kind), label=kind.title) for kind in kinds}
+    return type("RequirementsFormOfKinds", (RequirementsForm,), {"kinds": kinds, **rows})
 
 
-def form_data(requirements: Iterable[Requirement]) -> dict[str, dict[str, str]]:
-    """Return what the form shows for stored requirements (canonical units)."""
+def form_data(
+    kinds: Iterable[Kind], requirements: Iterable[Requirement], zone: ZoneInfo
+) -> dict[str, dict[str, str]]:
+    """Return what the form shows for stored requirements (in the units of their kinds)."""
+    by_name = {kind.name: kind for kind in kinds}
     shown = {}
     for requirement in requirements:
-        kind = KIND_BY_NAME.get(requirement.kind)
+        kind = by_name.get(requirement.kind)
         if kind:
             number, unit = shortest_writing(requirement.minimum, kind)
             shown[kind.field] = {
-                "minimum": number,
+                "bound": number,
                 "unit": unit,
                 "strictness": requirement.strictness,
                 "weight": format(requirement.weight, "g"),
+                "valid_from": to_field(requirement.valid_from, zone),
+                "valid_until": to_field(requirement.valid_until, zone),
             }
     return shown
 
 
 def _name_of(kind: Kind, field: Field) -> str:
-    first = field.short_name == "minimum"
-    return kind.label if first else f"{kind.label}, {field.label.text.lower()}"
+    first = field.short_name == "bound"
+    return kind.title if first else f"{kind.title}, {field.label.text.lower()}"
 
 
-def _read_row(kind: Kind, row: Form) -> tuple[Requirement | None, bool]:
+def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None, bool]:
     for field in row:
         field.errors = []
-    minimum, weight = 0.0, 1.0
-    if not (row.minimum.data or "").strip():
+    bound, weight = 0.0, kind.default_weight
+    if not (row.bound.data or "").strip():
         return None, True
     try:
-        minimum = read_number(row.minimum.data)
+        bound = read_number(row.bound.data)
     except UnreadableNumberError as error:
-        row.minimum.errors = [str(error)]
-    if row.unit.data not in kind.units:
+        row.bound.errors = [str(error)]
+    if row.unit.data not in dict(kind.sizes):
         row.unit.errors = [f"Choose one of {', '.join(kind.units)}."]
     if row.strictness.data not in ("soft", "hard"):
-        row.strictness.errors = ["Choose what happens to a place that has less."]
+        row.strictness.errors = ["Choose what happens to a place that misses it."]
     try:
-        weight = read_number(row.weight.data or "1")
+        if (row.weight.data or "").strip():
+            weight = read_number(row.weight.data)
         if weight > _MAX_WEIGHT:
             raise UnreadableNumberError(f"The weight may be at most {_MAX_WEIGHT:g}.")
     except UnreadableNumberError as error:
         row.weight.errors = [str(error)]
+    times = {name: _read_time(row[name], zone) for name, _label in _TIMES}
+    start, end = read_moment(times["valid_from"]), read_moment(times["valid_until"])
+    if start and end and end <= start:
+        row.valid_until.errors = ["This is not after the time it is valid from."]
     if any(field.errors for field in row):
         return None, False
-    canonical = to_canonical(minimum, row.unit.data, kind)
-    return Requirement(kind.name, canonical, kind.unit, weight, row.strictness.data), True
+    canonical = to_canonical(bound, row.unit.data, kind)
+    return (
+        Requirement(kind.name, canonical, kind.unit, weight, row.strictness.data, kind.at_most, **times),
+        True,
+    )
+
+
+def _read_time(field: Field, zone: ZoneInfo) -> str | None:
+    if not (field.data or "").strip():
+        return None
+    try:
+        return from_field(field.data, zone)
+    except UnreadableTimeError as error:
+        field.errors = [str(error)]
+        return None

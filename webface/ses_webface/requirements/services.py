@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
 
 from ses_webface.accounts.services import Person
 from ses_webface.errors import RevisionConflictError
-from ses_webface.quantities import KIND_BY_NAME
+from ses_webface.moments import applies, to_field
+from ses_webface.requirements.resolution import (
+    LEVELS,
+    Explanation,
+    explain,
+    first_that_apply,
+    in_order_of_levels,
+)
 from ses_webface.selection_client import PlacementFilter, SelectionService
 from ses_webface.selection_model import Requirement, RequirementSet, Resolved, Selection, Subject
+from ses_webface.vocabulary import Vocabulary
 
-LEVELS = ("application", "user", "vo", "site")
 _MAX_NAME = 128
 _NOBODY = "nobody-in-particular"  # a subject without sets of its own, for previews of VO and site
 
@@ -40,12 +48,21 @@ class Preview:
     """The ranking that would follow from what is typed.
 
     ``sources`` names level and name per kind; ``lingering`` are kinds the service still counts
-    although they are being removed here.
+    although they are being removed here; ``waiting`` is what was typed and does not apply now.
     """
 
     selection: Selection
     sources: dict[str, tuple[str, str]]
     lingering: tuple[str, ...]
+    waiting: tuple[Requirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Why each requirement of a subject applies, or does not."""
+
+    subject: Subject
+    explanations: tuple[Explanation, ...]
 
 
 def is_name(level: str, name: str) -> bool:
@@ -104,84 +121,104 @@ def overview(service: SelectionService, person: Person, application: str | None)
     )
 
 
-def inherited(service: SelectionService, person: Person, level: str, name: str) -> dict[str, Resolved]:
+def resolution(
+    service: SelectionService, acting: str, subject: Subject, words: Vocabulary, now: float
+) -> Resolution:
+    """Explain what applies to a subject, kind by kind."""
+    effective = service.effective(subject, acting=acting)
+    sets = service.requirement_sets(subject.user, acting=acting)
+    application = f"{subject.user}:{subject.application}" if subject.application else None
+    counting = [one for one in sets if one.level != "vo" or one.name == effective.subject.vo]
+    if effective.subject.vo and not any(one.level == "vo" for one in counting):
+        counting.append(service.requirement_set("vo", effective.subject.vo, acting=acting))
+    ordered = in_order_of_levels(counting, application=application)
+    return Resolution(effective.subject, explain(ordered, effective.requirements, words, now))
+
+
+def inherited(
+    service: SelectionService, person: Person, level: str, words: Vocabulary, now: float
+) -> dict[str, Resolved]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
-    return {
-        item.requirement.kind: item
-        for item in _resolve(service, person, _sets_below(service, person, level), level, name)
-    }
-
-
-def _of_profile(service: SelectionService, person: Person, name: str | None) -> tuple[Requirement, ...]:
-    """Return what a profile requires; nothing for none and for one that is not known."""
-    known = service.profiles(acting=person.name) if name else ()
-    return next((one.requirements for one in known if one.name == name), ())
+    below = LEVELS[LEVELS.index(level) + 1 :]
+    sets = [one for one in _sets_below(service, person, level) if one.level in below]
+    return first_that_apply(in_order_of_levels(sets, application=None), words, now)
 
 
 def preview(
     service: SelectionService,
     person: Person,
-    level: str,
-    name: str,
-    typed: tuple[Requirement, ...],
-    profile: str | None = None,
+    edited: RequirementSet,
+    words: Vocabulary,
+    now: float,
 ) -> Preview:
-    """Ask for the ranking that would follow if ``typed`` and a profile were saved at this level.
+    """Ask for the ranking that would follow if ``edited`` were saved.
 
     What is typed and what it would inherit goes to the service as explicit requirements, for a
     subject whose own sets add nothing more.
     """
-    stated = {item.kind for item in typed}
-    taken_up = (item for item in _of_profile(service, person, profile) if item.kind not in stated)
-    here = tuple(Resolved(requirement, level, name) for requirement in (*typed, *taken_up))
-    kinds = {item.requirement.kind for item in here}
-    below = inherited(service, person, level, name)
-    wanted = here + tuple(item for kind, item in below.items() if kind not in kinds)
+    wanted = first_that_apply([edited], words, now)
+    for kind, item in inherited(service, person, edited.level, words, now).items():
+        wanted.setdefault(kind, item)
     subject = Subject(person.name, None, person.vo)
-    if level in ("vo", "site"):
+    if edited.level in ("vo", "site"):
         subject = Subject(_NOBODY)
-    elif level == "user":
+    elif edited.level == "user":
         effective = service.effective(subject, acting=person.name).requirements
-        if {item.requirement.kind for item in effective} - {item.requirement.kind for item in wanted}:
+        if {item.requirement.kind for item in effective} - set(wanted):
             subject = Subject(_NOBODY)
-    selection = service.select(subject, tuple(item.requirement for item in wanted), acting=person.name)
-    sources = {item.requirement.kind: (item.level, item.level_name) for item in wanted}
-    lingering = tuple(
-        item.requirement.kind for item in selection.requirements if item.requirement.kind not in sources
+    asked = tuple(replace(item.requirement, valid_from=None, valid_until=None) for item in wanted.values())
+    selection = service.select(subject, asked, acting=person.name)
+    return Preview(
+        selection,
+        sources={kind: (item.level, item.level_name) for kind, item in wanted.items()},
+        lingering=tuple(
+            item.requirement.kind for item in selection.requirements if item.requirement.kind not in wanted
+        ),
+        waiting=tuple(item for item in edited.requirements if not applies(item, now)),
     )
-    return Preview(selection, sources, lingering)
 
 
 def save(
     service: SelectionService,
     person: Person,
-    level: str,
-    name: str,
-    typed: tuple[Requirement, ...],
-    profile: str | None,
-    revision: int,
+    typed: RequirementSet,
+    *,
+    shown: frozenset[str],
+    zone: ZoneInfo,
 ) -> RequirementSet:
-    """Save what was typed over ``revision``.
+    """Save what was typed over ``typed.revision``.
 
-    Keeps requirements of kinds this portal does not know, and the times of those it does.
+    Keeps requirements of kinds that were not ``shown``, and times that look in ``zone`` as they did.
 
     Raises RevisionConflictError, with nothing written, when somebody saved in between.
     """
-    current = service.requirement_set(level, name, acting=person.name)
-    if current.revision != revision:
+    current = service.requirement_set(typed.level, typed.name, acting=person.name)
+    if current.revision != typed.revision:
         raise RevisionConflictError(f"The set is at revision {current.revision}.")
-    foreign = tuple(item for item in current.requirements if item.kind not in KIND_BY_NAME)
+    foreign = tuple(item for item in current.requirements if item.kind not in shown)
     stored = {item.kind: item for item in current.requirements}
-    timed = tuple(_with_times_of(stored.get(item.kind), item) for item in typed)
+    timed = tuple(_with_exact_times(stored.get(item.kind), item, zone) for item in typed.requirements)
     return service.replace_requirements(
-        level, name, timed + foreign, profile=profile, revision=revision, acting=person.name
+        typed.level,
+        typed.name,
+        timed + foreign,
+        profile=typed.profile,
+        revision=typed.revision,
+        acting=person.name,
     )
 
 
-def _with_times_of(stored: Requirement | None, typed: Requirement) -> Requirement:
+def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: ZoneInfo) -> Requirement:
+    """Return what was typed with the stored times where the page, which shows no fractions, said the same."""
     if stored is None:
         return typed
-    return replace(typed, valid_from=stored.valid_from, valid_until=stored.valid_until)
+    same_from = to_field(stored.valid_from, zone) == to_field(typed.valid_from, zone)
+    same_until = to_field(stored.valid_until, zone) == to_field(typed.valid_until, zone)
+    return replace(
+        typed,
+        valid_from=stored.valid_from if same_from else typed.valid_from,
+        valid_until=stored.valid_until if same_until else typed.valid_until,
+    )
 
 
 def home_vo(service: SelectionService, person: Person) -> str | None:
@@ -200,20 +237,3 @@ def _sets_below(service: SelectionService, person: Person, level: str) -> tuple[
     if level == "vo":
         return (service.requirement_set("site", "default", acting=person.name),)
     return service.requirement_sets(person.name, acting=person.name)
-
-
-def _resolve(
-    service: SelectionService, person: Person, sets: Iterable[RequirementSet], level: str, name: str
-) -> list[Resolved]:
-    """Resolve kind by kind over the levels below ``level``: the first level that states one wins."""
-    below = LEVELS[LEVELS.index(level) + 1 :]
-    found: dict[str, Resolved] = {}
-    for wanted in below:
-        for stated in sets:
-            if stated.level == wanted and (stated.level, stated.name) != (level, name):
-                for requirement in (
-                    *stated.requirements,
-                    *_of_profile(service, person, stated.profile),
-                ):
-                    found.setdefault(requirement.kind, Resolved(requirement, stated.level, stated.name))
-    return list(found.values())

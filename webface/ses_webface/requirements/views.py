@@ -10,10 +10,12 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
 from ses_webface.errors import RefusedError, RevisionConflictError, SelectionError
-from ses_webface.portal import person, portal
+from ses_webface.portal import person, portal, vocabulary, words, zone
 from ses_webface.requirements import services
-from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data
-from ses_webface.selection_model import Profile, Requirement, RequirementSet
+from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
+from ses_webface.requirements.resolution import LEVELS
+from ses_webface.selection_model import Requirement, RequirementSet, Subject
+from ses_webface.vocabulary import Profile
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
@@ -29,6 +31,23 @@ def overview() -> Page:
         application = None
     found = services.overview(portal().selection, person(), application)
     return render_template("requirements/overview.html", overview=found)
+
+
+@blueprint.get("/applied")
+def applied() -> Page:
+    """Explain what applies to a user and an application, and what everything else that is stated does."""
+    who = person()
+    user = (request.args.get("user") or "").strip() or who.name
+    application = (request.args.get("application") or "").strip() or None
+    if not services.is_name("user", user) or (
+        application and not services.is_name("application", f"{user}:{application}")
+    ):
+        abort(404)
+    if user != who.name and not who.is_admin:
+        abort(403)
+    subject = Subject(user, application, who.vo if user == who.name else None)
+    found = services.resolution(portal().selection, who.name, subject, vocabulary(), portal().clock())
+    return render_template("requirements/applied.html", found=found, may_read=_may_read)
 
 
 @blueprint.get("/open")
@@ -53,7 +72,7 @@ def edit(level: str, name: str) -> Page:
     stored = service.requirement_set(level, name, acting=who.name)
     kept = take_draft(request.path) if services.may_edit(who, level, name) else None
     if kept is not None:
-        form = RequirementsForm(formdata=MultiDict(kept))
+        form = _form()(formdata=MultiDict(kept))
         form.read()
         flash("You were signed out while saving. What you typed is below; nothing was saved yet.", "error")
     else:
@@ -65,7 +84,7 @@ def edit(level: str, name: str) -> Page:
 def submit(level: str, name: str) -> Page:
     """Save the set, or show the ranking of what is typed when that button was pressed."""
     _require_edit(level, name)
-    form, who = RequirementsForm(), person()
+    form, who = _form()(), person()
     typed = form.read()
     if typed is None:
         return _edit_page(level, name, form, None, status=422)
@@ -73,13 +92,18 @@ def submit(level: str, name: str) -> Page:
         return _edit_page(level, name, form, None)
     try:
         saved = services.save(
-            portal().selection, who, level, name, typed, form.chosen_profile(), form.base_revision()
+            portal().selection,
+            who,
+            RequirementSet(level, name, typed, form.base_revision(), profile=form.chosen_profile()),
+            shown=form.posted_kinds(),
+            zone=form.time_zone(),
         )
     except RevisionConflictError:
         return _conflict_page(level, name, form)
     except RefusedError as error:
-        problem = "; ".join([str(error), *(message for _location, message in error.problems)])
-        return _edit_page(level, name, form, None, problem=f"Not saved: {problem}", status=422)
+        rest = form.blame(error.problems, typed)
+        problem = "; ".join([str(error), *rest]) if rest or not error.problems else None
+        return _edit_page(level, name, form, None, problem=problem and f"Not saved: {problem}", status=422)
     except SelectionError as error:
         log.warning("requirements not saved", account=who.name, level=level, name=name, problem=str(error))
         problem = f"Not saved: {error} What you typed is still here; try again in a moment."
@@ -93,16 +117,19 @@ def submit(level: str, name: str) -> Page:
 def preview(level: str, name: str) -> Page:
     """Give the ranking of what is typed, for the part of the page that changes while typing."""
     _require_edit(level, name)
-    form = RequirementsForm()
+    form = _form()()
     return render_template(
         "requirements/preview.html",
-        **_ranking(level, name, form.read_sound_rows(), form.chosen_profile()),
+        fragment=True,
         form=form,
+        chosen=words().profile(form.chosen_profile()),
+        inherited=_inherited(level),
+        **_ranking(level, name, form, form.read_sound_rows()),
     )
 
 
 def _require_name(level: str, name: str) -> None:
-    if level not in services.LEVELS or not services.is_name(level, name):
+    if level not in LEVELS or not services.is_name(level, name):
         abort(404)
 
 
@@ -112,41 +139,47 @@ def _require_edit(level: str, name: str) -> None:
         abort(403)
 
 
+def _may_read(level: str, name: str) -> bool:
+    return services.may_read(portal().selection, person(), level, name)
+
+
+def _form() -> type[RequirementsForm]:
+    return form_for(vocabulary().kinds)
+
+
 def _form_of(stored: RequirementSet) -> RequirementsForm:
-    return RequirementsForm(
+    kinds = vocabulary().kinds
+    return form_for(kinds)(
         formdata=None,
         data={
             "revision": str(stored.revision),
             "profile": stored.profile or "",
-            **form_data(stored.requirements),
+            "zone": zone().key,
+            **form_data(kinds, stored.requirements, zone()),
         },
     )
 
 
-def _ranking(level: str, name: str, typed: tuple[Requirement, ...], profile: str | None) -> dict[str, Any]:
+def _ranking(level: str, name: str, form: RequirementsForm, typed: tuple[Requirement, ...]) -> dict[str, Any]:
+    edited = RequirementSet(level, name, typed, profile=form.chosen_profile())
     try:
-        return {
-            "preview": services.preview(portal().selection, person(), level, name, typed, profile),
-            "preview_problem": None,
-        }
+        ranking = services.preview(portal().selection, person(), edited, words(), portal().clock())
     except SelectionError as error:
         return {"preview": None, "preview_problem": str(error)}
+    return {"preview": ranking, "preview_problem": None}
 
 
 def _profiles(chosen: str | None) -> list[Profile]:
-    """Return the profiles to choose from; the one that is chosen even when the list cannot be had."""
-    try:
-        known = list(portal().selection.profiles(acting=person().name))
-    except SelectionError:
-        known = []
-    if chosen and chosen not in [one.name for one in known]:
+    """Return the profiles to choose from, with the one that is chosen even when it is not described."""
+    known = list(words().profiles)
+    if chosen and words().profile(chosen) is None:
         known.append(Profile(chosen, chosen, "", ()))
     return known
 
 
-def _inherited(level: str, name: str) -> dict[str, Any]:
+def _inherited(level: str) -> dict[str, Any]:
     try:
-        return services.inherited(portal().selection, person(), level, name)
+        return services.inherited(portal().selection, person(), level, words(), portal().clock())
     except SelectionError:
         return {}
 
@@ -161,24 +194,22 @@ def _edit_page(
     theirs: RequirementSet | None = None,
     status: int = 200,
 ) -> Page:
+    typed = form.read_sound_rows()
     page = render_template(
         "requirements/edit.html",
         level=level,
         name=name,
         form=form,
+        typed=typed,
         stored=stored,
         problem=problem,
         theirs=theirs,
         editable=services.may_edit(person(), level, name),
-        inherited=_inherited(level, name),
+        inherited=_inherited(level),
         strictness=STRICTNESS,
         profiles=_profiles(form.chosen_profile()),
-        **_ranking(
-            level,
-            name,
-            form.read_sound_rows() if status == 422 else form.read() or (),
-            form.chosen_profile(),
-        ),
+        chosen=words().profile(form.chosen_profile()),
+        **_ranking(level, name, form, typed),
     )
     return page, status
 

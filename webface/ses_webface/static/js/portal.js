@@ -3,6 +3,10 @@
 
 document.documentElement.classList.add("script");
 
+/* Times are shown and typed as the clocks here show them; without this, in UTC. */
+document.cookie = "ses_webface_zone=" + Intl.DateTimeFormat().resolvedOptions().timeZone
+  + "; path=/; max-age=31536000; SameSite=Lax" + (location.protocol === "https:" ? "; Secure" : "");
+
 /* A select that shows another view submits its form; its button is for pages without script. */
 for (const select of document.querySelectorAll("[data-submit-on-change]")) {
   select.addEventListener("change", () => select.form.requestSubmit());

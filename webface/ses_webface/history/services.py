@@ -1,0 +1,121 @@
+"""Which changes a person sees, which of them they may undo, and what stands against it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ses_webface.accounts.services import Person
+from ses_webface.changes_model import Change, ChangeStates, State, set_named_by
+from ses_webface.errors import NotFoundError
+from ses_webface.requirements.services import home_vo, may_edit
+from ses_webface.selection_client import SelectionService
+
+_ENOUGH = 25
+_MOST_CALLS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Changes, the latest first; ``older`` is the number to go on before, None at the end."""
+
+    changes: tuple[Change, ...]
+    older: int | None
+    undone_by: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """One change with what it did to each subject the person may see; ``hidden`` are the others.
+
+    ``later`` are changes of the same subjects since, the earliest first; ``undone_by`` is the one that
+    undid it.  ``next`` is the subject to go on after.
+    """
+
+    change: Change
+    states: tuple[State, ...]
+    hidden: int
+    next: str | None
+    later: tuple[Change, ...]
+    undone_by: int | None
+    may_undo: bool
+
+
+class Sight:
+    """What of the history one person sees: the site's, their own, and what is given to them."""
+
+    def __init__(self, service: SelectionService, person: Person) -> None:
+        self._person = person
+        self._vo = None if person.is_admin else home_vo(service, person)
+
+    def covers(self, subject: str) -> bool:
+        """Tell whether the person may see what happened to a subject."""
+        named = set_named_by(subject)
+        if named is None or self._person.is_admin:
+            return True
+        level, name = named
+        return level == "site" or (level == "vo" and name == self._vo) or may_edit(self._person, level, name)
+
+
+def listing(service: SelectionService, person: Person, *, before: int | None, subject: str | None) -> Listing:
+    """List changes below a number, of one subject or of all a person sees."""
+    sight, found = Sight(service, person), list[Change]()
+    for _ in range(_MOST_CALLS):
+        page = service.changes(before=before, subject=subject, acting=person.name)
+        found += [one for one in page.changes if one.author == person.name or sight.covers(one.subject)]
+        before = page.next
+        if before is None or len(found) >= _ENOUGH:
+            break
+    return Listing(tuple(found), before, {one.undid: one.number for one in found if one.undid is not None})
+
+
+def details(service: SelectionService, person: Person, number: int, *, after: str = "") -> Details:
+    """Return what one change did; raises NotFoundError for one unknown or of others alone."""
+    did = service.change(number, after=after, acting=person.name)
+    page = service.changes(before=number + 1, acting=person.name)
+    change = next((one for one in page.changes if one.number == number), None)
+    sight = Sight(service, person)
+    seen = tuple(state for state in did.states if sight.covers(state.subject))
+    if change is None or not seen:
+        raise NotFoundError(f"There is no change {number} (any more).")
+    later = _later(service, person, number, seen)
+    return Details(
+        change=change,
+        states=seen,
+        hidden=len(did.states) - len(seen),
+        next=did.next,
+        later=later,
+        undone_by=next((one.number for one in later if one.undid == number), None),
+        may_undo=not after and _may_undo(person, did),
+    )
+
+
+def undo(service: SelectionService, person: Person, number: int) -> int | None:
+    """Undo a change; returns the number of the one that did, None when nothing was to be done.
+
+    Raises PermissionError when the person may not, ChangedSinceError when it would lose a later change.
+    """
+    if not _may_undo(person, service.change(number, acting=person.name)):
+        raise PermissionError(f"{person.name} may not undo change {number}")
+    return service.undo(number, acting=person.name)
+
+
+def reversed_states(states: tuple[State, ...]) -> tuple[State, ...]:
+    """Return what undoing would do to each subject."""
+    return tuple(
+        replace(one, before=one.after, after=one.before, set_before=one.set_after, set_after=one.set_before)
+        for one in states
+    )
+
+
+def _may_undo(person: Person, did: ChangeStates) -> bool:
+    """Tell whether a person may undo: every set is theirs to change; of the site nothing is, in a portal."""
+    named = [set_named_by(state.subject) for state in did.states]
+    return did.next is None and all(one is not None and may_edit(person, *one) for one in named)
+
+
+def _later(
+    service: SelectionService, person: Person, number: int, states: tuple[State, ...]
+) -> tuple[Change, ...]:
+    """Return the changes of the first of these subjects since; of more than one nobody asks."""
+    page = service.changes(subject=states[0].subject, acting=person.name)
+    return tuple(sorted((one for one in page.changes if one.number > number), key=lambda one: one.number))

@@ -1,0 +1,115 @@
+"""Pages of the history: the list, one change, and the question before it is undone."""
+
+from __future__ import annotations
+
+import structlog
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from ses_webface.changes_model import set_named_by, subject_of_set
+from ses_webface.errors import ChangedSinceError, RefusedError, SelectionError
+from ses_webface.history import services, wording
+from ses_webface.portal import person, portal
+from ses_webface.requirements.resolution import LEVELS
+from ses_webface.requirements.services import is_name, may_read
+
+blueprint = Blueprint("history", __name__, url_prefix="/history")
+log = structlog.get_logger(__name__)
+Page = str | tuple[str, int] | Response
+
+_BEYOND = 2**53  # the service takes no larger number
+
+
+@blueprint.get("")
+def overview() -> Page:
+    """List changes, the latest first; of one requirement set when it is named."""
+    level, _, name = (request.args.get("set") or "").partition("/")
+    if level and (level not in LEVELS or not is_name(level, name)):
+        abort(404)
+    if level and not may_read(portal().selection, person(), level, name):
+        abort(403)
+    before = request.args.get("before", type=int)
+    found = services.listing(
+        portal().selection,
+        person(),
+        before=before if before and 0 < before < _BEYOND else None,
+        subject=subject_of_set(level, name) if level else None,
+    )
+    return render_template(
+        "history/overview.html", found=found, of=(level, name) if level else None, **_words()
+    )
+
+
+@blueprint.get("/<int:number>")
+def change(number: int) -> Page:
+    """Show what one change did."""
+    found = _details(number, (request.args.get("after") or "")[:2048])
+    return render_template("history/change.html", found=found, states=found.states, **_words())
+
+
+@blueprint.get("/<int:number>/undo")
+def confirm(number: int) -> Page:
+    """Ask before a change is undone, showing what that would do."""
+    return _confirm_page(number)
+
+
+@blueprint.post("/<int:number>/undo")
+def undo(number: int) -> Page:
+    """Undo a change; what was changed meanwhile is never lost."""
+    _require_number(number)
+    who = person()
+    try:
+        made = services.undo(portal().selection, who, number)
+    except PermissionError:
+        abort(403)
+    except ChangedSinceError as error:
+        log.info("not undone", account=who.name, change=number, problem=str(error))
+        return _confirm_page(number, changed_meanwhile=True, status=409)
+    except RefusedError as error:
+        said = "; ".join([str(error), *(f"{place}: {message}" for place, message in error.problems)])
+        return _confirm_page(number, problem=f"Not undone: {said}", status=422)
+    except SelectionError as error:
+        log.warning("not undone", account=who.name, change=number, problem=str(error))
+        return render_template("history/not_undone.html", number=number, problem=str(error)), 503
+    if made is None:
+        flash(f"Nothing was left to undo: things are as they were before change {number}.")
+        return redirect(url_for("history.change", number=number), 303)
+    log.info("undone", account=who.name, change=number, by=made)
+    flash(f"Change {number} is undone, by this one.")
+    return redirect(url_for("history.change", number=made), 303)
+
+
+def _require_number(number: int) -> None:
+    if number >= _BEYOND:
+        abort(404)
+
+
+def _details(number: int, after: str = "") -> services.Details:
+    _require_number(number)
+    return services.details(portal().selection, person(), number, after=after)
+
+
+def _confirm_page(
+    number: int, *, problem: str | None = None, changed_meanwhile: bool = False, status: int = 200
+) -> Page:
+    found = _details(number)
+    if not found.may_undo:
+        abort(403)
+    page = render_template(
+        "history/undo.html",
+        found=found,
+        states=services.reversed_states(found.states),
+        problem=problem,
+        changed_meanwhile=changed_meanwhile,
+        **_words(),
+    )
+    return page, status
+
+
+def _words() -> dict[str, object]:
+    return {
+        "set_of": set_named_by,
+        "subject_words": wording.subject_words,
+        "changed_requirements": wording.changed_requirements,
+        "changed_properties": wording.changed_properties,
+    }

@@ -1,0 +1,117 @@
+"""What a change did, in words: of a requirement set kind by kind, of anything else property by property.
+
+Reads the Turtle of the service's history line by line, as it is written there: a property and its values
+a line.  It does NOT understand Turtle; what looks different is shown as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import unquote
+
+from ses_webface.changes_model import State, StatedSet
+from ses_webface.selection_model import Requirement
+
+Status = Literal["added", "changed", "removed"]
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_QUANTITY = re.compile(
+    r"\[ a qudt:QuantityValue ; qudt:hasUnit \w*:(?P<unit>[\w-]+) ; "
+    r"qudt:numericValue (?P<number>[-+0-9.eE]+) \]"
+)
+_TEXT = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[\w-]+|\^\^\S+)?')
+_NAME = re.compile(r"(?:[\w-]*:)?(?P<name>[A-Za-z][\w-]*)")
+_PLAIN_NUMBER = re.compile(r"-?[0-9.]+e[-+]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementLine:
+    """One kind of a requirement set, before and after."""
+
+    status: Status
+    kind: str
+    before: Requirement | None
+    after: Requirement | None
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyLine:
+    """One property of a thing of the site, before and after; None where it had none."""
+
+    status: Status
+    name: str
+    before: str | None
+    after: str | None
+
+
+def changed_requirements(before: StatedSet | None, after: StatedSet | None) -> tuple[RequirementLine, ...]:
+    """Return the kinds in which two states of a requirement set differ, by name."""
+    old = {one.kind: one for one in (before.requirements if before else ())}
+    new = {one.kind: one for one in (after.requirements if after else ())}
+    return tuple(
+        RequirementLine(_status(old.get(kind), new.get(kind)), kind, old.get(kind), new.get(kind))
+        for kind in sorted(old.keys() | new.keys())
+        if old.get(kind) != new.get(kind)
+    )
+
+
+def changed_properties(state: State) -> tuple[PropertyLine, ...]:
+    """Return the properties in which two states of a thing differ, in their order."""
+    old, new = _properties(state.before), _properties(state.after)
+    return tuple(
+        PropertyLine(_status(old.get(name), new.get(name)), _property_words(name), _words(old.get(name)),
+                     _words(new.get(name)))
+        for name in [*old, *(name for name in new if name not in old)]
+        if old.get(name) != new.get(name)
+    )  # fmt: skip
+
+
+def subject_words(subject: str) -> str:
+    """Return the name of a thing of the site: what its address ends with."""
+    return unquote(subject.removeprefix("https://example.org/qstorman/site/"))
+
+
+def _status(before: object, after: object) -> Status:
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
+def _properties(text: str | None) -> dict[str, str]:
+    """Return the values of each property in one block of the history, as they are written."""
+    found: dict[str, str] = {}
+    _head, _, block = (text or "").partition("\n\n")
+    for line in re.split(r" ;\n    (?! )", block.strip().removesuffix(" .")):
+        words = line.split(" ", 1) if found else line.split(" ", 2)[1:]
+        if len(words) == 2:
+            found[words[0]] = words[1]
+    return found
+
+
+def _property_words(name: str) -> str:
+    if name == "a":
+        return "type"
+    local = name.rpartition(":")[2].rstrip(">")
+    return _CAMEL.sub(" ", local).lower()
+
+
+def _words(values: str | None) -> str | None:
+    if values is None:
+        return None
+    parts = re.split(r",\n        ", values) if "\n" in values else [values]
+    return ", ".join(_value_words(part) for part in parts)
+
+
+def _value_words(value: str) -> str:
+    quantity = _QUANTITY.fullmatch(value)
+    if quantity:
+        return f"{float(quantity['number']):g} {quantity['unit'].replace('-PER-', '/').lower()}"
+    text = _TEXT.fullmatch(value)
+    if text:
+        return text["text"].replace('\\"', '"').replace("\\\\", "\\")
+    if _PLAIN_NUMBER.fullmatch(value):
+        return f"{float(value):g}"
+    name = _NAME.fullmatch(value)
+    return name["name"] if name else value.removeprefix("<").removesuffix(">")

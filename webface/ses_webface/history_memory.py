@@ -1,0 +1,84 @@
+"""The history part of the selection service inside the process.
+
+Keeps each change of a requirement set with both states, and undoes one as the real service does: by a
+further one, and not over what was changed since.  It does NOT know changes of the site.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ses_webface.changes_model import Change, ChangePage, ChangeStates, State, StatedSet, subject_of_set
+from ses_webface.errors import ChangedSinceError, NotFoundError
+from ses_webface.selection_model import RequirementSet
+
+_PAGE = 50
+
+
+class HistoryInMemory:
+    """Changes by number; ``extra_changes`` are listed, too (for pages about changes of the site)."""
+
+    _sets: dict[tuple[str, str], RequirementSet]
+
+    def __init__(self) -> None:
+        self.extra_changes: list[tuple[Change, State]] = []
+        self._made: list[tuple[Change, State]] = []
+
+    def _called(self, acting: str) -> None:
+        raise NotImplementedError
+
+    def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:
+        """See SelectionService."""
+        self._called(acting)
+        wanted = (
+            subject_of_set(*subject.split("/", 1))
+            if subject and ":" not in subject.split("/")[0]
+            else subject
+        )
+        found = [
+            change
+            for change, state in sorted(self._all(), key=lambda one: -one[0].number)
+            if (before is None or change.number < before) and wanted in (None, state.subject)
+        ]
+        return ChangePage(tuple(found[:_PAGE]), found[_PAGE - 1].number if len(found) > _PAGE else None)
+
+    def change(self, number: int, *, after: str = "", acting: str) -> ChangeStates:
+        """See SelectionService."""
+        self._called(acting)
+        states = tuple(state for change, state in self._all() if change.number == number)
+        if not states:
+            raise NotFoundError(f"There is no change {number} (any more).")
+        return ChangeStates(number, tuple(state for state in states if state.subject > after))
+
+    def undo(self, number: int, *, acting: str) -> int | None:
+        """See SelectionService."""
+        (state,) = self.change(number, acting=acting).states
+        later = [
+            change.number for change, one in self._all() if one.subject == state.subject
+            and change.number > number
+        ]  # fmt: skip
+        current = next(one for key, one in self._sets.items() if subject_of_set(*key) == state.subject)
+        left = state.set_after or StatedSet()
+        if (current.requirements, current.profile) != (left.requirements, left.profile):
+            raise ChangedSinceError(f"{state.subject} was changed again after change {number} by {later}.")
+        before = state.set_before or StatedSet()
+        saved = RequirementSet(
+            current.level, current.name, before.requirements, current.revision + 1, current.modified_at,
+            acting, before.profile,
+        )  # fmt: skip
+        self._record(current, saved, undid=number)
+        self._sets[current.level, current.name] = saved
+        return self._made[-1][0].number
+
+    def _all(self) -> list[tuple[Change, State]]:
+        return [*self._made, *self.extra_changes]
+
+    def _record(self, before: RequirementSet, after: RequirementSet, undid: int | None = None) -> None:
+        number = 1 + max((change.number for change, _state in self._all()), default=0)
+        subject = subject_of_set(after.level, after.name)
+        reason = f"undo of change {undid}" if undid else f"requirements of {after.level} {after.name}"
+        at = datetime.fromtimestamp(after.modified_at or 0.0, UTC).timestamp()
+        change = Change(number, at, after.modified_by or "", reason, 1, subject, undid)
+        was = StatedSet(before.requirements, before.profile) if before.revision else None
+        state = State(subject, "" if was else None, "", was, StatedSet(after.requirements, after.profile))
+        self._made.append((change, state))
