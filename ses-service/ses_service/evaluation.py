@@ -23,7 +23,7 @@ formula).  With ``p`` the predicted and ``r`` the required value and ``w`` the w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
@@ -101,6 +101,8 @@ class Offers:
     def update(self, rows: Codes) -> None:
         """Work out again, from the ledger as it is now, the values of some of all rows."""
         part = self._at(rows, None)
+        rates = [kind for kind in self._values if kind in RATE_KINDS]
+        part._values.update(zip(rates, part._shares(rates), strict=True))
         for kind, column in self._values.items():
             column[rows] = part.value(kind)
         self.forget_shortfalls()
@@ -125,7 +127,7 @@ class Offers:
         found = self._values.get(kind)
         if found is None:
             if kind in RATE_KINDS:
-                found = self._share(kind)
+                found = self._shares([kind])[0]
             else:
                 found = self._free() if kind == Kind.FREE_CAPACITY else self._stated(kind)
             self._values[kind] = found
@@ -158,31 +160,47 @@ class Offers:
         known = np.where(np.isnan(observed), self.take(self.view.table.capacity), observed)
         return np.maximum(0.0, known - self.counts.reserved)
 
-    def _share(self, kind: Kind) -> Floats:
-        take, counts, seen = self.take, self.counts, self.view.observations
-        current = kind in CURRENT_KINDS
-        health = take(seen.health)
-        capability = take(capability_of(self.view, kind)) * health
-        rate = take(_observed_rates(self.view)[kind])
-        utilisation = np.minimum(
-            1.0, take(seen.utilisation if current else seen.average_utilisation) / health
-        )
-        depth = take(seen.queue_depth) if current else None
-        share = predicted_share(
-            capability,
-            utilisation,
-            depth,
-            counts.open_at_sample,
-            counts.since + counts.read_since,
-            counts.ended,
-            counts.read_ended,
-            counts.read_back,
-            self.policies,
-        )
-        usable = self.fresh & ~np.isnan(rate)
-        if usable.all():
-            return share
-        return np.where(usable, share, unseen_share(capability, counts.open_now, self.others_unseen))
+    def _shares(self, kinds: Sequence[Kind]) -> Floats:
+        """Return the shares of some kinds, a row of the result for each.
+
+        They are worked out as if there were as many more elements: for a few rows a pass over columns
+        costs the same however long these are.
+        """
+        take, counts, seen, size = self.take, self.counts, self.view.observations, len(self.rows)
+
+        def alike(column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+            return column if len(kinds) == 1 else np.concatenate([column] * len(kinds))
+
+        def each(of_kind: Callable[[Kind], Floats]) -> Floats:
+            return of_kind(kinds[0]) if len(kinds) == 1 else np.concatenate([of_kind(one) for one in kinds])
+
+        def used(kind: Kind) -> Floats:
+            return take(seen.utilisation if kind in CURRENT_KINDS else seen.average_utilisation)
+
+        def depth(kind: Kind) -> Floats:
+            return take(seen.queue_depth) if kind in CURRENT_KINDS else np.full(size, np.nan)
+
+        if not kinds:
+            return np.zeros((0, size))
+        health = alike(take(seen.health))
+        capability = each(lambda kind: take(capability_of(self.view, kind))) * health
+        rates = _observed_rates(self.view)
+        usable = alike(self.fresh) & ~np.isnan(each(lambda kind: take(rates[kind])))
+        share = unseen_share(capability, alike(counts.open_now), self.others_unseen)
+        if usable.any():
+            seen_share = predicted_share(
+                capability,
+                np.minimum(1.0, each(used) / health),
+                each(depth),
+                alike(counts.open_at_sample),
+                alike(counts.since + counts.read_since),
+                alike(counts.ended),
+                alike(counts.read_ended),
+                alike(counts.read_back),
+                self.policies,
+            )
+            share = np.where(usable, seen_share, share)
+        return share.reshape(len(kinds), size)
 
     def _stated(self, kind: Kind) -> Floats:
         column = self.view.table.stated.get(kind)

@@ -115,7 +115,10 @@ class Kept:
             standing = Standing(question, offers)
             offers.forget_shortfalls()
         elif missed:
-            standing.update(question, np.unique(np.concatenate(list(self._changes)[-missed:])))
+            changed = self._changes[-1]
+            if missed > 1:
+                changed = np.unique(np.concatenate(list(self._changes)[-missed:]))
+            standing.update(question, changed)
         self._shapes[shape] = (self._version, standing)
         if len(self._shapes) > _SHAPES:
             self._shapes.popitem(last=False)
