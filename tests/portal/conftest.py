@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from ses_webface.selection_model import (
 from ses_webface.settings import Settings
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
 

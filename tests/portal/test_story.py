@@ -1,178 +1,21 @@
-"""The whole portal in a browser: a requirement typed here changes what the selection service decides.
-
-A real ses-service with its embedded knowledge base and the example site, a real ses-webface, and a
-monitor that says every branch is idle.
-"""
+"""The whole portal in a browser: a requirement typed here changes what the selection service decides."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import secrets
-import socket
-import subprocess
-import sys
-import threading
-import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
-
-SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
-PASSWORD = "a password for the story"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _call(url: str, token: str, body: object | None = None) -> Any:
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
-    if body is not None:
-        request.add_header("Content-Type", "application/json")
-        request.data = json.dumps(body).encode()
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return json.load(answer)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
-        return False
-
-
-@contextmanager
-def _process(command: list[str], log: Path, ready: str) -> Iterator[None]:
-    """Run a server until the block ends; begins when ``ready`` answers 200."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ})
-    try:
-        deadline = time.monotonic() + 90
-        while not _answers(ready):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, f"{ready} is not ready:\n{log.read_text()}"
-            time.sleep(0.05)
-        yield
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-@contextmanager
-def _idle_monitor() -> Iterator[str]:
-    """A monitor as its contract has it: eight idle branches, a sample each second."""
-    stopped = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            query = parse_qs(urlsplit(self.path).query)
-            if "after" in query:
-                stopped.wait(min(1.0, float(query.get("wait", ["1"])[0])))
-            now = time.time()
-            idle = {"current": 0.0, "average": 0.0}
-            rows = [
-                {"element": f"union/b{number}", "source": "node_exporter", "target": "http://127.0.0.1/metrics",
-                 "state": "ok", "sampled_at": now, "age_seconds": 0.0, "read_bytes_per_second": idle,
-                 "write_bytes_per_second": idle, "queue_depth": 0.0, "free_bytes": 250e6, "size_bytes": 300e6,
-                 "read_only": False, "detail": ""}
-                for number in range(1, 9)
-            ]  # fmt: skip
-            payload = json.dumps({"sequence": int(now * 10), "observations": rows}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, *_arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        stopped.set()
-        server.shutdown()
-        server.server_close()
-
-
-@dataclass
-class Stack:
-    """Where portal and service listen, and a node's token for the service."""
-
-    portal: str
-    service: str
-    node_token: str
-
-    def placement(self, application: str) -> dict[str, Any]:
-        """Book one placement as an agent does."""
-        body = {"subject": {"user": "nobody", "application": application, "node": "n1"}}
-        answer = _call(f"{self.service}/v1/placements", self.node_token, body)
-        made: dict[str, Any] = answer["placements"][0]
-        return made
-
-    def revision(self, level: str, name: str) -> int:
-        """Return a requirement set's revision as the service has it."""
-        answer = _call(f"{self.service}/v1/requirements/{level}/{name}", self.node_token)
-        return int(answer["revision"])
+from portal_stack import PASSWORD, SITE, Stack, running_stack
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     base = tmp_path_factory.mktemp("story")
-    tokens = {role: secrets.token_hex(16) for role in ("portal", "node")}
-    token_file, portal_token = base / "tokens.toml", base / "portal-token"
-    token_file.write_text(
-        "".join(
-            f'[[token]]\nname = "{role}"\nrole = "{role}"\n'
-            f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
-            for role, token in tokens.items()
-        )
-    )
-    portal_token.write_text(tokens["portal"] + "\n")
-    for secret in (token_file, portal_token):
-        secret.chmod(0o600)
     site = base / "site.ttl"
     site.write_text(SITE.read_text().replace("/srv/qstorman", str(base)))
-    state = base / "portal"
-    portal_command = [sys.executable, "-c", "from ses_webface.cli import main; main()"]
-    subprocess.run(
-        [*portal_command, "account", "add", "nobody", "--password-stdin", "--state-dir", str(state)],
-        input=PASSWORD + "\n", text=True, check=True, capture_output=True,
-    )  # fmt: skip
-    service_port, portal_port = _free_port(), _free_port()
-    service, portal = f"http://127.0.0.1:{service_port}", f"http://127.0.0.1:{portal_port}"
-    with _idle_monitor() as monitor:
-        serve = [sys.executable, "-c", "from ses_service.cli import main; main()", "serve"]
-        serve += ["--listen", f"127.0.0.1:{service_port}", "--state-dir", str(base / "service")]
-        serve += ["--monitor-url", monitor, "--site", str(site), "--tokens", str(token_file)]
-        with _process(serve, base / "service.log", f"{service}/readyz"):
-            command = [
-                *portal_command,
-                "serve",
-                "--listen",
-                f"127.0.0.1:{portal_port}",
-                "--service-url",
-                service,
-            ]
-            command += ["--service-token-file", str(portal_token), "--state-dir", str(state)]
-            with _process(command, base / "portal.log", f"{portal}/readyz"):
-                yield Stack(portal, service, tokens["node"])
+    with running_stack(base, site, accounts={"nobody": False}) as running:
+        yield running
 
 
 def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, open_window) -> None:
