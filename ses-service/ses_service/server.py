@@ -25,7 +25,7 @@ from ses_service.memory import collecting
 _BACKLOG = 4096
 _KEPT_OPEN = 75  # seconds; longer than the longest pause between two announcements of an agent
 _GRACE = 5  # seconds requests that are being answered have when the service ends
-_SWITCH = 0.0005  # seconds a thread that reads a large sample may hold up one that answers
+_SWITCH = 0.0001  # seconds a thread that stores or reads much may hold up the one that answers
 
 
 class _Server(Server):
