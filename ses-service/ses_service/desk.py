@@ -153,6 +153,12 @@ class Desk:
             self._generations = None
             self._ledger.bind(table, self._reference(observations), self._clock())
 
+    def take_sets(self, sets: Iterable[RequirementSet]) -> None:
+        """Replace all requirement sets; the site stays, with the tables made of it."""
+        with self._lock:
+            self._sets = index_sets(sets)
+            self._generations = None
+
     def take_set(self, changed: RequirementSet) -> None:
         """Replace one requirement set."""
         with self._lock:

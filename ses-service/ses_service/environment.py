@@ -1,6 +1,6 @@
 """Keeps the site and the requirement sets in memory, as the knowledge base has them.
 
-Asks the knowledge base for its revision every second and reads everything again when that changed.
+Asks the knowledge base for its revision every second and reads again what changed: all, or the requirements.
 While the knowledge base is away, the last that was read stays in use and its age is told; a service that
 starts meanwhile uses what an earlier one kept.
 """
@@ -16,7 +16,7 @@ import structlog
 from ses_service.desk import Desk
 from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange import Exchange
-from ses_service.model import Level, Profile, Requirement, RequirementSet
+from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop, SourceStatus
 
@@ -53,6 +53,7 @@ class EnvironmentKeeper:
         self._loop = Loop("environment", self.step)
         self._recalled = False
         self.revision: str | None = None
+        self._site: Environment | None = None
         self.status = SourceStatus(
             url, detail="not asked yet" if knowledge else "no knowledge base is configured"
         )
@@ -84,8 +85,11 @@ class EnvironmentKeeper:
             revision = knowledge.revision()
             if revision != self.revision:
                 environment, sets = knowledge.environment(), knowledge.requirement_sets()
-                self._desk.take_environment(environment, sets)
-                self.revision = revision
+                if environment is self._site:
+                    self._desk.take_sets(sets)
+                else:
+                    self._desk.take_environment(environment, sets)
+                self._site, self.revision = environment, revision
                 knowledge.keep(revision, self._clock())
                 _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
             self._succeeded()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ses_service.app import create_app
 from ses_service.knowledge import HttpStore, KnowledgeBase, LastKnown, StoreUnavailableError
+from ses_service.knowledge.terms import SITE_GRAPH
 from ses_service.model import Kind, Level, Requirement
 from ses_service.runtime import Runtime, ServiceConfig, runtime
 
@@ -68,6 +69,46 @@ def test_a_thousand_selections_ask_the_store_nothing(switched: Switched, tmp_pat
         service.keeper.step()
     assert len(switched.asked) == 3
     assert len(set(switched.asked)) == 1  # only whether anything changed
+
+
+def test_a_changed_requirement_does_not_have_the_site_read_again(switched: Switched, tmp_path: Path) -> None:
+    service = Service(switched, tmp_path)
+    table = service.runtime.desk._table
+    other = KnowledgeBase(switched)
+    for bound in (20e6, 30e6):
+        other.replace_requirements(
+            Level.USER, "alice", [Requirement(Kind.CURRENT_WRITE_RATE, bound)], author="alice", now=1.0
+        )
+        switched.asked.clear()
+        service.keeper.step()
+        assert len(switched.asked) == 3  # whether anything changed, of which site, and the requirements
+        assert service.client.get(SET).get_json()["requirements"][0]["minimum"] == bound / 1e6
+        assert service.runtime.desk._table is table
+    plan = other.exchange.plan_undo(4, author="alice", now=2.0)
+    other.exchange.apply(plan)
+    switched.asked.clear()
+    service.keeper.step()
+    assert len(switched.asked) == 3
+    assert service.client.get(SET).get_json()["requirements"][0]["minimum"] == 20
+
+
+def test_a_changed_site_is_read_again(switched: Switched, tmp_path: Path, union_site: str) -> None:
+    service = Service(switched, tmp_path)
+    other = KnowledgeBase(switched)
+    other.load_site(union_site.replace("90.0e0", "91.0e0"), source="site")
+    service.keeper.step()
+    assert 91e6 in {one.nominal_write_rate for one in service.runtime.desk.environment.elements}
+    other.exchange.apply(other.exchange.plan_undo(3, author="alice", now=2.0))
+    service.keeper.step()
+    assert 91e6 not in {one.nominal_write_rate for one in service.runtime.desk.environment.elements}
+
+
+def test_a_site_nobody_counts_the_changes_of_is_read_each_time(store: HttpStore, union_site: str) -> None:
+    knowledge = KnowledgeBase(store)
+    for rate in ("90.0e0", "91.0e0"):
+        store.put_graph(SITE_GRAPH, union_site.replace("90.0e0", rate))
+        read = {one.nominal_write_rate for one in knowledge.environment().elements}
+        assert float(rate) * 1e6 in read
 
 
 def test_the_last_known_site_decides_while_the_store_is_away(switched: Switched, tmp_path: Path) -> None:

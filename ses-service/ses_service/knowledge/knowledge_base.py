@@ -32,6 +32,7 @@ class KnowledgeBase:
         self._last_known = last_known
         # Fuseki puts updates in a row; the oxigraph server may apply one on what it read before another.
         self._changing = threading.Lock()
+        self._site: tuple[str, Environment] | None = None
         self.exchange = Exchange(store, self._changing)
 
     def ping(self) -> None:
@@ -65,11 +66,18 @@ class KnowledgeBase:
         return str(self.exchange.stamps())
 
     def environment(self) -> Environment:
-        """Return the site as it is described now."""
+        """Return the site as it is described now: the very object as before when only requirements changed.
+
+        A site that was never loaded through the service has no stamp to be known by, and is read each time.
+        """
+        stamp = self.exchange.stamps().of_site
+        if stamp and self._site is not None and self._site[0] == stamp:
+            return self._site[1]
         recorder = Recorder(self._store)
-        environment = read_environment(recorder, self.revision())
+        environment = read_environment(recorder, stamp)
         if self._last_known is not None:
             self._last_known.note("site", recorder)
+        self._site = (stamp, environment)
         return environment
 
     def requirement_sets(self) -> tuple[RequirementSet, ...]:

@@ -59,16 +59,17 @@ class LastKnown:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._readings: dict[str, Mapping[str, list[Row]]] = {}
+        self._readings: dict[str, str] = {}
 
     def note(self, part: str, recorder: Recorder) -> None:
-        """Take what was read of one part, to be written with the others."""
-        self._readings[part] = recorder.answers
+        """Take what was read of one part, to be written with the others whenever one was read again."""
+        self._readings[part] = json.dumps(recorder.answers)[1:-1]
 
     def write(self, revision: str, now: float) -> None:
         """Write what was noted last of every part.  A file that cannot be written is logged and no more."""
-        answers = {query: rows for reading in self._readings.values() for query, rows in reading.items()}
-        text = json.dumps({"revision": revision, "read_at": now, "answers": answers})
+        answers = ", ".join(filter(None, self._readings.values()))
+        head = json.dumps({"revision": revision, "read_at": now})[:-1]
+        text = f'{head}, "answers": {{{answers}}}}}'
         part = self._path.with_suffix(".part")
         try:
             with open(part, "w", encoding="utf-8", opener=_private) as file:
@@ -84,7 +85,9 @@ class LastKnown:
         try:
             held = json.loads(self._path.read_text("utf-8"))
             reader = Recorder(None, held["answers"])
-            environment = read_environment(reader, str(held["revision"]))
+            environment = read_environment(
+                reader, str(held["revision"]).rpartition(".")[0]
+            )  # the site's part
             return Recalled(environment, read_requirement_sets(reader), float(held["read_at"]))
         except FileNotFoundError:
             return None

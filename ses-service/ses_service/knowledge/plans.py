@@ -35,6 +35,11 @@ class Stamps:
     def __str__(self) -> str:
         return f"{self.digest[:16]}.{self.site}.{self.requirements}"
 
+    @property
+    def of_site(self) -> str:
+        """The same for the site alone; empty for a site nobody counts the changes of."""
+        return f"{self.digest[:16]}.{self.site}" if self.site else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -56,6 +61,11 @@ class Plan:
     def changes_anything(self) -> bool:
         """Whether making it would leave anything else than there is."""
         return bool(self.edits or self.snapshot or self.digest or self.rewrite)
+
+    @property
+    def changes_site(self) -> bool:
+        """Whether making it would leave another site than there is."""
+        return bool(self.digest or self.rewrite) or any(one.graph == SITE_GRAPH for one in self.edits)
 
 
 def read_stamps(store: SparqlStore) -> Stamps:
@@ -88,6 +98,7 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
         digest=Literal(plan.stamps.digest),
         nextDigest=Literal(plan.stamps.digest if plan.digest is None else plan.digest),
         siteRevision=Literal(plan.stamps.site),
+        siteStep=Literal(int(plan.changes_site)),
         revision=Literal(plan.stamps.requirements),
         **history.signed(change, plan.signature),
     )
