@@ -112,10 +112,20 @@ def options(*more: str) -> tuple[str, ...]:
     return ("--trust-loopback", f"--site={SITE}", *more)
 
 
-def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    own = [] if kind == "sqlite" else [f"--database-url={request.getfixturevalue('empty').url}"]
+
+    def begun() -> Running:
+        service = Running(tmp_path, *options(*own)).wait_ready()
+        until(lambda: check_of(service, "database")["ok"])
+        return service
+
     nodes = [Node("n1"), Node("n2")]
     for wanted in (3, 6, 9):
-        service = Running(tmp_path, *options()).wait_ready()
+        service = begun()
         storms = [threading.Thread(target=node.storm, args=(service,)) for node in nodes]
         for storm in storms:
             storm.start()
@@ -125,7 +135,7 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
             service.end(signal.SIGKILL)
             for storm in storms:
                 storm.join()
-    service = Running(tmp_path, *options()).wait_ready()
+    service = begun()
     try:
         is_open, is_ended = placements(service, "open"), placements(service, "ended")
         assert len(is_open) == len(set(is_open))
