@@ -249,6 +249,17 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
     assert len([one for one in knowledge.requirement_sets() if one.requirements]) == 4
 
 
+def test_a_set_with_times_can_be_undone(exchange, knowledge):
+    """A moment is the same however its zone is written."""
+    timed = Requirement(Kind.FREE_CAPACITY, 1e9, valid_from=1e9 + 0.25, valid_until=2e9)
+    knowledge.replace_requirements(Level.USER, "eve", [timed], author="eve", now=1.0)
+    number = exchange.changes()[0].number
+    exchange.apply(exchange.plan_undo(number, author="eve", now=2.0))
+    assert [one.requirements for one in knowledge.requirement_sets()] == [()]
+    exchange.apply(exchange.plan_undo(number + 1, author="eve", now=3.0))
+    assert [one.requirements for one in knowledge.requirement_sets()] == [(timed,)]
+
+
 def test_undo_is_refused_after_a_later_change_of_the_same_unless_forced(exchange, knowledge, union_site):
     put(exchange, union_site)
     number = put(exchange, union_site.replace("90.0e0", "91.0e0"))

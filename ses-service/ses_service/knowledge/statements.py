@@ -2,8 +2,9 @@
 
 A description maps each subject to its properties and their values. Blank nodes become part of the value they
 stand in; one that is no part of exactly one value gets an IRI made from what it says. Numbers have one
-spelling: reals are doubles, because a store may not find a decimal again under its own spelling. What two
-stores, or a file and a store, say is the same exactly when the descriptions are equal. Knows no store.
+spelling: reals are doubles, because a store may not find a decimal again under its own spelling. Moments are
+in UTC, with a Z: what reads Turtle may write the zone in another way. What two stores, or a file and a store,
+say is the same exactly when the descriptions are equal. Knows no store.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import count
 from typing import TypeAlias
 
@@ -107,11 +109,18 @@ def canonical(literal: Literal) -> Literal:
             return Literal(_real(float(text)), datatype=XSD.double, normalize=False)
         if datatype == XSD.integer:
             text = str(int(text))
-    except ValueError:
+        if datatype == XSD.dateTime:
+            text = _moment(text)
+    except (ValueError, OverflowError):
         pass
     if datatype == XSD.boolean:
         text = {"1": "true", "0": "false"}.get(text, text)
     return Literal(text, datatype=datatype, normalize=False)
+
+
+def _moment(text: str) -> str:
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment.tzinfo else text
 
 
 def sort_key(value: Value) -> str:
