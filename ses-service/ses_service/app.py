@@ -41,7 +41,11 @@ def create_app(config: ServiceConfig) -> APIFlask:
     problems.install(app)
     app.config["MAX_CONTENT_LENGTH"] = config.max_body
     app.extensions[RUNTIME] = made = Runtime(config)
-    app.extensions[AUTHENTICATOR] = Authenticator(config.tokens, trust_loopback=config.trust_loopback)
+    app.extensions[AUTHENTICATOR] = Authenticator(
+        config.tokens,
+        trust_loopback=config.trust_loopback,
+        signed=made.members.tokens if made.members else None,
+    )
     made.metrics.install(app)
 
     @app.before_request

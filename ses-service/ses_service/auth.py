@@ -25,12 +25,15 @@ from typing import ParamSpec, TypeVar
 import structlog
 from flask import current_app, g, request
 
+from ses_service.members.tokens import TokenError, Tokens
 from ses_service.problems import ForbiddenProblem, UnauthenticatedProblem
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 AUTHENTICATOR = "qstorman.authenticator"
+
+_DOTS = 2  # a signed token (JWS, RFC 7515) is three parts
 
 _log = structlog.get_logger("ses_service")
 
@@ -177,11 +180,14 @@ class Authenticator:
 
     With ``trust_loopback`` a request without a token acts as admin when it comes from this machine,
     names it by address or as localhost (so that no web page can be made to send it), and did not pass
-    a proxy.
+    a proxy.  ``signed`` reads tokens of an OIDC issuer: who has one acts as that user.
     """
 
-    def __init__(self, tokens: TokenFile | None, *, trust_loopback: bool) -> None:
+    def __init__(
+        self, tokens: TokenFile | None, *, trust_loopback: bool, signed: Tokens | None = None
+    ) -> None:
         self._tokens = tokens
+        self._signed = signed
         self._trust_loopback = trust_loopback
 
     def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
@@ -199,11 +205,21 @@ class Authenticator:
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
         found = self._tokens.find(token.strip()) if self._tokens else None
+        if found is None and self._signed is not None and token.count(".") == _DOTS:
+            return _signed_in(self._signed, token.strip())
         if found is None:
             raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
         if found.role in (Role.PORTAL, Role.ADMIN):
             return Principal(found.name, found.role, acting)
         return found
+
+
+def _signed_in(tokens: Tokens, token: str) -> Principal:
+    try:
+        user = tokens.user(token)
+    except TokenError as error:
+        raise UnauthenticatedProblem(f"The signed token is not accepted: {error}.") from None
+    return Principal(f"signed token of {user}", Role.USER, user)
 
 
 def _is_local(header: Callable[[str], str | None], host: str, remote: str | None) -> bool:

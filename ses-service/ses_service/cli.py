@@ -118,10 +118,6 @@ def serve(
     """Serve until SIGTERM or SIGINT."""
     logs.configure(log_level)
     log = structlog.get_logger("ses_service")
-    if tokens is None and not trust_loopback:
-        raise click.UsageError(
-            "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
-        )
     host, port = listen
     try:
         address = numeric_address(host, port)
@@ -148,6 +144,10 @@ def serve(
     wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
     if wrong:
         raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
+    if tokens is None and not trust_loopback and (mapping is None or mapping.oidc is None):
+        raise click.UsageError(
+            "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
+        )
     with ExitStack() as cleanup:
         store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
         knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))

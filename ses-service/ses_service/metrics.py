@@ -56,6 +56,8 @@ class _State(Collector):
         sources = {"monitor": self.observer.status, "knowledge-base": self.keeper.status}
         if self.members is not None and self.members.directory is not None:
             sources["directory"] = self.members.directory
+        if self.members is not None and self.members.keys is not None:
+            sources["issuer"] = self.members.keys.status
         for name, status in sources.items():
             up.add_metric([name], float(status.reachable))
             seconds = status.age(now)

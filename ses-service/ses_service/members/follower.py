@@ -13,8 +13,10 @@ import structlog
 
 from ses_service.members import directory
 from ses_service.members.book import Book, Home
+from ses_service.members.issuer import Keys
 from ses_service.members.mapping import Directory
 from ses_service.members.mapping import Mapping as MembersMapping
+from ses_service.members.tokens import Tokens
 from ses_service.sources import Loop, SourceStatus
 
 _log = structlog.get_logger("ses_service")
@@ -48,6 +50,12 @@ class Members:
         ldap = mapping.ldap
         self.directory = None if ldap is None else SourceStatus(ldap.uri, answered_at=book.read_at)
         self._loops = [Loop("members", self.check)]
+        self.keys: Keys | None = None
+        self.tokens: Tokens | None = None
+        if mapping.oidc is not None:
+            self.keys = Keys(mapping.oidc, clock)
+            self.tokens = Tokens(mapping.oidc, self.keys, clock, book.show)
+            self._loops.append(Loop("issuer", self.keys.step))
         if ldap is not None:
             self._loops.append(Loop("directory", self.step))
 
@@ -109,6 +117,10 @@ class Members:
         if self.directory is not None:
             detail = self._age() if self.directory.reachable else f"{self.directory.detail}; {self._age()}"
             found.append({"name": "directory", "ok": self.directory.reachable, "detail": detail})
+        if self.keys is not None:
+            keys = self.keys.status
+            detail = f"keys of {keys.url}" if keys.reachable else keys.detail
+            found.append({"name": "issuer", "ok": keys.reachable, "detail": detail})
         return found
 
     def notes(self) -> list[str]:

@@ -210,14 +210,17 @@ def _issuer(table: Table) -> Issuer:
     )
     table.done()
     for name, url in (("issuer", found.issuer), ("jwks_uri", found.jwks_uri)):
-        if url is not None and not (
-            url.startswith("https://") or (url.startswith("http://") and _is_local(url))
-        ):
+        if url is not None and not is_safe(url):
             table.fail(f"{name} {url!r} is not https:// (http:// is for this machine only)")
     for name in found.algorithms:
         if name not in _ALGORITHMS:
             table.fail(f"algorithm {name!r} is not one of {', '.join(_ALGORITHMS)}")
     return found
+
+
+def is_safe(url: str) -> bool:
+    """Return whether what a URL answers can be trusted: it is https, or of this machine."""
+    return url.startswith("https://") or (url.startswith("http://") and _is_local(url))
 
 
 def _claim(table: Table) -> ClaimRule:

@@ -1,0 +1,109 @@
+"""Who sends a token that an OIDC issuer signed, and which organisation its claims stand for.
+
+Checks signature, issuer, audience and times with keys that are known already, and asks nobody.  So a token
+that the issuer withdrew counts until it expires.  Tokens of symmetric or no signature are never accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jwt
+
+from ses_service.members.issuer import Keys
+from ses_service.members.mapping import ClaimRule, Issuer
+
+_LARGEST = 16 * 1024
+_LEEWAY = 60
+_VALUES = 10_000
+_USER = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
+
+
+class TokenError(Exception):
+    """The token is not accepted; the message says why, and is safe to be shown to who sent it."""
+
+
+class Tokens:
+    """Reads tokens of one issuer.
+
+    ``show`` is told of each: the user, the place of the first rule that fits (``None``: the claims are there
+    and fit none), until when that counts, and the time.
+    """
+
+    def __init__(
+        self,
+        settings: Issuer,
+        keys: Keys,
+        clock: Callable[[], float],
+        show: Callable[[str, int | None, float, float], None],
+    ) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._clock = clock
+        self._show = show
+
+    def user(self, token: str) -> str:
+        """Return whose token this is.  Raises TokenError."""
+        claims = self._claims(token)
+        user = _at(claims, self._settings.user_claim)
+        if not isinstance(user, str) or not _USER.fullmatch(user):
+            raise TokenError(f"its claim {self._settings.user_claim} is no user's name")
+        now = self._clock()
+        said = [
+            (place, rule, values_of(claims, rule.claim)) for place, rule in enumerate(self._settings.rules)
+        ]
+        if any(values is not None for _place, _rule, values in said):
+            fitting = (place for place, rule, values in said if values and _fits(rule, values))
+            until = now + self._settings.keep if self._settings.keep else float(claims["exp"])
+            self._show(user, next(fitting, None), until, now)
+        return user
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
+        settings = self._settings
+        if len(token) > _LARGEST:
+            raise TokenError("it is too large")
+        try:
+            header = jwt.get_unverified_header(token)
+            algorithm, name = header.get("alg"), header.get("kid")
+            if algorithm not in settings.algorithms:
+                raise TokenError(f"it must be signed with {' or '.join(settings.algorithms)}")
+            key = self._keys.find(name if isinstance(name, str) else None)
+            if key is None:
+                raise TokenError("the key it is signed with is not known (yet); try again in some seconds")
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                key.key,
+                algorithms=[algorithm],
+                audience=settings.audience,
+                issuer=settings.issuer,
+                leeway=_LEEWAY,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+            raise TokenError(str(error)[:200].rstrip(".") or "it cannot be read") from None
+        return claims
+
+
+def values_of(claims: Mapping[str, Any], name: str) -> list[str] | None:
+    """Return the texts of a claim, which may be one or a list; ``None`` when it is not there."""
+    found = _at(claims, name)
+    if found is None:
+        return None
+    listed = found if isinstance(found, list) else [found]
+    return [one for one in listed[:_VALUES] if isinstance(one, str)]
+
+
+def _at(claims: Mapping[str, Any], name: str) -> Any:
+    """Return a claim by its name or, within others, by names with dots between."""
+    if name in claims:
+        return claims[name]
+    found: Any = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _fits(rule: ClaimRule, values: list[str]) -> bool:
+    return any(rule.fits(value) for value in values)
