@@ -24,6 +24,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "large.h"
 #include "lustre_default.h"
 #include "lustre_layout.h"
 #include "place.h"
@@ -67,7 +68,7 @@ struct area {
 };
 
 #define AREAS 16u
-static struct area areas[AREAS];
+SES_LARGE static struct area areas[AREAS];
 
 /* One held by another process was copied by fork() from a thread that is not here; a child of
  * vfork(), which shares memory with its parent, does not come this far. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "large.h"
 #include "sys.h"
 
 #define SLOTS 32u
@@ -21,7 +22,7 @@ struct slot {
   unsigned char bytes[SES_LUSTRE_DEFAULT_MAX];
 };
 
-static struct slot slots[SLOTS];
+SES_LARGE static struct slot slots[SLOTS];
 
 static struct slot *slot_of(const struct ses_directory *directory) {
   uint64_t mixed = (directory->inode ^ directory->device << 17) * UINT64_C(0x9e3779b97f4a7c15);

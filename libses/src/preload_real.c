@@ -7,36 +7,37 @@
 
 #include "sys.h"
 
-static struct {
-  const char *name;
-  _Atomic(ses_function) function;
-} table[SES_CALLS] = {
-    [SES_CALL_OPEN] = {"open", NULL},
-    [SES_CALL_OPEN64] = {"open64", NULL},
-    [SES_CALL_UU_OPEN] = {"__open", NULL},
-    [SES_CALL_UU_OPEN64] = {"__open64", NULL},
-    [SES_CALL_OPENAT] = {"openat", NULL},
-    [SES_CALL_OPENAT64] = {"openat64", NULL},
-    [SES_CALL_CREAT] = {"creat", NULL},
-    [SES_CALL_CREAT64] = {"creat64", NULL},
-    [SES_CALL_FOPEN] = {"fopen", NULL},
-    [SES_CALL_FOPEN64] = {"fopen64", NULL},
-    [SES_CALL_IO_FOPEN] = {"_IO_fopen", NULL},
-    [SES_CALL_FREOPEN] = {"freopen", NULL},
-    [SES_CALL_FREOPEN64] = {"freopen64", NULL},
-    [SES_CALL_MKSTEMP] = {"mkstemp", NULL},
-    [SES_CALL_MKSTEMP64] = {"mkstemp64", NULL},
-    [SES_CALL_MKOSTEMP] = {"mkostemp", NULL},
-    [SES_CALL_MKOSTEMP64] = {"mkostemp64", NULL},
-    [SES_CALL_MKSTEMPS] = {"mkstemps", NULL},
-    [SES_CALL_MKSTEMPS64] = {"mkstemps64", NULL},
-    [SES_CALL_MKOSTEMPS] = {"mkostemps", NULL},
-    [SES_CALL_MKOSTEMPS64] = {"mkostemps64", NULL},
-    [SES_CALL_MKNOD] = {"mknod", NULL},
-    [SES_CALL_MKNODAT] = {"mknodat", NULL},
-    [SES_CALL_UU_XMKNOD] = {"__xmknod", NULL},
-    [SES_CALL_UU_XMKNODAT] = {"__xmknodat", NULL},
+/* Not pointers, and apart from the functions: what the loader need not write to is shared by all
+ * programs. */
+static const char names[SES_CALLS][12] = {
+    [SES_CALL_OPEN] = "open",
+    [SES_CALL_OPEN64] = "open64",
+    [SES_CALL_UU_OPEN] = "__open",
+    [SES_CALL_UU_OPEN64] = "__open64",
+    [SES_CALL_OPENAT] = "openat",
+    [SES_CALL_OPENAT64] = "openat64",
+    [SES_CALL_CREAT] = "creat",
+    [SES_CALL_CREAT64] = "creat64",
+    [SES_CALL_FOPEN] = "fopen",
+    [SES_CALL_FOPEN64] = "fopen64",
+    [SES_CALL_IO_FOPEN] = "_IO_fopen",
+    [SES_CALL_FREOPEN] = "freopen",
+    [SES_CALL_FREOPEN64] = "freopen64",
+    [SES_CALL_MKSTEMP] = "mkstemp",
+    [SES_CALL_MKSTEMP64] = "mkstemp64",
+    [SES_CALL_MKOSTEMP] = "mkostemp",
+    [SES_CALL_MKOSTEMP64] = "mkostemp64",
+    [SES_CALL_MKSTEMPS] = "mkstemps",
+    [SES_CALL_MKSTEMPS64] = "mkstemps64",
+    [SES_CALL_MKOSTEMPS] = "mkostemps",
+    [SES_CALL_MKOSTEMPS64] = "mkostemps64",
+    [SES_CALL_MKNOD] = "mknod",
+    [SES_CALL_MKNODAT] = "mknodat",
+    [SES_CALL_UU_XMKNOD] = "__xmknod",
+    [SES_CALL_UU_XMKNODAT] = "__xmknodat",
 };
+
+static _Atomic(ses_function) functions[SES_CALLS];
 
 /* Set while this thread is inside dlsym(), whose allocations may come back to us. */
 static _Thread_local volatile int looking_up;
@@ -48,15 +49,15 @@ static __attribute__((noinline)) ses_function look_up(enum ses_call call) {
   looking_up = 1;
   ses_function found = NULL;
   /* The one way ISO C leaves from an object pointer to a function pointer. */
-  *(void **)(&found) = dlsym(RTLD_NEXT, table[call].name);
+  *(void **)(&found) = dlsym(RTLD_NEXT, names[call]);
   looking_up = 0;
   errno = saved;
-  atomic_store_explicit(&table[call].function, found, memory_order_release);
+  atomic_store_explicit(&functions[call], found, memory_order_release);
   return found;
 }
 
 ses_function ses_real(enum ses_call call) {
-  ses_function known = atomic_load_explicit(&table[call].function, memory_order_acquire);
+  ses_function known = atomic_load_explicit(&functions[call], memory_order_acquire);
   return known ? known : look_up(call);
 }
 

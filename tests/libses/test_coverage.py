@@ -39,7 +39,7 @@ def c_library() -> CLibrary:
 
 def test_export_list_is_the_documented_one() -> None:
     assert exported() == documented("Placed")
-    assert exported() == set(re.findall(r'\{"(\w+)", NULL\}', TABLE.read_text()))
+    assert exported() == set(re.findall(r'\[SES_CALL_\w+\] = "(\w+)"', TABLE.read_text()))
 
 
 def test_nothing_is_both_placed_and_not() -> None:
