@@ -93,16 +93,17 @@ static bool log_path(char *path, size_t size) {
   for (const char *at = ses_settings()->log; *at; at++) {
     char digits[SES_DIGITS_MAX];
     char *end = digits + sizeof digits;
-    char *first = end - 1;
-    *first = *at;
+    const char *part = at;
+    size_t length = 1;
     if (at[0] == '%' && at[1] == 'p') {
-      first = ses_digits(end, (unsigned long)ses_self_pid(), 1);
+      part = ses_digits(end, (unsigned long)ses_self_pid(), 1);
+      length = (size_t)(end - part);
       at++;
     }
-    if (used + (size_t)(end - first) >= size)
+    if (used + length >= size)
       return false;
-    memcpy(path + used, first, (size_t)(end - first));
-    used += (size_t)(end - first);
+    memcpy(path + used, part, length);
+    used += length;
   }
   path[used] = '\0';
   return true;
