@@ -9,7 +9,8 @@ from ses_webface.selection_model import Requirement
 PASSWORD = "correct horse battery"
 PAGES = (
     "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/placements",
-    "/placements/0000000000000001", "/account", "/nothing",
+    "/placements/0000000000000001", "/account", "/requirements/applied", "/history", "/history/1",
+    "/history/1/undo", "/nothing",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
   .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())

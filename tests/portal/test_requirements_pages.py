@@ -278,6 +278,23 @@ def test_a_session_that_ended_while_typing_loses_nothing(visitor, site) -> None:
     assert 'value="44"' not in visitor.get(path).get_data(as_text=True), "it comes back once"
 
 
+def test_a_form_that_is_full_survives_the_sign_in(visitor, site) -> None:
+    path = "/requirements/user/alice"
+    data = {"revision": "0", "zone": "Europe/Warsaw", "profile": "checkpoint"}
+    for place, kind in enumerate(KINDS):
+        data |= {
+            f"{kind.field}-bound": f"{place}.12345", f"{kind.field}-unit": kind.unit,
+            f"{kind.field}-strictness": "hard", f"{kind.field}-weight": f"{place}.5",
+            f"{kind.field}-valid_from": f"2027-01-0{place + 1}T10:00",
+            f"{kind.field}-valid_until": f"2028-01-0{place + 1}T10:00",
+        }  # fmt: skip
+    visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
+    visitor.sign_in("alice")
+    text = visitor.get(path).get_data(as_text=True)
+    for kept in ("0.12345", "4.12345", "3.5", "2028-01-05T10:00"):
+        assert f'value="{kept}"' in text
+
+
 def test_a_form_from_elsewhere_is_not_carried_over_the_sign_in(visitor) -> None:
     path = "/requirements/user/alice"
     visitor.client.post(path, data={f"{WRITE}-bound": "44"}, headers={"Origin": "https://evil.example"})

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from ses_webface.errors import (
+    ChangedSinceError,
     NotFoundError,
     RefusedError,
     RevisionConflictError,
@@ -274,3 +275,51 @@ def test_calls_are_observed(server: Server) -> None:
     with pytest.raises(ServiceUnavailableError):
         client.requirement_set("user", "alice", acting="alice")
     assert [(method, outcome) for method, outcome, _ in seen] == [("GET", "200"), ("GET", "unreadable")]
+
+
+CHANGE = {
+    "number": 7,
+    "at": "2026-11-21T15:00:07.500Z",
+    "author": "alice",
+    "reason": "requirements of user alice",
+    "subjects": 1,
+    "subject": "https://example.org/qstorman/requirements/user/alice",
+    "undone": 6,
+}
+
+
+def test_the_history_is_read(server) -> None:
+    service = HttpSelectionService(server.url, None)
+    server.answer = server.say(200, {"changes": [CHANGE], "next": 7})
+    page = service.changes(before=9, subject="user/alice", acting="alice")
+    assert server.asked[-1][1] == "/v1/changes?before=9&subject=user%2Falice"
+    assert (page.next, page.changes[0].undid, page.changes[0].at) == (7, 6, 1795273207.5)
+    server.answer = server.say(
+        200,
+        {"number": 7, "next": None, "states": [
+            {"subject": CHANGE["subject"], "before": None, "after": "...", "set_before": None,
+             "set_after": {"level": "user", "name": "alice", "requirements": [], "profile": "scratch"}}]},
+    )  # fmt: skip
+    (state,) = service.change(7, acting="alice").states
+    assert (state.set_before, state.set_after and state.set_after.profile) == (None, "scratch")
+
+
+def test_undoing_is_told_apart_from_what_stands_against_it(server) -> None:
+    service = HttpSelectionService(server.url, None)
+    server.answer = server.say(200, {"change": 8, "dry_run": False})
+    assert service.undo(7, acting="alice") == 8
+    method, path, headers, body = server.asked[-1]
+    assert (method, path, headers["X-Acting-User"]) == ("POST", "/v1/changes/7/undo", "alice")
+    assert json.loads(body) == {"force": False}
+    for slug in ("changed-since", "changed-meanwhile"):
+        server.answer = server.say(409, {"type": f"urn:qstorman:problem:{slug}", "detail": "by change 9"})
+        with pytest.raises(ChangedSinceError, match="by change 9"):
+            service.undo(7, acting="alice")
+
+
+def test_an_undo_whose_answer_is_lost_is_not_sent_twice(server) -> None:
+    service = HttpSelectionService(server.url, None)
+    server.answer = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
+    with pytest.raises(ServiceUnavailableError):
+        service.undo(7, acting="alice")
+    assert len(server.asked) == 1
