@@ -23,7 +23,7 @@ from ses_service.model import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any
 WRITERS = 3
-WRITES = 300
+WRITES = 60
 
 
 class Victim:

@@ -57,11 +57,13 @@ def test_the_passwords_are_for_their_owner_only(fuseki: Fuseki) -> None:
     assert (user, password) == fuseki.account("writer")
 
 
-def test_a_runaway_query_is_cut_off_by_the_server(store: HttpStore) -> None:
+def test_a_runaway_query_is_cut_off_by_fuseki(fuseki: Fuseki) -> None:
+    # The oxigraph server does not keep its limit: see test_runaway.py.
+    store = fuseki.client()
+    store.update("DROP ALL")
     store.update(NUMBERS)
-    with pytest.raises(StoreUnavailableError) as failed:
-        store.select(RUNAWAY, patience=4.0)
-    assert "in time" not in str(failed.value)
+    with pytest.raises(StoreUnavailableError, match="answered 503"):
+        store.select(RUNAWAY)
     assert store.select("SELECT (COUNT(*) AS ?n) WHERE { GRAPH <a:g> { ?s ?p ?o } }") == [{"n": "1000"}]
 
 

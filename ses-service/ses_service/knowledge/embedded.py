@@ -1,8 +1,8 @@
 """The embedded store: the SPARQL server of the ``oxigraph`` wheel, started and watched.
 
-It listens on loopback only, on a free port, has a time limit for queries, keeps its data in the state
-directory, and ends with this process. It does not fsync every update: a crash of the machine, not of
-the process, may lose the last ones.
+It listens on loopback only, on a free port, has a time limit for queries (and is killed when one runs on all
+the same), keeps its data in the state directory, and ends with this process. It does not fsync every update:
+a crash of the machine, not of the process, may lose the last ones.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import IO
 import structlog
 
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
+from ses_service.knowledge.runaway import Runaway, WatchedStore, processor_time
 from ses_service.knowledge.store import HttpStore
 
-_QUERY_LIMIT_SECONDS = 10
 _START_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
 _LOOK_SECONDS = 5.0
@@ -38,12 +38,15 @@ class EmbeddedStoreError(KnowledgeBaseError):
 class EmbeddedStore:
     """One ``oxigraph serve`` process below ``state_dir``; started again when it dies.
 
-    One that has not answered for ``patience`` seconds is killed: what it acknowledged is kept over that.
+    One that has not answered for ``patience`` seconds is killed, and one that goes on for twice
+    ``query_limit`` seconds with what nobody waits for any more: what it acknowledged is kept over that.
     """
 
-    def __init__(self, state_dir: Path, patience: float = 60.0) -> None:
+    def __init__(self, state_dir: Path, patience: float = 60.0, query_limit: int = 10) -> None:
         self._state_dir = state_dir
         self._patience = patience
+        self._query_limit = query_limit
+        self._runaway = Runaway(2.0 * query_limit, patience)
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
@@ -79,7 +82,8 @@ class EmbeddedStore:
             raise EmbeddedStoreError(f"{self._state_dir} cannot be used: {error}") from None
         self._port = _free_port()
         self._run()
-        client = HttpStore.for_oxigraph(self.url)
+        client = WatchedStore.for_oxigraph(self.url)
+        client.runaway = self._runaway
         self._wait_ready(client)
         (self._state_dir / "address").write_text(self.url)
         self._watcher.start()
@@ -119,7 +123,7 @@ class EmbeddedStore:
             str(Path(sys.executable).with_name("oxigraph")), "serve",
             "--location", str(self._state_dir / "data"),
             "--bind", f"127.0.0.1:{self._port}",
-            "--timeout-s", str(_QUERY_LIMIT_SECONDS),
+            "--timeout-s", str(self._query_limit),
             "--union-default-graph",
         ]  # fmt: skip
         try:
@@ -129,6 +133,7 @@ class EmbeddedStore:
                 )
         except OSError as error:
             raise EmbeddedStoreError(f"{command[0]} cannot be started: {error}") from None
+        self._runaway.restart(time.monotonic())
 
     def _wait_ready(self, client: HttpStore) -> None:
         deadline = time.monotonic() + _START_SECONDS
@@ -169,16 +174,19 @@ class EmbeddedStore:
                     _log.error("the embedded store cannot be started again", detail=str(error))
 
     def _wait_for_end(self) -> int | None:
-        """Return the status the server ended with, after killing one that has not answered for long."""
+        """Return the status the server ended with, after killing one that is of no use any more."""
         answered = time.monotonic()
         while self._process is not None:
             try:
-                return self._process.wait(_LOOK_SECONDS)
+                return self._process.wait(min(_LOOK_SECONDS, self._query_limit / 2))
             except subprocess.TimeoutExpired:
+                runs_on = self._runaway.look(processor_time(self._process.pid), time.monotonic())
                 if self._answers():
                     answered = time.monotonic()
-                elif time.monotonic() - answered > self._patience and not self._stopping.is_set():
-                    _log.error("the embedded store does not answer and is killed", pid=self._process.pid)
+                silent = time.monotonic() - answered > self._patience
+                if (silent or runs_on) and not self._stopping.is_set():
+                    why = "does not answer" if silent else "works on a query nobody waits for"
+                    _log.error(f"the embedded store {why} and is killed", pid=self._process.pid)
                     self._process.kill()
         return None
 

@@ -1,8 +1,8 @@
 """Whether a description keeps to the shapes, yes or perhaps not: seconds where the full check takes a minute.
 
-The shapes are made into functions once, and those run over triples in dictionaries. A yes is final; after a no
-the full check (``validation.py``) says what is wrong, and may find nothing. Says neither which node is to
-blame nor why. Knows the parts of SHACL that ``ontology/shapes.ttl`` uses; shapes with any other are never screened.
+The shapes are made into functions once, and those run over triples in dictionaries. A yes is final; after
+anything else the full check (``validation.py``) says what is wrong, and may find nothing. Says neither which
+node is to blame nor why. Knows the parts of SHACL that ``ontology/shapes.ttl`` uses; screens no other shapes.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import urllib3
@@ -78,15 +78,13 @@ class HttpStore:
         self._pool = urllib3.PoolManager(maxsize=8, retries=False)
 
     @classmethod
-    def for_oxigraph(cls, base_url: str, timeout: float = 5.0) -> HttpStore:
+    def for_oxigraph(cls, base_url: str, timeout: float = 5.0) -> Self:
         """Return the client of ``oxigraph serve`` at this address."""
         base = base_url.rstrip("/")
         return cls(f"{base}/query", f"{base}/update", f"{base}/store", timeout=timeout)
 
     @classmethod
-    def for_fuseki(
-        cls, dataset_url: str, auth: tuple[str, str] | None = None, timeout: float = 5.0
-    ) -> HttpStore:
+    def for_fuseki(cls, dataset_url: str, auth: tuple[str, str] | None = None, timeout: float = 5.0) -> Self:
         """Return the client of one dataset of Fuseki, such as ``http://127.0.0.1:3030/kb``."""
         base = dataset_url.rstrip("/")
         return cls(f"{base}/sparql", f"{base}/update", f"{base}/data", auth, timeout)
