@@ -17,6 +17,7 @@ from ses_service.routes import (
     health,
     knowledge,
     ledger,
+    members,
     nodes,
     placements,
     requirements,
@@ -60,7 +61,8 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    areas = (selections, placements, nodes, ledger, elements, requirements, vocabulary, knowledge, health)
-    for area in areas:
+    places = (selections, placements, nodes, ledger, elements)
+    people = (requirements, members, vocabulary, knowledge)
+    for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)
     return app

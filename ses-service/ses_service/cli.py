@@ -171,6 +171,7 @@ def serve(
                 peer_token=peer_token,
                 members=mapping,
                 members_state=state_dir / "members.json",
+                accounts_state=state_dir / "accounts.json",
                 policies=Policies(scarce_tiers=frozenset(scarce_tier)),
             )
         )

@@ -16,7 +16,8 @@ from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
 from ses_service.ids import RandomIds
 from ses_service.journal import Journal
-from ses_service.members.book import Book
+from ses_service.members.accounts import Accounts
+from ses_service.members.book import Book, Home
 from ses_service.members.follower import Members
 from ses_service.members.mapping import Mapping as MembersMapping
 from ses_service.membership import Membership
@@ -43,7 +44,7 @@ class ServiceConfig:
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
     services, to which ``peer_token`` is shown.  ``members`` is a members file; what is known by it is kept in
-    ``members_state``.
+    ``members_state``, and what portals tell of their accounts in ``accounts_state``.
     """
 
     knowledge: Knowledge | None = None
@@ -58,6 +59,7 @@ class ServiceConfig:
     peer_token: str | None = None
     members: MembersMapping | None = None
     members_state: Path | None = None
+    accounts_state: Path | None = None
     max_body: int = 2**20
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = field(default_factory=RandomIds)
@@ -72,7 +74,8 @@ class Runtime:
         if config.members is not None:
             book = Book(config.members, config.members_state)
             self.members = Members(config.members, book, config.clock, self._organisations)
-        self.membership = Membership(members=self.members.home if self.members else None)
+        self.accounts = Accounts(config.accounts_state)
+        self.membership = Membership(members=self._home)
         self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
@@ -132,6 +135,11 @@ class Runtime:
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""
         return placement if self.journal is None else self.journal.explained(placement)
+
+    def _home(self, user: str) -> Home | None:
+        """Return the VO of a user by the members file, else by the account of a portal."""
+        found = None if self.members is None else self.members.home(user)
+        return found or self.accounts.home(user)
 
     def _organisations(self) -> frozenset[str] | None:
         """Return the organisations there are, by site and requirements; ``None`` before they are read."""

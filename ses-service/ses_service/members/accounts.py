@@ -1,0 +1,88 @@
+"""Which VO the accounts of portals are of, as the portals tell it; kept in a file over a restart.
+
+A portal tells all of its accounts at once, in place of what it told before.  Answers from memory, and never
+waits.  Where two portals know a user, the one whose name comes first counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+from ses_service.members.book import Home
+
+_log = structlog.get_logger("ses_service")
+
+SOURCE = "portal account"
+
+
+class Accounts:
+    """All methods may be called from any thread."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._told: dict[str, dict[str, str]] = {}
+        self._homes: dict[str, str] = {}
+        self._recall()
+
+    def home(self, user: str) -> Home | None:
+        """Return where a user belongs, if a portal has told it."""
+        vo = self._homes.get(user)
+        return None if vo is None else Home(vo, SOURCE)
+
+    def take(self, portal: str, homes: Mapping[str, str]) -> None:
+        """Take the VO of each account of a portal that has one.
+
+        A file that cannot be written is logged and no more: the portal tells it again.
+        """
+        with self._lock:
+            if self._told.get(portal, {}) == dict(homes):
+                return
+            self._told = {**self._told, portal: dict(homes)}
+            self._index()
+            self._write()
+
+    def _index(self) -> None:
+        found: dict[str, str] = {}
+        for portal in sorted(self._told, reverse=True):
+            found.update(self._told[portal])
+        self._homes = found
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        part = self._path.with_suffix(".part")
+        try:
+            with open(part, "w", encoding="utf-8", opener=_private) as file:
+                json.dump(self._told, file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._path)
+        except OSError as error:
+            _log.warning("accounts of portals cannot be written", detail=str(error))
+
+    def _recall(self) -> None:
+        if self._path is None:
+            return
+        try:
+            held = json.loads(self._path.read_text("utf-8"))
+            self._told = {
+                str(portal): {str(user): str(vo) for user, vo in homes.items()}
+                for portal, homes in held.items()
+            }
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, AttributeError) as error:
+            _log.warning("accounts of portals cannot be read", path=str(self._path), detail=str(error))
+            return
+        self._index()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

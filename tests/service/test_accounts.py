@@ -1,0 +1,97 @@
+"""The VO of a portal's account counts for the programs of its user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.auth import Role, TokenFile, add_token
+from ses_service.members.accounts import Accounts
+from ses_service.model import Kind, Level, Requirement
+
+PATH = "/v1/members/accounts"
+ALICE = {"accounts": [{"user": "alice", "vo": "materials"}]}
+
+
+def vo_of(service: Any, user: str) -> tuple[Any, Any]:
+    found = service.get(f"/v1/requirements/effective?user={user}").get_json()
+    return found["subject"]["vo"], found["vo_from"]
+
+
+def test_decisions_go_by_the_vo_of_the_account(service: Any) -> None:
+    service.knowledge.put(Level.VO, "materials", Requirement(Kind.FREE_CAPACITY, 1e9))
+    service.refresh()
+    assert service.put(PATH, ALICE).get_json() == {"accounts": 1}
+    assert vo_of(service, "alice") == ("materials", "portal account")
+    decision = service.post("/v1/selections", {"subject": {"user": "alice"}}).get_json()
+    assert [one["level_name"] for one in decision["requirements"]] == ["materials"]
+    service.put(PATH, {"accounts": []})
+    assert vo_of(service, "alice") == (None, None)
+
+
+def test_the_site_goes_before_the_account(make_service: Any, site: Any, clock: Any) -> None:
+    environment = replace(site.equal(1).environment, home_vo={"alice": "physics"})
+    service = make_service(environment, clock).refresh()
+    service.put(PATH, ALICE)
+    assert vo_of(service, "alice") == ("physics", "site description")
+
+
+def test_portals_and_administrators_tell_it(make_service: Any, site: Any, clock: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    made = {
+        role: add_token(file, role, role.value, "bob" if role is Role.USER else None)
+        for role in (Role.PORTAL, Role.ADMIN, Role.USER, Role.NODE, Role.PEER)
+    }
+    service = make_service(
+        site.equal(1).environment, clock, tokens=TokenFile(file), trust_loopback=False
+    ).refresh()
+    told = {
+        role: service.put(PATH, ALICE, headers={"Authorization": f"Bearer {token}"}).status_code
+        for role, token in made.items()
+    }
+    assert told == {Role.PORTAL: 200, Role.ADMIN: 200, Role.USER: 403, Role.NODE: 403, Role.PEER: 403}
+
+
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        [{"user": "alice", "vo": "a"}, {"user": "alice", "vo": "b"}],
+        [{"user": "al ice", "vo": "a"}],
+        [{"user": "alice", "vo": ""}],
+        [{"user": "alice", "vo": None}],
+        [{"user": "a/b", "vo": "a"}],
+        [{"user": f"u{number}", "vo": "a"} for number in range(20_001)],
+    ],
+    ids=["twice", "blank", "empty", "null", "slash", "many"],
+)
+def test_what_cannot_be_right_is_refused_and_changes_nothing(service: Any, accounts: Any) -> None:
+    service.put(PATH, ALICE)
+    assert service.put(PATH, {"accounts": accounts}).status_code == 422
+    assert vo_of(service, "alice")[0] == "materials"
+
+
+def test_what_was_told_is_known_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "accounts.json"
+    one = Accounts(path)
+    one.take("portal-b", {"alice": "b", "bob": "b"})
+    one.take("portal-a", {"alice": "a"})
+    again = Accounts(path)
+    homes = {user: home.vo for user in ("alice", "bob", "carol") if (home := again.home(user))}
+    assert homes == {"alice": "a", "bob": "b"}
+    assert path.stat().st_mode & 0o777 == 0o600
+    again.take("portal-a", {})
+    found = again.home("alice")
+    assert found is not None
+    assert found.vo == "b"
+
+
+@pytest.mark.parametrize("harm", ["", "[]", '{"a": 3}', "\xff"])
+def test_a_file_that_cannot_be_used_is_not(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "accounts.json"
+    path.write_bytes(harm.encode("latin-1"))
+    one = Accounts(path)
+    assert one.home("alice") is None
+    one.take("portal", {"alice": "a"})
+    assert Accounts(path).home("alice") is not None
