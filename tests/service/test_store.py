@@ -127,6 +127,16 @@ def test_what_is_written_is_read_again(store: RecordStore, given_one: Placement)
     assert reopened(store).load().placements == (given_one,)
 
 
+@pytest.mark.parametrize("many", [7, 8, 31, 32, 33, 44, 105])
+def test_any_number_at_once_is_written_and_written_over(store: RecordStore, many: int) -> None:
+    first = [placement(number) for number in range(1, many + 1)]
+    store.write(written(*first))
+    assert sorted(reopened(store).load().placements, key=str) == sorted(first, key=str)
+    changed = [replace(one, state=PlacementState.OPEN, path=f"/u/{one.placement_id}") for one in first]
+    store.write(written(*changed))
+    assert sorted(reopened(store).load().placements, key=str) == sorted(changed, key=str)
+
+
 def test_what_changes_is_written_over_and_what_is_gone_is_removed(store: RecordStore) -> None:
     first, second = placement(1), explained(2)
     store.write(written(first, second))

@@ -1,7 +1,7 @@
 """Inserts or changes many rows by few statements.
 
 One statement for each row would cost more than the row itself: each is an execution of its own, before
-and after which Python lets other threads run.  Here one statement has up to 64 rows, bound by position.
+and after which Python lets other threads run.  Here one statement has up to 32 rows, bound by position.
 Texts are made once for each table and number of rows, of which there are few, so that databases know them.
 Values must be of types the driver takes as they are.
 """
@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Dialect
 
 from ses_service.store.rows import Row
 
-_SIZES = (64, 8, 1)
+_SIZES = (32, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 31
 
 
 def upsert(connection: Connection, table: sa.Table, rows: Sequence[Row], keep: tuple[str, ...] = ()) -> None:
