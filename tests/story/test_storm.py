@@ -131,12 +131,14 @@ class Site:
         return None
 
     def ledger(self) -> list[str] | None:
-        """Paths of what the ledger has open; none without an answer."""
+        """Paths of what the ledger has open, each of which lies where it says; none without an answer."""
         answer = self.get("/v1/placements?state=open&limit=1000")
         if answer is None:
             return None
         placements = answer["placements"]
         assert isinstance(placements, list)
+        for one in placements:
+            assert Path(one["target"], Path(one["path"]).relative_to(self.union)).is_file(), one
         return sorted(str(one["path"]) for one in placements)
 
     def knows(self, path: str) -> bool:
