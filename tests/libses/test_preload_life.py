@@ -127,6 +127,27 @@ def test_library_works_under_fakeroot(union: Union, probes: Path, order: str) ->
     assert union.agent.leftovers() == []
 
 
+def test_second_copy_of_the_library_places_nothing_again(union: Union, probes: Path, tmp_path: Path) -> None:
+    """As when a site's module and a user's script each preload it, from two installations."""
+    copy = shutil.copy(union.wrapper, tmp_path / "copy.so")
+    union.run(*(probes / "life", "storm", union.path), library=False, LD_PRELOAD=f"{union.wrapper}:{copy}")
+    assert names(union) == {f"{who}-{i}" for who in ("child", "thread") for i in range(40)}
+    assert placed(union) == len(union.agent.reports) == 80
+    assert union.agent.leftovers() == []
+
+
+def test_library_works_under_an_auditor(union: Union, probes: Path, tmp_path: Path) -> None:
+    """The loader then binds by other ways, and has a second C library in the process."""
+    auditor = tmp_path / "auditor.so"
+    source = "unsigned la_version(unsigned newest) { return newest; }"
+    source += " unsigned la_objopen(void *map, long space, void **cookie) { return 3; }"
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", auditor]
+    subprocess.run(command, input=source, text=True, check=True, timeout=120)
+    union.run(probes / "life", "3", union.path, LD_AUDIT=str(auditor))
+    assert names(union) == {"life-0", "life-1", "life-2"}
+    assert placed(union) == 3
+
+
 def build_life(into: Path, *options: str) -> Path:
     """The probe as one file, built in its own way."""
     program = into / "life"
