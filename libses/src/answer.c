@@ -7,8 +7,8 @@
 #include "backend.h"
 
 static bool is_text(const char *text, size_t size) {
-  const char *end = memchr(text, '\0', size);
-  if (!end || end == text)
+  const char *end = text + strnlen(text, size);
+  if (end == text || end == text + size)
     return false;
   for (; text < end; text++)
     if ((unsigned char)*text < ' ' || *text == 0x7f)

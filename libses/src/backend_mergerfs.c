@@ -32,9 +32,9 @@ static bool is_component(const char *at, const char *end, const char *word, size
 /* "/branch/.ses/1000": absolute, below a staging directory, without "..", room for a name. */
 static bool is_stage(const char *stage) {
   static const char staging[] = SES_STAGE_DIRECTORY;
-  const char *end = memchr(stage, '\0', SES_STAGE_MAX - NAME_LENGTH);
+  const char *end = stage + strnlen(stage, SES_STAGE_MAX - NAME_LENGTH);
   bool below = false;
-  if (!end || stage[0] != '/' || end[-1] == '/')
+  if (end == stage + SES_STAGE_MAX - NAME_LENGTH || stage[0] != '/' || end[-1] == '/')
     return false;
   for (const char *at = stage; at < end; at++) {
     if (*at != '/')
@@ -53,7 +53,7 @@ static bool accepts(const struct ses_answer *answer) {
 
 /* Append the name of the staged file, which is the placement's: no two placements share one. */
 static void append_name(char *stage, uint64_t placement_id) {
-  char *end = stage + strlen(stage);
+  char *end = stage + strnlen(stage, SES_STAGE_MAX - NAME_LENGTH);
   *end++ = '/';
   for (int shift = 60; shift >= 0; shift -= 4)
     *end++ = "0123456789abcdef"[placement_id >> shift & 15];
