@@ -7,6 +7,9 @@ refusal quick: a request that finds the line full is refused within a few decisi
 
 The number in each pass grows with the time a pass takes, so that however many are refused, the loop still
 spends its time on decisions.
+
+The parts of what takes several turns stand in a line of their own, and have their turn when nobody else
+waits, or after a few others: a storm of batches keeps a decision waiting for one part, not for each batch's.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from ses_service.problems import OverloadedProblem
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MOST = 4
+_PASSED_OVER = 4  # decisions that go before a part that waits
 
 
 class Turns:
@@ -29,6 +33,8 @@ class Turns:
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._parts: deque[asyncio.Future[None]] = deque()
+        self._passed_over = 0
         self._taken = False
         self._passed = 0.0
 
@@ -38,28 +44,51 @@ class Turns:
 
     async def take(self, limit: int) -> None:
         """Wait for the next turn; raises OverloadedProblem at once when ``limit`` wait already."""
-        loop = asyncio.get_running_loop()
-        if not self._taken:
-            self._taken = True
-            self._passed = time.perf_counter()
-            loop.call_soon(self._next, loop)
+        if self._begun():
             return
         if self.full(limit):
             raise OverloadedProblem
-        turn = loop.create_future()
-        self._waiting.append(turn)
+        await self._turn(self._waiting)
+
+    async def take_between(self) -> None:
+        """Wait for a turn that nobody else needs, or the next after a few others."""
+        if not self._begun():
+            await self._turn(self._parts)
+
+    def _begun(self) -> bool:
+        """Take a turn at once, if it is the first of a pass."""
+        if self._taken:
+            return False
+        self._taken = True
+        self._passed = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._next, loop)
+        return True
+
+    @staticmethod
+    async def _turn(line: deque[asyncio.Future[None]]) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        line.append(turn)
         await turn
 
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         now = time.perf_counter()
         due = min(_MOST, 1 + int((now - self._passed) / _PACE))
         self._passed = now
-        while self._waiting and due:
-            turn = self._waiting.popleft()
+        while due and (self._waiting or self._parts):
+            turn = self._line().popleft()
             if not turn.done():
                 turn.set_result(None)
                 due -= 1
-        if due and not self._waiting:
+        if due:
             self._taken = False
         else:
             loop.call_soon(self._next, loop)
+
+    def _line(self) -> deque[asyncio.Future[None]]:
+        """Return the line of whose turn it is; somebody waits in one of them."""
+        if self._parts and (not self._waiting or self._passed_over >= _PASSED_OVER):
+            self._passed_over = 0
+            return self._parts
+        self._passed_over = self._passed_over + 1 if self._parts else 0
+        return self._waiting

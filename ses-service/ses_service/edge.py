@@ -11,7 +11,6 @@ Neither way lets requests pile up: beyond what can be answered in time they get 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias
@@ -162,7 +161,7 @@ class Edge:
         try:
             async with long_ones.one:
                 while reply is None:
-                    await self._turns.take(sys.maxsize)
+                    await self._turns.take_between()
                     reply = next(steps)
                 return reply
         finally:
