@@ -14,9 +14,11 @@ import click
 import structlog
 
 from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.telling import AccountTelling
 from ses_webface.app import create_app
 from ses_webface.database import Database
 from ses_webface.errors import WebfaceError
+from ses_webface.portal import Portal
 from ses_webface.server import serve as run_server
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 
@@ -116,7 +118,9 @@ def serve(
             behind_proxy=behind_proxy,
         )
     )
-    run_server(app, listen, threads=threads, log_level=log_level)
+    parts: Portal = app.extensions["ses_webface"]
+    telling = AccountTelling(parts.accounts, parts.selection)
+    run_server(app, listen, threads=threads, log_level=log_level, started=telling.start)
 
 
 @main.group()

@@ -8,6 +8,7 @@ anything else that keeps these promises.  Every method may raise the errors of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,6 +100,10 @@ class SelectionService(Protocol):
 
     def placement(self, placement_id: str, *, acting: str) -> Placement:
         """Return one placement with its candidates and refusals; raises NotFoundError."""
+        ...
+
+    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+        """Tell the VO of each account that has one, by user, in place of what was told before."""
         ...
 
     def check(self) -> None:

@@ -164,6 +164,17 @@ class HttpSelectionService:
         path = f"/v1/placements/{quote(placement_id, safe='')}"
         return self._ask("GET", path, acting=acting, reader=Placement.read)
 
+    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+        """See SelectionService."""
+        accounts = [{"user": user, "vo": vo} for user, vo in sorted(homes.items())]
+        self._ask(
+            "PUT",
+            "/v1/members/accounts",
+            acting=None,
+            body={"accounts": accounts},
+            reader=lambda _data: None,
+        )
+
     def check(self) -> None:
         """See SelectionService."""
         self._ask("GET", "/healthz", acting=None, reader=lambda _data: None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
 
@@ -50,8 +50,8 @@ KINDS = (
 class InMemorySelectionService(HistoryInMemory):
     """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
-    ``acted_for`` lists the person of every call.  Set ``down`` to a sentence and every call fails
-    with it until it is None again.
+    ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a
+    sentence and every call fails with it until it is None again.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class InMemorySelectionService(HistoryInMemory):
         self.words = Vocabulary(KINDS)
         self.down: str | None = None
         self.acted_for: list[str] = []
+        self.told: list[dict[str, str]] = []
         self._clock = clock
         self._sets: dict[tuple[str, str], RequirementSet] = {}
         self._lock = Lock()
@@ -213,6 +214,11 @@ class InMemorySelectionService(HistoryInMemory):
     def _called(self, acting: str) -> None:
         self.check()
         self.acted_for.append(acting)
+
+    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+        """See SelectionService."""
+        self.check()
+        self.told.append(dict(homes))
 
     def check(self) -> None:
         """See SelectionService."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
@@ -24,8 +25,11 @@ class _Server(BaseApplication):  # type: ignore[misc]
         return self._app
 
 
-def serve(app: Flask, listen: str, *, threads: int, log_level: str) -> None:
-    """Serve until SIGTERM or SIGINT; does not return before all requests are answered."""
+def serve(app: Flask, listen: str, *, threads: int, log_level: str, started: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; does not return before all requests are answered.
+
+    ``started`` is called in the process that serves, before its first request.
+    """
     _Server(
         app,
         {
@@ -40,5 +44,6 @@ def serve(app: Flask, listen: str, *, threads: int, log_level: str) -> None:
             "keepalive": 5,
             "loglevel": log_level,
             "proc_name": "ses-webface",
+            "post_worker_init": lambda _worker: started(),
         },
     ).run()

@@ -1,0 +1,142 @@
+"""The service hears which VO the accounts are of, so that programs are placed by what the portal shows."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from subprocess import PIPE, Popen, run
+from typing import Any
+
+import pytest
+from ses_service.app import create_app as create_service
+from ses_service.runtime import ServiceConfig
+from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.telling import AccountTelling
+from ses_webface.database import Database
+from ses_webface.selection_http import HttpSelectionService
+from ses_webface.selection_memory import InMemorySelectionService
+
+PASSWORD = "long enough a password"
+
+
+class Ticks:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def accounts(tmp_path: Path, clock: Any, hasher: Any) -> AccountService:
+    database = Database(f"sqlite:///{tmp_path / 'portal.db'}")
+    database.upgrade()
+    found = AccountService(database, clock, hasher)
+    found.add("alice", PASSWORD, vo="materials")
+    found.add("bob", PASSWORD)
+    return found
+
+
+def test_what_changed_is_told_at_once_and_all_again_after_a_while(
+    accounts: AccountService, site: InMemorySelectionService
+) -> None:
+    ticks = Ticks()
+    telling = AccountTelling(accounts, site, ticks)
+    telling.step()
+    telling.step()
+    assert site.told == [{"alice": "materials"}]
+    accounts.add("carol", PASSWORD, vo="physics")
+    telling.step()
+    assert site.told[1:] == [{"alice": "materials", "carol": "physics"}]
+    accounts.remove("alice")
+    telling.step()
+    assert site.told[2:] == [{"carol": "physics"}]
+    ticks.now = 300.0
+    telling.step()
+    assert site.told[3:] == [{"carol": "physics"}]
+
+
+def test_a_service_that_was_away_is_told_later(
+    accounts: AccountService, site: InMemorySelectionService
+) -> None:
+    telling = AccountTelling(accounts, site)
+    site.down = "away"
+    telling.step()
+    assert site.told == []
+    site.down = None
+    telling.step()
+    assert site.told == [{"alice": "materials"}]
+
+
+def test_one_odd_name_does_not_hide_the_others(
+    accounts: AccountService, site: InMemorySelectionService
+) -> None:
+    accounts.add("dave", PASSWORD, vo="no such/organisation")
+    AccountTelling(accounts, site).step()
+    assert site.told == [{"alice": "materials"}]
+
+
+class Heard:
+    """A service's door for one request: what the portal sends is given to the real service's application."""
+
+    def __init__(self) -> None:
+        self.client = create_service(ServiceConfig(trust_loopback=True)).test_client()
+        self.statuses: list[int] = []
+        self.bodies: list[Any] = []
+        self.told = threading.Event()
+        heard = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_PUT(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                answer = heard.client.put(self.path, data=body, content_type="application/json")
+                heard.statuses.append(answer.status_code)
+                heard.bodies.append(json.loads(body))
+                self.send_response(answer.status_code)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(answer.data)))
+                self.end_headers()
+                self.wfile.write(answer.data)
+                heard.told.set()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    found = Heard()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+def test_the_service_takes_what_is_told(accounts: AccountService, heard: Heard) -> None:
+    AccountTelling(accounts, HttpSelectionService(heard.url, None)).step()
+    assert heard.statuses == [200]
+    assert heard.bodies == [{"accounts": [{"user": "alice", "vo": "materials"}]}]
+
+
+def test_a_portal_that_serves_tells_it(tmp_path: Path, heard: Heard) -> None:
+    portal, state = (
+        [sys.executable, "-c", "from ses_webface.cli import main; main()"],
+        f"--state-dir={tmp_path}",
+    )
+    adding = [*portal, "account", "add", "alice", "--vo=materials", "--password-stdin", state]
+    run(adding, input=PASSWORD.encode(), check=True, capture_output=True)
+    command = [*portal, "serve", state, "--listen=127.0.0.1:0", f"--service-url={heard.url}"]
+    with Popen(command, stdout=PIPE, stderr=PIPE) as process:
+        try:
+            assert heard.told.wait(60), "nothing was told"
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+    assert heard.statuses[0] == 200
+    assert heard.bodies[0] == {"accounts": [{"user": "alice", "vo": "materials"}]}

@@ -1,0 +1,69 @@
+"""Tells the selection service which VO each account is of, so that programs are placed by it.
+
+Looks every half minute, and tells what changed at once and everything again every five minutes: a service
+that was restored or replaced would otherwise not know.  A service that is away is told later; nobody waits.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from ses_webface.accounts.services import AccountService
+from ses_webface.errors import SelectionError
+from ses_webface.selection_client import SelectionService
+
+_log = structlog.get_logger("ses_webface")
+
+_PAUSE = 30.0
+_AGAIN = 300.0
+_VO = re.compile(r"[A-Za-z0-9_.@+:=-]{1,128}")
+
+
+class AccountTelling:
+    """``step`` looks once; ``start`` does so again and again in a thread.  ``ticks`` are seconds."""
+
+    def __init__(
+        self,
+        accounts: AccountService,
+        selection: SelectionService,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._accounts = accounts
+        self._selection = selection
+        self._ticks = ticks
+        self._told: dict[str, str] | None = None
+        self._told_at = 0.0
+        self._failure = ""
+
+    def start(self) -> None:
+        """Begin, in a thread that ends with the process."""
+        threading.Thread(target=self._run, name="accounts", daemon=True).start()
+
+    def step(self) -> None:
+        """Tell what is to be told.  What fails is logged, once, and tried again by the next step."""
+        try:
+            homes = {one.name: one.vo for one in self._accounts.everybody() if one.vo}
+            told = {name: vo for name, vo in homes.items() if _VO.fullmatch(vo)}
+            if told == self._told and self._ticks() - self._told_at < _AGAIN:
+                return
+            self._selection.tell_accounts(told)
+        except (SelectionError, SQLAlchemyError) as error:
+            if self._failure != str(error):
+                self._failure = str(error)
+                _log.warning("accounts not told", detail=self._failure)
+            return
+        left_out = sorted(homes.keys() - told.keys())
+        if left_out and told != self._told:
+            _log.warning("no name of an organisation", accounts=left_out[:10], count=len(left_out))
+        self._told, self._told_at, self._failure = told, self._ticks(), ""
+
+    def _run(self) -> None:
+        while True:
+            self.step()
+            time.sleep(_PAUSE)
