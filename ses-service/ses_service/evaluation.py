@@ -30,11 +30,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ses_service.columns import Bools, Codes, Floats, ObservationTable
+from ses_service.columns import STATES, Bools, Codes, Floats, ObservationTable
 from ses_service.ledger import LedgerCounts
-from ses_service.model import Kind, Requirement
+from ses_service.model import ElementState, Kind, Requirement
 from ses_service.policies import Policies
-from ses_service.prediction import predicted_share, unseen_share
+from ses_service.prediction import in_doubt, predicted_share, unseen_share, with_doubt
 from ses_service.question import View
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -42,6 +42,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 READ_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE})
 WRITE_KINDS = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
 RATE_KINDS = READ_KINDS | WRITE_KINDS
+_ACTIVE = STATES.index(ElementState.ACTIVE)
 CURRENT_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE})
 
 
@@ -63,6 +64,9 @@ class Offers:
     others_unseen: float
     whole: bool = False
     _counts: LedgerCounts | None = None
+    _root: Offers | None = None
+    _fair: dict[Kind, Floats] = field(init=False, default_factory=dict)
+    _sure: dict[Kind, float] = field(init=False, default_factory=dict)
     _values: dict[Kind, Floats] = field(init=False, default_factory=dict)
     _shortfalls: dict[Requirement, Floats] = field(init=False, default_factory=dict)
 
@@ -98,14 +102,26 @@ class Offers:
         )
         return self._at(places, more)
 
-    def update(self, rows: Codes) -> None:
-        """Work out again, from the ledger as it is now, the values of some of all rows."""
+    def update(self, rows: Codes) -> Codes:
+        """Work out again, from the ledger as it is now, the values of some of all rows.
+
+        Returns the rows that may have other values now: those, and all in doubt if the best sure share is
+        another.
+        """
         part = self._at(rows, None)
         rates = [kind for kind in self._values if kind in RATE_KINDS]
-        part._values.update(zip(rates, part._shares(rates), strict=True))
+        for kind, fair in zip(rates, part._shares(rates), strict=True):
+            self._fair[kind][rows] = fair
+        before, self._sure = self._sure, {}
+        if any(self._surely(kind) != sure for kind, sure in before.items()):
+            rows = np.union1d(rows, np.flatnonzero(self.counts.read_doubt))
+            part = self._at(rows, None)
         for kind, column in self._values.items():
+            if kind in self._fair:
+                part._fair[kind] = self._fair[kind][rows]
             column[rows] = part.value(kind)
         self.forget_shortfalls()
+        return rows
 
     def forget_shortfalls(self) -> None:
         """Keep the values only: there are few kinds of them, but shortfalls for every requirement."""
@@ -127,7 +143,7 @@ class Offers:
         found = self._values.get(kind)
         if found is None:
             if kind in RATE_KINDS:
-                found = self._shares([kind])[0]
+                found = self._rate(kind)
             else:
                 found = self._free() if kind == Kind.FREE_CAPACITY else self._stated(kind)
             self._values[kind] = found
@@ -160,6 +176,30 @@ class Offers:
         known = np.where(np.isnan(observed), self.take(self.view.table.capacity), observed)
         return np.maximum(0.0, known - self.counts.reserved)
 
+    def _rate(self, kind: Kind) -> Floats:
+        """Return the share of a kind, with the doubts settled."""
+        if kind not in self._fair:
+            self._fair[kind] = self._shares([kind])[0]
+        fair, doubt = self._fair[kind], self.counts.read_doubt * self.fresh
+        if not doubt.any():
+            return fair.copy()
+        whole = self if self._root is None else self._root
+        return in_doubt(fair, self._capability(kind), doubt, whole._surely(kind))
+
+    def _surely(self, kind: Kind) -> float:
+        """Return the best share, of all elements that take files, with all streams that may be there."""
+        if kind not in self._sure:
+            if kind not in self._fair:
+                self._fair[kind] = self._shares([kind])[0]
+            doubt, seen = self.counts.read_doubt * self.fresh, self.view.observations
+            least = with_doubt(self._fair[kind], self._capability(kind), doubt)
+            takes = (self.view.table.state == _ACTIVE) & ~seen.closed & ~seen.degraded
+            self._sure[kind] = float(np.fmax.reduce(least[takes], initial=0.0))
+        return self._sure[kind]
+
+    def _capability(self, kind: Kind) -> Floats:
+        return self.take(capability_of(self.view, kind)) * self.take(self.view.observations.health)
+
     def _shares(self, kinds: Sequence[Kind]) -> Floats:
         """Return the shares of some kinds, a row of the result for each.
 
@@ -183,7 +223,7 @@ class Offers:
         if not kinds:
             return np.zeros((0, size))
         health = alike(take(seen.health))
-        capability = each(lambda kind: take(capability_of(self.view, kind))) * health
+        capability = each(self._capability)
         rates = _observed_rates(self.view)
         usable = alike(self.fresh) & ~np.isnan(each(lambda kind: take(rates[kind])))
         share = unseen_share(capability, alike(counts.open_now), self.others_unseen)
@@ -215,6 +255,7 @@ class Offers:
             self.fresh[places],
             self.others_unseen,
             _counts=counts,
+            _root=self if self._root is None else self._root,
         )
 
 

@@ -28,6 +28,8 @@ class Policies:
         other elements can be seen, so that a dead exporter never looks like an idle disk.
     Reading back (:mod:`ses_service.readers`)
         ``reader_share``: part of its read capability from which an element counts as read.
+        ``reader_sooner``, ``reader_later``: parts of the expected time after which a reader may be done, and
+        must be.
         ``readers_memory``: elements with an expected reader in whose number evidence loses half its worth.
     Health (:mod:`ses_service.health`)
         ``health_fall``, ``health_recovery``: parts by which the top speed of an element falls with a
@@ -58,6 +60,8 @@ class Policies:
     unseen_streams: float = 1.0
     ended_weight: float = 0.5
     reader_share: float = 0.05
+    reader_sooner: float = 0.7
+    reader_later: float = 1.5
     readers_memory: float = 100.0
     health_fall: float = 0.1
     health_recovery: float = 0.01

@@ -13,6 +13,10 @@ was not read, and of the other elements a part was not read, either (Abbott, J. 
 Expected readers count, as whole streams, while that is more likely than not: a part of a stream would
 put every element with a reader before all with a writer.
 
+Nobody knows exactly when a reader is done, since others slow it down: from ``Policies.reader_sooner`` of
+the expected time on, until ``reader_later`` of it, it counts as gone, but the element is in doubt
+(:func:`ses_service.prediction.in_doubt`).
+
 Knows neither bytes nor who reads; forgets what it expected when the site is described anew.  Not safe for
 use from several threads.
 """
@@ -33,6 +37,7 @@ MOST = 20_000  # readers that are expected at once; of more the later ones are n
 
 
 class _Reader(NamedTuple):
+    moment: float  # when it next counts in another way
     until: float
     since: float
     row: int
@@ -42,24 +47,27 @@ class _Reader(NamedTuple):
 class Readers:
     """Expected readers per row of the last ``bind``.
 
-    Two columns are kept up to date, which belong to the caller: ``since``, readers that began after the
-    reference time and are still expected, and ``ended``, those of then that must be done by now.
+    Three columns are kept up to date, which belong to the caller: ``since``, readers that began after the
+    reference time and are surely still there, ``ended``, those of then that may be done by now, and
+    ``doubt``, those that may be done and may be there.
     """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
-        self._expected: list[_Reader] = []  # a heap
+        self._expected: list[_Reader] = []  # a heap, as the next
+        self._doubted: list[_Reader] = []
         self._done: deque[_Reader] = deque(maxlen=MOST)
-        self._reference = self._pace = self._since = self._ended = np.zeros(0)
+        self._reference = self._pace = self._since = self._ended = self._doubt = np.zeros(0)
         self._trials = self._unread = self._plain_trials = self._plain_unread = 0.0
 
-    def bind(self, table: ElementTable, since: Floats, ended: Floats) -> None:
+    def bind(self, table: ElementTable, since: Floats, ended: Floats, doubt: Floats) -> None:
         """Count along the rows of ``table`` from now on, in these columns of zeros."""
         pace = table.write_capability / table.read_capability
         self._pace = np.where(np.isnan(pace), 1.0, pace)
-        self._since, self._ended = since, ended
+        self._since, self._ended, self._doubt = since, ended, doubt
         self._reference = np.full(len(table), np.nan)
         self._expected.clear()
+        self._doubted.clear()
         self._done.clear()
 
     @property
@@ -79,21 +87,28 @@ class Readers:
         """
         counts = self.chance > 0.5
         for row in rows:
-            if len(self._expected) < MOST:
+            if len(self._expected) + len(self._doubted) < MOST:
                 lasts = min(self._policies.max_data_age, written * float(self._pace[row]))
-                heapq.heappush(self._expected, _Reader(now + lasts, now, row, counts))
+                sooner = now + self._policies.reader_sooner * lasts
+                heapq.heappush(self._expected, _Reader(sooner, now + lasts, now, row, counts))
                 self._since[row] += counts and not now <= self._reference[row]
 
     def advance(self, now: float) -> None:
-        """Count no more who must be done by now."""
-        while self._expected and self._expected[0].until <= now:
+        """Doubt who may be done by now, and forget who must be."""
+        while self._expected and self._expected[0].moment <= now:
             reader = heapq.heappop(self._expected)
+            later = reader.since + self._policies.reader_later * (reader.until - reader.since)
+            heapq.heappush(self._doubted, reader._replace(moment=later))
+            self._doubt[reader.row] += reader.counts
             reference = self._reference[reader.row]
-            self._done.append(reader)
-            if reader.since <= reference:
-                self._ended[reader.row] += reader.counts
-            else:
+            if reader.since > reference or np.isnan(reference):
                 self._since[reader.row] -= reader.counts
+            elif reference < reader.until:
+                self._ended[reader.row] += reader.counts
+        while self._doubted and self._doubted[0].moment <= now:
+            reader = heapq.heappop(self._doubted)
+            self._doubt[reader.row] -= reader.counts
+            self._done.append(reader)
 
     def observe(self, reference: Floats, reading: Floats, now: float) -> None:
         """Take new reference times (``nan``: none), and learn.
@@ -105,15 +120,18 @@ class Readers:
         there = np.zeros(len(reference), dtype=np.bool_)
         self._since.fill(0.0)
         self._ended.fill(0.0)
-        for readers, column in ((self._expected, self._since), (self._done, self._ended)):
+        for readers in (self._expected, self._doubted, self._done):
             if not readers:
                 continue
-            until, since, row, counts = np.array(readers).T
+            _, until, since, row, counts = np.array(readers).T
             rows = row.astype(np.int64)
             then = (since <= reference[rows]) & (reference[rows] < until)
             there[rows[then]] = True
-            counted = then if column is self._ended else ~(since <= reference[rows])
-            np.add.at(column, rows[counted], counts[counted])
+            if readers is self._expected:
+                then, column = ~(since <= reference[rows]), self._since
+            else:
+                column = self._ended
+            np.add.at(column, rows[then], counts[then])
         known = ~np.isnan(reading) & ~np.isnan(reference) & (reference != self._reference)
         self._learn(there[known], reading[known] >= self._policies.reader_share)
         self._reference = reference.copy()

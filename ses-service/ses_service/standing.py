@@ -133,10 +133,9 @@ class Kept:
         if len(changed) * _MANY > len(view.table):
             return self._begin(view, now, policies)
         if len(changed):
-            offers.update(changed)
+            self._changes.append(offers.update(changed))
             for name in _COUNTS:
                 getattr(self._seen, name)[changed] = getattr(view.counts, name)[changed]
-            self._changes.append(changed)
             self._version += 1
         return offers
 

@@ -30,8 +30,8 @@ class LedgerCounts:
     it (K).  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
     placement was booked, ended ones included; 0 where none is known.  ``read_since``,
     ``read_ended``: programs expected to read back what was closed, those that began after the
-    reference time and those of then that must be done (:mod:`ses_service.readers`).  ``read_back``: 1
-    where programs are known to do so.
+    reference time and those of then that may be done (:mod:`ses_service.readers`).  ``read_doubt``: those
+    that may be done and may be there.  ``read_back``: 1 where programs are known to do so.
     """
 
     open_now: Floats
@@ -41,6 +41,7 @@ class LedgerCounts:
     booked_last: Floats
     read_since: Floats
     read_ended: Floats
+    read_doubt: Floats
     read_back: Floats
 
     @property
@@ -102,7 +103,7 @@ class Tally:
             known = self._index.get(element)
             if known is not None:
                 counts.booked_last[known] = moment
-        self._readers.bind(table, counts.read_since, counts.read_ended)
+        self._readers.bind(table, counts.read_since, counts.read_ended, counts.read_doubt)
         self.observe(reference, now, np.full(len(table), np.nan))
 
     def observe(self, reference: Floats, now: float, reading: Floats) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from ses_service.policies import Policies
 from ses_service.prediction import (
+    in_doubt,
     predicted_share,
     unseen_share,
     utilisation_of,
@@ -106,3 +107,21 @@ def test_an_unseen_element_shares_with_the_ledger_and_an_assumed_stream() -> Non
     capability, open_now = np.array([100.0]), np.array([1.0])
     assert unseen_share(capability, open_now, 0.0).tolist() == [50.0]
     assert unseen_share(capability, open_now, 1.0).tolist() == [pytest.approx(100 / 3)]
+
+
+@pytest.mark.parametrize(
+    ("promise", "share_without", "doubt", "sure", "expected"),
+    [
+        ("no doubt: as it is", 100, 0, 50, 100),
+        ("one that may be there, and nothing surely idle: as good as the best", 100, 1, 50, 50),
+        ("one that may be there beside an idle element: as good as that", 100, 1, 100, 100),
+        ("with it no worse than it can be", 50, 1, 20, 100 / 3),
+        ("without it no better than it can be", 50, 1, 80, 50),
+        ("unknown stays unknown", NAN, 1, 50, NAN),
+    ],
+)
+def test_a_doubt_makes_no_difference(
+    promise: str, share_without: float, doubt: float, sure: float, expected: float
+) -> None:
+    found = in_doubt(np.array([share_without]), np.array([100.0]), np.array([doubt]), sure)
+    assert found == pytest.approx([expected], nan_ok=True), promise

@@ -26,9 +26,9 @@ class Known:
     """Readers with their columns."""
 
     def __init__(self, most: float = 1000.0) -> None:
-        self.since, self.ended = np.zeros(4), np.zeros(4)
+        self.since, self.ended, self.doubt = np.zeros(4), np.zeros(4), np.zeros(4)
         self.readers = Readers(Policies(max_data_age=most))
-        self.readers.bind(TABLE, self.since, self.ended)
+        self.readers.bind(TABLE, self.since, self.ended, self.doubt)
         self.now = 0.0
 
     def sample(self, reading: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
@@ -60,10 +60,24 @@ def test_who_always_reads_back_is_expected_for_as_long_as_that_takes() -> None:
     begin = known.now
     known.readers.expect([0, 2], 20.0, begin)
     assert known.since.tolist() == [1, 0, 1, 0]
-    known.readers.advance(begin + 9.9)
+    known.readers.advance(begin + 6.9)
     assert known.since.tolist() == [1, 0, 1, 0]
-    known.readers.advance(begin + 10.0)
-    assert known.since.tolist() == [0, 0, 0, 0], "20 s of writing at half the rate of reading"
+    known.readers.advance(begin + 7.0)
+    assert known.since.tolist() == [0, 0, 0, 0], "20 s of writing at half the rate of reading, less 30 %"
+
+
+def test_who_may_be_done_and_may_be_there_is_a_doubt_until_nobody_takes_so_long() -> None:
+    known = Known().learn(READ_A)
+    begin = known.now
+    known.readers.expect([2], 20.0, begin)
+    known.readers.advance(begin + 6.9)
+    assert known.doubt[2] == 0
+    known.readers.advance(begin + 7.0)
+    assert known.doubt[2] == 1
+    known.readers.advance(begin + 14.9)
+    assert known.doubt[2] == 1
+    known.readers.advance(begin + 15.0)
+    assert known.doubt[2] == 0
 
 
 def test_files_that_are_left_alone_teach_that_nobody_reads() -> None:
@@ -122,7 +136,7 @@ def test_an_unknown_rate_teaches_nothing() -> None:
 def test_the_readers_expected_are_bounded() -> None:
     known = Known().learn(READ_A)
     known.readers.expect([0] * (MOST + 5), 20.0, known.now)
-    assert known.since[0] == MOST
+    assert known.since[0] + known.doubt[0] == MOST
 
 
 def test_only_files_that_were_closed_are_expected_to_be_read() -> None:

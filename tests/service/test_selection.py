@@ -291,6 +291,18 @@ def test_equal_elements_take_turns_and_part_by_subject(site: Site) -> None:
     assert site.order(even.decide())[-1] == first[0]
 
 
+def test_turns_decide_between_an_element_in_doubt_and_the_best_sure_one(site: Site) -> None:
+    one = site(*(site.element(name) for name in "abc")).see_all()
+    for ago, name in ((90, "a"), (60, "b"), (30, "c")):
+        one.carry(name, at=one.NOW - ago)
+    counts = one.ledger.counts
+    counts.since[:] = [1, 0, 1]
+    counts.read_doubt[:] = [0, 1, 0]
+    assert one.order(one.decide(one.write(100))) == ["a", "b", "c"], "b may have a stream, as a and c do"
+    counts.since[2] = 0
+    assert one.order(one.decide(one.write(100))) == ["b", "c", "a"], "b may be idle, as c surely is"
+
+
 def test_a_hundred_placements_over_equal_elements_spread_evenly(site: Site) -> None:
     even = site.equal(10).see_all()
     one_by_one = Counter(even.place(1)[0] for _ in range(100))

@@ -24,6 +24,7 @@ happenings = st.one_of(
     st.tuples(st.just("wait"), places, st.sampled_from([0.4, 4.0, 11.0, -3.0])),
     st.tuples(st.just("describe"), places, st.none()),
     st.tuples(st.just("batch"), places, st.integers(2, 9)),
+    st.tuples(st.just("doubt"), places, st.integers(0, 2)),
 )
 asking = st.fixed_dictionaries(
     {
@@ -65,6 +66,8 @@ class Story:
             self.now += value
         elif what == "describe":
             self.renew()
+        elif what == "doubt":
+            self.whole.ledger.counts.read_doubt[place % len(elements)] = value
 
 
 @given(
