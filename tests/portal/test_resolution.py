@@ -54,11 +54,15 @@ def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> 
     )
 
 
-def test_only_administrators_look_at_others(alice, signed_in) -> None:
+def test_only_administrators_look_at_others(alice, site, signed_in) -> None:
+    site.replace_requirements("user", "bob", (_write(4),), revision=0, acting="bob")
     assert alice.get("/requirements/applied?user=bob").status_code == 403
     page = signed_in("root").get("/requirements/applied?user=bob")
+    text = page.get_data(as_text=True)
     assert page.status_code == 200
-    assert "files of bob" in page.get_data(as_text=True)
+    assert "files of bob" in text
+    assert ">user bob</span>" in text
+    assert 'href="/requirements/user/bob"' not in text, "a set that is not theirs to open"
 
 
 @pytest.mark.parametrize("query", ["application=a/b", "user=a:b", "application=" + "x" * 300])

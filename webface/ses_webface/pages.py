@@ -140,7 +140,7 @@ def breakable(path: str) -> Markup:
 
 def set_title(level: str, name: str) -> str:
     """Return what a page calls a requirement set; says whose it is when it is not the reader's own."""
-    reader = getattr(g.get("person"), "name", None)
+    reader = _reader()
     if level == "application":
         user, _, application = name.partition(":")
         return f"Application {application}" + ("" if user == reader else f" of {user}")
@@ -149,11 +149,17 @@ def set_title(level: str, name: str) -> str:
     return {"user": "Your default", "vo": f"VO {name}", "site": "Site default"}.get(level, name)
 
 
+def _reader() -> str | None:
+    return getattr(g.get("person"), "name", None)
+
+
 def level_words(level: str, name: str) -> str:
     """Return where a requirement came from, as people say it."""
     words = _LEVELS.get(level, level)
     if level == "application":
         return f"application {name.partition(':')[2] or name}"
+    if level == "user" and name and name != _reader():
+        return f"user {name}"
     return f"VO {name}" if level == "vo" and name else words
 
 
