@@ -7,15 +7,25 @@
 
 static struct ses_recall recall;
 
-static uint64_t key_of(unsigned major, unsigned minor, uint64_t inode) {
-  return ses_recall_mix(ses_recall_mix((uint64_t)major << 32 | minor) ^ inode);
+static _Atomic uint64_t changes;
+
+static uint64_t key_of(unsigned major, unsigned minor, uint64_t inode, uint64_t seen) {
+  return ses_recall_mix(ses_recall_mix(ses_recall_mix((uint64_t)major << 32 | minor) + seen) ^
+                        inode);
 }
+
+uint64_t ses_directory_changes(void) {
+  return atomic_load_explicit(&changes, memory_order_acquire);
+}
+
+void ses_directory_forget(void) { atomic_fetch_add_explicit(&changes, 1, memory_order_acq_rel); }
 
 bool ses_directory_suits(unsigned major, unsigned minor, uint64_t inode) {
   uint64_t until = 0;
-  return ses_recall_get(&recall, key_of(major, minor, inode), &until) && ses_clock_ms() < until;
+  return ses_recall_get(&recall, key_of(major, minor, inode, ses_directory_changes()), &until) &&
+         ses_clock_ms() < until;
 }
 
-void ses_directory_remember(unsigned major, unsigned minor, uint64_t inode) {
-  ses_recall_put(&recall, key_of(major, minor, inode), ses_clock_ms() + REMEMBERED_MS);
+void ses_directory_remember(unsigned major, unsigned minor, uint64_t inode, uint64_t seen) {
+  ses_recall_put(&recall, key_of(major, minor, inode, seen), ses_clock_ms() + REMEMBERED_MS);
 }

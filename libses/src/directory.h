@@ -4,8 +4,9 @@
  *
  * The look costs two round trips to a FUSE daemon, so it is remembered for ten
  * milliseconds: long enough for a storm of creates, and shorter than it takes
- * a person or a script to change a directory and count on it.  Does NOT
- * remember mode and group, which the kernel knows without a round trip.
+ * a person or a script to change a directory and count on it.  What the program
+ * itself changes is known at once (preload_xattr.c).  Does NOT remember mode
+ * and group, which the kernel knows without a round trip.
  */
 #ifndef SES_DIRECTORY_H
 #define SES_DIRECTORY_H
@@ -14,6 +15,11 @@
 #include <stdint.h>
 
 bool ses_directory_suits(unsigned major, unsigned minor, uint64_t inode);
-void ses_directory_remember(unsigned major, unsigned minor, uint64_t inode);
+
+/* SEEN: ses_directory_changes() from before the look. */
+void ses_directory_remember(unsigned major, unsigned minor, uint64_t inode, uint64_t seen);
+
+uint64_t ses_directory_changes(void);
+void ses_directory_forget(void);
 
 #endif /* SES_DIRECTORY_H */

@@ -239,12 +239,13 @@ static bool is_unsuited(struct scene *scene) {
   struct statx *stat = &scene->stat;
   if (scene->in_place)
     return false;
+  uint64_t seen = ses_directory_changes();
   if (stat_parent(scene, AT_STATX_SYNC_AS_STAT) != 0 || stat->stx_dev_major != scene->major ||
       stat->stx_dev_minor != scene->minor || has_default_acl(scene))
     return true;
   scene->parent_mode = stat->stx_mode;
   scene->parent_gid = stat->stx_gid;
-  ses_directory_remember(scene->major, scene->minor, stat->stx_ino);
+  ses_directory_remember(scene->major, scene->minor, stat->stx_ino, seen);
   return false;
 }
 

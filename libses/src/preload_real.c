@@ -35,6 +35,9 @@ static const char names[SES_CALLS][12] = {
     [SES_CALL_MKNODAT] = "mknodat",
     [SES_CALL_UU_XMKNOD] = "__xmknod",
     [SES_CALL_UU_XMKNODAT] = "__xmknodat",
+    [SES_CALL_SETXATTR] = "setxattr",
+    [SES_CALL_LSETXATTR] = "lsetxattr",
+    [SES_CALL_FSETXATTR] = "fsetxattr",
 };
 
 static _Atomic(ses_function) functions[SES_CALLS];

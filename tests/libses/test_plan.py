@@ -207,3 +207,35 @@ def test_process_that_becomes_another_user_leaves_the_former_plan_alone(
     script += "    os.seteuid(user); os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))"
     union.run(sys.executable, "-I", "-S", "-c", script, cwd=directory, SES_SYNC_MS="0")
     assert [report.path for report in plan.reports()] == ["a", "c"]
+
+
+# Arguments: a directory, how to name it.  A file, a default ACL by which others get nothing, a file.
+ACL_BETWEEN_FILES = """
+import os, struct, sys
+directory, way = sys.argv[1:]
+def create(name):
+    os.close(os.open(f"{directory}/{name}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+entries = [(1, 7, -1), (2, 6, 1234), (4, 5, -1), (16, 7, -1), (32, 0, -1)]
+acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+target = os.open(directory, os.O_RDONLY) if way == "fd" else directory
+create("before")
+os.setxattr(target, "system.posix_acl_default", acl, follow_symlinks=way != "link")
+create("after")
+for name in ("before", "after"):
+    print(oct(os.stat(f"{directory}/{name}").st_mode), os.listxattr(f"{directory}/{name}"))
+"""
+
+
+@pytest.mark.parametrize("way", ["path", "link", "fd"])
+def test_default_acl_that_the_program_sets_holds_at_once(union: Union, plan: PlanDouble, way: str) -> None:
+    """Also right after a ticket was redeemed there, when the directory has just been looked at."""
+    for number in range(4):
+        plan.ticket(0, 4711 + number, place(union, plan, 0))
+    printed = []
+    for library in (True, False):
+        (directory := union.path / str(library)).mkdir()
+        command = (sys.executable, "-c", ACL_BETWEEN_FILES, directory, way)
+        printed.append(union.run(*command, library=library).stdout)
+    assert printed[0] == printed[1]
+    assert "system.posix_acl_access" in printed[0]
+    assert [report.outcome for report in plan.reports()] == [CREATED]
