@@ -100,7 +100,17 @@ class Exchange:
 
         Raises ``InvalidDescriptionError`` when the text, or the site it leads to, breaks the rules.
         """
-        incoming = Incoming.read(text, name, trig=trig)
+        try:
+            incoming = Incoming.read(text, name, trig=trig, quick=True)
+            return self._plan_import(incoming, mode, Signature(author, now, ""), prefer_discovered)
+        except InvalidDescriptionError:
+            incoming = Incoming.read(text, name, trig=trig)
+            return self._plan_import(incoming, mode, Signature(author, now, ""), prefer_discovered)
+
+    def _plan_import(
+        self, incoming: Incoming, mode: Mode, signature: Signature, prefer_discovered: bool
+    ) -> Plan:
+        name = incoming.name
         stamps = self.stamps()
         present, snapshot, before = self._described(SITE_GRAPH), None, None
         if mode is Mode.DISCOVERED:
@@ -112,7 +122,7 @@ class Exchange:
         check(merged.description, incoming, name, as_given=mode is Mode.REPLACE and bool(incoming.site))
         if incoming.site and not has_system(merged.description):
             raise InvalidDescriptionError(name, ["it would leave the site without a storage system"])
-        signature = Signature(author, now, f"import of {name.rpartition('/')[2]} ({mode.value})")
+        signature = replace(signature, reason=f"import of {name.rpartition('/')[2]} ({mode.value})")
         stored = sets_of(self._described(REQUIREMENTS_GRAPH))
         sets = _wanted(incoming, stored, mode)
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
@@ -143,9 +153,9 @@ class Exchange:
         site, required = self._described(SITE_GRAPH), self._described(REQUIREMENTS_GRAPH)
         wanted, sets = dict(site), dict[URIRef, Facts]()
         touched: list[URIRef] = []
+        befores, lefts = history.read_states(parts)
         for part in parts:
-            before = history.read_state(part.before).get(part.subject, {})
-            left = history.read_state(part.after).get(part.subject, {})
+            before, left = befores.get(part.subject, {}), lefts.get(part.subject, {})
             of_sets = QSM.RequirementSet in types(before) | types(left)
             now_there = (required if of_sets else site).get(part.subject, {})
             if now_there != left:

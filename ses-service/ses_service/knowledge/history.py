@@ -17,6 +17,7 @@ from rdflib import PROV, RDF, XSD, Literal, URIRef
 
 from ses_service.knowledge.edits import Adding, Edit, adding
 from ses_service.knowledge.queries import Statement, bind
+from ses_service.knowledge.quick import read_quickly
 from ses_service.knowledge.statements import Description, Facts, describe
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH
@@ -172,6 +173,19 @@ def number(store: SparqlStore, change: URIRef) -> int | None:
 def read_state(text: str | None) -> Description:
     """Return what a recorded text says."""
     return {} if text is None else describe(parse_turtle(text)[0])
+
+
+def read_states(parts: Iterable[Part]) -> tuple[Description, Description]:
+    """Return what the recorded texts of a change say, before and after."""
+    known = list(parts)
+    return _read([one.before for one in known]), _read([one.after for one in known])
+
+
+def _read(texts: Iterable[str | None]) -> Description:
+    # Each text declares all the names it uses and is about one subject: together they are one text again.
+    text = "\n".join(one for one in texts if one is not None)
+    graph = read_quickly(text)
+    return describe(parse_turtle(text)[0] if graph is None else graph)
 
 
 def _state(entity: URIRef, subject: URIRef, facts: Facts, how: URIRef, change: URIRef) -> list[Statement]:

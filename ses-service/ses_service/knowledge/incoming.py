@@ -15,6 +15,7 @@ from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.in_memory import GraphInMemory
 from ses_service.knowledge.merge import Merged, aligned, merge, storage_systems
 from ses_service.knowledge.queries import serialise
+from ses_service.knowledge.quick import read_quickly
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.statements import Description, as_graph, describe, types
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
@@ -51,9 +52,16 @@ class Incoming:
     sets: Description
 
     @classmethod
-    def read(cls, text: str, name: str, *, trig: bool = False) -> Incoming:
-        """Take a text apart. Raises ``InvalidDescriptionError`` with the line where it is malformed."""
-        graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
+    def read(cls, text: str, name: str, *, trig: bool = False, quick: bool = False) -> Incoming:
+        """Take a text apart. Raises ``InvalidDescriptionError`` with the line where it is malformed.
+
+        ``quick``: what else is wrong with a large text may lack its line.
+        """
+        read = read_quickly(text) if quick and not trig else None
+        if read is not None:
+            graph, lines = read, Lines()
+        else:
+            graph, lines = _parse_trig(text, name) if trig else _parse(text, name)
         faulty = _unstorable(graph, lines)
         if faulty:
             raise InvalidDescriptionError(name, faulty)
@@ -102,7 +110,9 @@ def site_after(
 
 def differences_of(first: tuple[str, str], second: tuple[str, str]) -> list[Edit]:
     """Return how two texts, each with its name, differ. Raises ``InvalidDescriptionError``."""
-    one, other = (Incoming.read(text, name, trig=name.endswith(".trig")) for text, name in (first, second))
+    one, other = (
+        Incoming.read(text, name, trig=name.endswith(".trig"), quick=True) for text, name in (first, second)
+    )
     site = differences(SITE_GRAPH, one.site, other.site)
     return [*site, *differences(REQUIREMENTS_GRAPH, one.sets, other.sets)]
 

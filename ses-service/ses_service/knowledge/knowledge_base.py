@@ -14,6 +14,7 @@ from ses_service.knowledge.exchange import Exchange
 from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import is_text
+from ses_service.knowledge.quick import read_quickly
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH
@@ -52,10 +53,12 @@ class KnowledgeBase:
         """
         if self.revision().startswith(f"{site.digest(turtle)[:16]}."):
             return
-        description, lines = site.parse_with_lines(turtle, source)
-        faults = site.violations(description, lines)
-        if faults:
-            raise InvalidDescriptionError(source, faults)
+        description = read_quickly(turtle)
+        if description is None or site.violations(description):
+            description, lines = site.parse_with_lines(turtle, source)
+            faults = site.violations(description, lines)
+            if faults:
+                raise InvalidDescriptionError(source, faults)
         plan = self.exchange.plan_site(
             description, source, site.digest(turtle), author="ses-service", now=time.time()
         )
