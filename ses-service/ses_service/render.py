@@ -31,6 +31,7 @@ from ses_service.model import (
 )
 from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
+from ses_service.resolve import PassedOver
 from ses_service.sizes import SizeKey, Sizes
 from ses_service.snapshot import Sampled
 
@@ -114,6 +115,23 @@ def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
         }
         for one in many
     ]
+
+
+def passed_over(many: Iterable[PassedOver], now: float) -> list[Json]:
+    """Return requirements that do not count, with the reason."""
+    found = []
+    for one, body in zip(many, resolved(one.stated for one in many), strict=True):
+        by = one.hidden_by
+        if by is not None:
+            itself = by.level is one.stated.level
+            place = "the set itself" if itself else f"{by.level.value} {by.level_name}"
+            reason = f"hidden by the requirement of {place}"
+        elif one.stated.requirement.valid_from is not None and now < one.stated.requirement.valid_from:
+            reason = "not valid yet"
+        else:
+            reason = "not valid any more"
+        found.append({**body, "reason": reason})
+    return found
 
 
 def kind(one: KindDescription) -> Json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ses_service.kinds import in_order
@@ -81,6 +81,39 @@ def resolve(
                 source = one.profile.name if one.profile else None
                 found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name, source)
     return tuple(found[kind] for kind in in_order(found))
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A requirement that is stated and does not count: of another time, or ``hidden_by`` another."""
+
+    stated: ResolvedRequirement
+    hidden_by: ResolvedRequirement | None = None
+
+
+def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOver, ...]:
+    """Return what is stated for a subject, too, and does not count ``now``, most particular level first.
+
+    ``subject.vo`` must have been filled by :func:`with_home_vo`.
+    """
+    counting = {one.requirement.kind: one for one in resolve(subject, (), sets, now)}
+    found = []
+    for stated in _stated(subject, sets):
+        kind = stated.requirement.kind
+        if not stated.requirement.applies(now):
+            found.append(PassedOver(stated))
+        elif stated != counting[kind]:
+            found.append(PassedOver(stated, counting[kind]))
+    return tuple(found)
+
+
+def _stated(subject: Subject, sets: SetIndex) -> Iterator[ResolvedRequirement]:
+    for one in filter(None, map(sets.get, levels_of(subject))):
+        for requirement in one.requirements:
+            yield ResolvedRequirement(requirement, one.level, one.name)
+        if one.profile is not None:
+            for requirement in one.profile.requirements:
+                yield ResolvedRequirement(requirement, one.level, one.name, one.profile.name)
 
 
 def next_change(sets: Iterable[RequirementSet], now: float) -> float:

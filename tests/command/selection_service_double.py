@@ -76,6 +76,7 @@ class SelectionServiceDouble:
             "refused": [],
             "notes": [],
         }
+        self.passed_over: list[JSON] = []
         self.placements: list[JSON] = []
         self.sets: dict[tuple[str, str], JSON] = {}
         self.takes_units: tuple[str, ...] = ("MB/s", "GB")
@@ -127,6 +128,7 @@ class SelectionServiceDouble:
             return 200, {
                 "subject": {"user": query["user"][0]},
                 "requirements": self.selection["requirements"],
+                "passed_over": self.passed_over,
             }
         level, name = path.split("/")[3:5]
         return self._requirements(method, level, unquote(name), body, headers)

@@ -94,6 +94,14 @@ def test_effective_names_the_level_of_each_requirement(ses, service):
     assert "vo materials" in text
 
 
+def test_effective_says_what_does_not_count_and_why(ses, service):
+    hidden = requirement("free-capacity", 2.0, "GB", level="site", level_name="default")
+    service.passed_over = [{**hidden, "reason": "hidden by the requirement of user alice"}]
+    text = " ".join(ses("requirements", "effective", "--user", "alice").output.split())
+    assert "free-capacity>=2GB" in text
+    assert "hidden by the requirement of user alice" in text
+
+
 def test_a_maximum_and_a_time_are_typed_as_they_are_shown(ses, service):
     typed = "latency<=2ms,hard,weight=3,from=2026-12-01T00:00:00Z,until=2026-12-02T01:00:00+01:00"
     service.takes_units = ("ms",)

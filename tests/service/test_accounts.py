@@ -95,3 +95,22 @@ def test_a_file_that_cannot_be_used_is_not(tmp_path: Path, harm: str) -> None:
     assert one.home("alice") is None
     one.take("portal", {"alice": "a"})
     assert Accounts(path).home("alice") is not None
+
+
+def test_the_answer_says_what_does_not_count_and_why(service: Any, clock: Any) -> None:
+    def stated(minimum: float, **window: str) -> dict[str, Any]:
+        return {"requirements": [{"kind": "free-capacity", "minimum": minimum, "unit": "GB", **window}]}
+
+    day = "1970-01-12T"  # the clock of these tests stands at 13:46:40 of it
+    service.put(PATH, ALICE)
+    service.put("/v1/requirements/application/alice:dd", stated(1, valid_from=f"{day}14:00:00Z"))
+    service.put("/v1/requirements/user/alice", stated(2, valid_until=f"{day}13:00:00Z"))
+    service.put("/v1/requirements/vo/materials", stated(3))
+    service.put("/v1/requirements/site/default", stated(4))
+    found = service.get("/v1/requirements/effective?user=alice&application=dd").get_json()
+    assert [(one["level"], one["minimum"]) for one in found["requirements"]] == [("vo", 3)]
+    assert [(one["level"], one["minimum"], one["reason"]) for one in found["passed_over"]] == [
+        ("application", 1, "not valid yet"),
+        ("user", 2, "not valid any more"),
+        ("site", 4, "hidden by the requirement of vo materials"),
+    ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
-from ses_service.model import Kind, Level, Requirement, RequirementSet, Subject
-from ses_service.resolve import index_sets, resolve, sets_for_user, with_home_vo
+from ses_service.model import Kind, Level, Profile, Requirement, RequirementSet, Subject
+from ses_service.resolve import index_sets, passed_over, resolve, sets_for_user, with_home_vo
 
 ALICE = Subject("alice", application="dd", vo="materials")
 NAMES = {
@@ -97,3 +98,46 @@ def test_the_sets_of_a_person_are_all_that_can_apply_to_them() -> None:
         (Level.VO, "materials"),
         (Level.SITE, "default"),
     ]
+
+
+def test_what_is_passed_over_is_told_with_what_hides_it() -> None:
+    scratch = Profile("scratch", (Requirement(Kind.CURRENT_READ_RATE, 5), Requirement(Kind.FREE_CAPACITY, 7)))
+    sets = index_sets(
+        [
+            RequirementSet(Level.USER, "alice", (Requirement(Kind.FREE_CAPACITY, 1),), profile=scratch),
+            RequirementSet(
+                Level.VO,
+                "materials",
+                (
+                    replace(Requirement(Kind.CURRENT_WRITE_RATE, 2), valid_from=200.0),
+                    Requirement(Kind.FREE_CAPACITY, 3),
+                ),
+            ),
+            RequirementSet(Level.SITE, "default", (Requirement(Kind.CURRENT_WRITE_RATE, 4),)),
+            RequirementSet(Level.USER, "bob", (Requirement(Kind.FREE_CAPACITY, 9),)),
+        ]
+    )
+    alice = Subject("alice", vo="materials")
+
+    def told(now: float) -> list[tuple[str, str, float, str | None]]:
+        return [
+            (
+                one.stated.level.value,
+                one.stated.requirement.kind.value,
+                one.stated.requirement.bound,
+                one.hidden_by and one.hidden_by.level.value,
+            )
+            for one in passed_over(alice, sets, now)
+        ]
+
+    assert told(100.0) == [
+        ("user", "free-capacity", 7, "user"),
+        ("vo", "current-write-rate", 2, None),
+        ("vo", "free-capacity", 3, "user"),
+    ]
+    assert told(200.0) == [
+        ("user", "free-capacity", 7, "user"),
+        ("vo", "free-capacity", 3, "user"),
+        ("site", "current-write-rate", 4, "vo"),
+    ]
+    assert passed_over(Subject("carol"), sets, 0.0) == ()

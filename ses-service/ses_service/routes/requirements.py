@@ -24,7 +24,7 @@ from ses_service.problems import (
     RevisionProblem,
     invalid_description,
 )
-from ses_service.resolve import SITE_NAME, ordered, resolve, sets_for_user, with_home_vo
+from ses_service.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user, with_home_vo
 from ses_service.runtime import runtime
 from ses_service.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
 from ses_service.schemas.requests import (
@@ -73,19 +73,22 @@ def effective(query_data: EffectiveQuery) -> Response:
     """Say what applies to a subject, kind by kind
 
     `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
-    or the claim of a token.
+    the claim of a token, or `portal account`.  `passed_over` is what is stated for the subject, too, and does
+    not count: a more particular level says something else, or it is not its time.
     """
     desk = runtime().desk
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
     homes = desk.environment.home_vo
     subject = with_home_vo(asked, homes)
     home = None if asked.vo is not None else home_of(asked.user, homes)
-    applying = resolve(subject, (), desk.sets, desk.now())
+    now, sets = desk.now(), desk.sets
+    applying = resolve(subject, (), sets, now)
     return render.answer(
         {
             "subject": render.subject(subject),
             "vo_from": "request" if asked.vo is not None else home and home.source,
             "requirements": render.resolved(applying),
+            "passed_over": render.passed_over(passed_over(subject, sets, now), now),
         }
     )
 

@@ -72,6 +72,12 @@ class ResolvedRequirement(RequirementOut):
     profile: str = ""
 
 
+class PassedOver(ResolvedRequirement):
+    """A requirement that is stated and does not count, and why."""
+
+    reason: str
+
+
 class Prediction(Answer):
     """What one kind would get; ``shortfall`` 0 meets the bound, 1 offers nothing of it."""
 
@@ -339,6 +345,7 @@ class EffectiveRequirements(Answer):
     subject: SubjectOut
     vo_from: str | None
     requirements: list[ResolvedRequirement]
+    passed_over: list[PassedOver]
 
 
 class Health(Answer):

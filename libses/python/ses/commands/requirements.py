@@ -61,6 +61,11 @@ def effective(
     resolved = parse(
         "requirements", lambda answer: [Requirement.of(one) for one in answer["requirements"]], data
     )
+    passed = parse(
+        "requirements",
+        lambda answer: [(Requirement.of(one), str(one["reason"])) for one in answer.get("passed_over", [])],
+        data,
+    )
     if as_json:
         print_json(data)
         return
@@ -68,10 +73,14 @@ def effective(
     home = data["subject"].get("vo")
     if home and data.get("vo_from"):
         line(out, f"{user} belongs to {home} (by {data['vo_from']}).")
-    if not resolved:
+    if resolved:
+        table(out, ("requirement", "from"), [[written(one), origin(one)] for one in resolved])
+    else:
         line(out, "No requirement applies.")
-        return
-    table(out, ("requirement", "from"), [[written(one), origin(one)] for one in resolved])
+    if passed:
+        line(out, "Stated, too, and not counting:")
+        rows = [[written(one), origin(one), reason] for one, reason in passed]
+        table(out, ("requirement", "from", "because"), rows)
 
 
 @requirements.command(name="set")
