@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "settings.h"
 #include "sys.h"
 
 /* Not pointers, and apart from the functions: what the loader need not write to is shared by all
@@ -65,8 +66,11 @@ ses_function ses_real(enum ses_call call) {
 }
 
 /* The usual ones while there is one thread: later a look-up could wait for somebody else's
- * dlopen(). Not all: each costs every program that starts a few hundred nanoseconds. */
+ * dlopen(). Not all, and none in tools that end at once: each costs every program that starts a few
+ * hundred nanoseconds. */
 __attribute__((constructor)) static void look_up_usual(void) {
+  if (ses_settings()->no_creator)
+    return;
   static const unsigned char usual[] = {SES_CALL_OPEN,     SES_CALL_OPEN64, SES_CALL_OPENAT,
                                         SES_CALL_OPENAT64, SES_CALL_FOPEN,  SES_CALL_FOPEN64};
   for (size_t i = 0; i < sizeof usual; i++)

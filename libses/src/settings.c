@@ -125,8 +125,8 @@ static void read_requirements(const char *text) {
     ses_log_note("SES_REQUIRE is ignored, not understood from here on: ", wrong);
 }
 
-/* Not from the arguments of the constructor: musl calls constructors without any. */
-__attribute__((constructor)) static void read_settings(void) {
+/* Before other constructors here.  Not from its arguments: musl calls constructors without any. */
+__attribute__((constructor(101))) static void read_settings(void) {
   static char *nothing[] = {NULL};
   const char *values[VARIABLES] = {NULL};
   settings.secure = getauxval(AT_SECURE) != 0;
@@ -134,8 +134,10 @@ __attribute__((constructor)) static void read_settings(void) {
 
   const char *application = values[APPLICATION];
   settings.is_named = application && *application;
-  settings.disabled = is_on(values[DISABLE]) ||
-                      (!settings.is_named && ses_is_no_creator((const char *)getauxval(AT_EXECFN)));
+  settings.no_creator = !settings.is_named && ses_is_no_creator((const char *)getauxval(AT_EXECFN));
+  settings.disabled = settings.no_creator || is_on(values[DISABLE]);
+  if (settings.no_creator) /* over in a moment: what else there is to know is not needed */
+    return;
   settings.lustre_standin = is_on(values[LUSTRE_STANDIN]);
   settings.sync_ms = milliseconds(values[SYNC_MS], SYNC_MS_DEFAULT);
 

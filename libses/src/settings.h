@@ -15,13 +15,14 @@
 #include "ses/protocol.h"
 
 struct ses_settings {
-  bool ready;               /* false until read: calls before that are passed on */
-  bool secure;              /* the program runs with more rights than its caller */
-  bool disabled;            /* SES_DISABLE is set, and not to 0, or the program creates no files */
-  bool lustre_standin;      /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
-  bool is_named;            /* SES_APPLICATION is set */
-  bool valgrind;            /* this process is simulated by it */
-  unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
+  bool ready;          /* false until read: calls before that are passed on */
+  bool secure;         /* the program runs with more rights than its caller */
+  bool no_creator;     /* a tool that creates no files: nothing but this and `disabled` is read */
+  bool disabled;       /* SES_DISABLE is set, and not to 0, or `no_creator` */
+  bool lustre_standin; /* SES_LUSTRE_STANDIN is set, and not to 0: tests only */
+  bool is_named;       /* SES_APPLICATION is set */
+  bool valgrind;       /* this process is simulated by it */
+  unsigned sync_ms;    /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
   uint64_t application_hash;             /* ses_plan_hash() of it */
