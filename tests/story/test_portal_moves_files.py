@@ -84,9 +84,9 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     page.get_by_role("heading", level=1, name="Requirements").wait_for()
     page.goto(f"{site.chain.portal_url}/requirements/application/root:dd")
     # more free space than the two fast branches have, and no branch with less
-    page.locator("#free_capacity-minimum").fill("200")
-    page.locator("#free_capacity-unit").select_option("MB")
-    page.locator("#free_capacity-strictness").select_option("hard")
+    page.locator("#kind_free_capacity-bound").fill("200")
+    page.locator("#kind_free_capacity-unit").select_option("MB")
+    page.locator("#kind_free_capacity-strictness").select_option("hard")
     ranked = page.locator("#ranking .candidates .element")
     expect(page.locator("#ranking")).not_to_contain_text("union/b1 union/b2")
     expect(ranked.filter(has_text="union/b1")).to_have_count(0)
