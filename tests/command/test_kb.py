@@ -105,6 +105,19 @@ def test_a_faulty_file_is_refused_line_by_line(kb, tmp_path):
     assert exported(kb) == before
 
 
+def test_a_long_import_says_what_it_does_but_not_in_json(kb, tmp_path):
+    large = tmp_path / "large.ttl"
+    large.write_text((ROOT / "ontology/examples/requirements.ttl").read_text() + "#" * 200_000)
+    result = kb("kb", "import", "--dry-run", str(large))
+    assert "Checking what" in result.stderr
+    assert "Checking what" not in result.stdout
+    assert "Changing" not in result.stderr
+    result = kb("kb", "import", str(large), "--json")
+    assert result.stderr == ""
+    json.loads(result.stdout)
+    assert kb("kb", "import", "--dry-run", str(REQUIREMENTS)).stderr == ""
+
+
 def test_only_administrators_exchange_and_only_owners_undo(kb, tmp_path):
     done(kb("requirements", "set", "user", "alice", "free-capacity>=1GB", who="alice"))
     mine = json.loads(done(kb("kb", "history", "--subject", "user/alice", "--json", who="alice")))["changes"][

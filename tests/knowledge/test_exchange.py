@@ -11,7 +11,7 @@ from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeB
 from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
 from ses_service.knowledge.exchange import Exchange
 from ses_service.knowledge.history import KEPT
-from ses_service.knowledge.incoming import Mode
+from ses_service.knowledge.incoming import Incoming, Mode
 from ses_service.knowledge.plans import Plan
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.knowledge.writing import document
@@ -59,6 +59,22 @@ def test_an_export_imported_again_changes_nothing(exchange, union_site, requirem
         assert exchange.apply(again) is None
     assert str(exchange.stamps()) == stamps
     assert exported(exchange) == text
+
+
+def test_a_plan_that_was_shown_is_made_without_being_worked_out_again(exchange, union_site, monkeypatch):
+    worked_out = []
+    read = Incoming.read
+    monkeypatch.setattr(
+        Incoming, "read", lambda *given, **options: worked_out.append(given) or read(*given, **options)
+    )
+    shown = plan(exchange, union_site)
+    assert plan(exchange, union_site) is shown
+    assert len(worked_out) == 1
+    assert plan(exchange, union_site, author="bob") is not shown
+    exchange.apply(plan(exchange, union_site))
+    worked_out.clear()
+    assert plan(exchange, union_site).edits == ()  # something changed since
+    assert len(worked_out) == 1
 
 
 def test_an_export_put_into_an_empty_store_gives_the_same_export(exchange, store, union_site, requirements):

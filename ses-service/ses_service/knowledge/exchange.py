@@ -8,6 +8,7 @@ at all.
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -47,6 +48,9 @@ from ses_service.model import RequirementSet
 PATIENCE = 10.0
 """How many times the usual limit a request over a whole graph may take."""
 
+_REMEMBERED = 60.0
+"""Seconds a plan is kept for being made."""
+
 _PER_PATIENCE = 500_000
 """Bytes of an update that make it take as long as usual once more."""
 
@@ -57,9 +61,13 @@ class Exchange:
     def __init__(self, store: SparqlStore, changing: threading.Lock) -> None:
         self._store = store
         self._changing = changing
+        self._planned: tuple[tuple[object, ...], float, Plan] | None = None
 
     def stamps(self) -> Stamps:
         """Return the state the store is in."""
+        planned = self._planned
+        if planned is not None and time.monotonic() - planned[1] > _REMEMBERED:
+            self._planned = None
         return read_stamps(self._store)
 
     def page(self, graph: URIRef, after: str) -> list[tuple[URIRef, Facts]]:
@@ -98,14 +106,26 @@ class Exchange:
     ) -> Plan:
         """Return what importing a text would change.
 
-        Raises ``InvalidDescriptionError`` when the text, or the site it leads to, breaks the rules.
+        Raises ``InvalidDescriptionError`` when the text, or the site it leads to, breaks the rules. The plan
+        made last is returned again for the same text: who imports has it shown first, and then made.
         """
+        asked = (text, name, mode, author, trig, prefer_discovered)
+        planned = self._planned
+        if planned is not None and planned[0] == asked and planned[2].stamps == self.stamps():
+            return planned[2]
+        plan = self._plan_text(text, name, mode, Signature(author, now, ""), trig, prefer_discovered)
+        self._planned = asked, time.monotonic(), plan
+        return plan
+
+    def _plan_text(
+        self, text: str, name: str, mode: Mode, signature: Signature, trig: bool, prefer_discovered: bool
+    ) -> Plan:
         try:
             incoming = Incoming.read(text, name, trig=trig, quick=True)
-            return self._plan_import(incoming, mode, Signature(author, now, ""), prefer_discovered)
+            return self._plan_import(incoming, mode, signature, prefer_discovered)
         except InvalidDescriptionError:
             incoming = Incoming.read(text, name, trig=trig)
-            return self._plan_import(incoming, mode, Signature(author, now, ""), prefer_discovered)
+            return self._plan_import(incoming, mode, signature, prefer_discovered)
 
     def _plan_import(
         self, incoming: Incoming, mode: Mode, signature: Signature, prefer_discovered: bool
@@ -183,7 +203,7 @@ class Exchange:
         """
         if not plan.changes_anything:
             return None
-        change = history.fresh()
+        change, self._planned = history.fresh(), None
         with self._changing:
             store = InsistentStore(self._store)
             text, staged = request(plan, change)

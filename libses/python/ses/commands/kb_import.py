@@ -64,13 +64,16 @@ def import_command(
         raise UsageError("--prefer goes with --discovered.")
     asked = question(file, mode, format_) | {"prefer": prefer}
     out = console()
+    large = "packed" in asked and not as_json
     try:
+        _progress(large, f"Checking what {file} changes; a large site takes up to a minute ...")
         planned = client.import_knowledge(asked | {"dry_run": True})
         if not as_json:
             show_subjects(out, planned["subjects"], planned["total"])
             show_conflicts(out, planned["conflicts"])
         made = planned
         if not dry_run:
+            _progress(large, f"Changing {planned['total']} subjects ...")
             made = client.import_knowledge(asked | {"revision": planned["revision"]})
     except RefusedError as error:
         _tell(error, file)
@@ -93,6 +96,12 @@ def question(file: str, mode: str, format_: str | None = None) -> JSON:
     if len(text) <= _PLAIN:
         return asked | {"text": text}
     return asked | {"packed": base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()}
+
+
+def _progress(large: bool, text: str) -> None:
+    """Say on standard error what takes long, so that nobody takes it for stuck."""
+    if large:
+        click.echo(text, err=True)
 
 
 def _tell(error: RefusedError, file: str) -> None:
