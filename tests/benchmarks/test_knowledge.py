@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COLUMNS = {"start", "load", "notice", "read", "write", "refresh", "memory_mb"}
+COLUMNS = {"start", "notice", "write", "requirement", "whole", "load", "one", "all", "memory_mb"}
 
 
 @pytest.mark.parametrize("store", ["oxigraph", "fuseki"])
