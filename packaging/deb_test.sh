@@ -63,9 +63,23 @@ chroot "$root" sh -eu -c '
   kill "$agent"
   wait "$agent"
   [ -f /tmp/file ]'
+# As on a machine where systemd runs, with a default layout that is kept fresh; its stand-in says what it is asked, and
+# whether the command is still there then.
+mkdir -p "$root"/run/systemd/system "$root"/opt/stand-in "$root"/var/lib/qstorman/applied
+ln -s /lib/systemd/system/ses-apply@.service "$root"/etc/systemd/system/multi-user.target.wants/ses-apply@x.service
+cat >"$root/opt/stand-in/systemctl" <<'EOF'
+#!/bin/sh
+if [ -x /usr/bin/ses ]; then echo "$*" >>/opt/stand-in/asked; fi
+EOF
+chmod +x "$root/opt/stand-in/systemctl"
 # What they needed goes with them.
-chroot "$root" sh -c "apt-get purge -q -y --auto-remove $(echo $names)" >"$work/log" 2>&1 \
+chroot "$root" sh -c "apt-get purge -q -y --auto-remove -o DPkg::Path=/opt/stand-in:/usr/sbin:/usr/bin:/sbin:/bin $(echo $names)" >"$work/log" 2>&1 \
   || { tail -n 20 "$work/log" >&2; exit 1; }
+for unit in 'ses-apply@*.service' ses-agent.service; do
+  grep -qxF -- "stop $unit" "$root/opt/stand-in/asked" \
+    || { echo "$unit is not stopped:" >&2; cat "$root/opt/stand-in/asked" >&2; exit 1; }
+done
+rm -r "$root/opt/stand-in" "$root/run/systemd/system"
 listing >"$work/after"
 if [ "$before" = "$(chroot "$root" dpkg-query -W -f '${Package}\n')" ] \
   && diff "$work/before" "$work/after" && diff "$work/accounts-before" <(accounts); then

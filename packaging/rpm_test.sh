@@ -15,7 +15,7 @@ mkdir -p "$root"/{bin,etc/sysconfig,run,tmp,var/lib,var/tmp} "$root/$python" \
   "$root"/usr/{bin,sbin,include,libexec,lib64/cmake,lib64/pkgconfig,share/licenses,share/modulefiles} \
   "$root"/usr/lib/{systemd/system,sysusers.d,tmpfiles.d}
 cp "$(command -v busybox)" "$root/bin/busybox"
-for name in sh rm; do ln -s busybox "$root/bin/$name"; done
+for name in sh rm rmdir; do ln -s busybox "$root/bin/$name"; done
 quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }; }
 
 quietly rpm --root "$root" --initdb
@@ -30,7 +30,20 @@ listing >"$work/installed"
 # What the agent leaves when it is used.
 mkdir -p "$root/run/ses/jobs" "$root/var/lib/ses"
 touch "$root/var/lib/ses/inventory.json"
+# A default layout that is kept fresh, where systemd runs; its stand-in says what it is asked, and whether the command
+# is still there then.
+mkdir -p "$root/run/systemd/system" "$root/var/lib/qstorman/applied" "$root/etc/systemd/system/multi-user.target.wants"
+ln -s /usr/lib/systemd/system/ses-apply@.service "$root/etc/systemd/system/multi-user.target.wants/ses-apply@x.service"
+cat >"$root/bin/systemctl" <<'EOF'
+#!/bin/sh
+[ -x /usr/bin/ses ] && echo "$*" >>/tmp/asked
+EOF
+chmod +x "$root/bin/systemctl"
 quietly rpm --root "$root" --erase --nodeps $names
+grep -qxF 'stop ses-apply@*.service' "$root/tmp/asked" || { echo "The default layouts are not given back." >&2; exit 1; }
+rm "$root/tmp/asked" "$root/bin/systemctl"
+rmdir "$root/run/systemd/system" "$root/run/systemd" "$root/etc/systemd/system/multi-user.target.wants" \
+  "$root/etc/systemd/system" "$root/etc/systemd"
 listing >"$work/after"
 echo "$(comm -13 "$work/before" "$work/installed" | wc -l) paths of $(echo "$names" | wc -w) packages came and went."
 diff "$work/before" "$work/after" || { echo "Erasing left something." >&2; exit 1; }
