@@ -56,7 +56,9 @@ def test_somebody_can_always_take_a_ticket_meanwhile(
     plan = ready(5.0)
     for number in range(5):
         ticket = plan.take_soon(device)
-        os.close(plan.create(ticket, tmp_path / f"file{number}"))
+        fd = plan.create(ticket, tmp_path / f"file{number}")
+        wait_until(lambda: plan.stock(device) > 0, "there is another ticket")
+        os.close(fd)
         service.wait_for_end(ticket.placement)
         (end,) = service.ended(ticket.placement)
         assert end["reason"] == "closed"
