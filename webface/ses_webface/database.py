@@ -6,6 +6,8 @@ selection service's.
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,6 +24,7 @@ from sqlalchemy.orm import DeclarativeBase, Session, sessionmaker
 from ses_webface.errors import StartError
 
 _MIGRATIONS = "ses_webface:migrations"
+_PATIENCE = 10  # seconds to wait for others that write to a file of SQLite
 _UPGRADE_LOCK = 0x5345535F  # one number for all portals on one PostgreSQL server's database
 
 
@@ -74,7 +77,7 @@ def _engine(url: str) -> Engine:
         if parsed.drivername in ("postgresql", "postgres"):
             parsed = parsed.set(drivername="postgresql+psycopg")
         if parsed.get_backend_name() == "sqlite":
-            engine = create_engine(parsed, connect_args={"timeout": 10})
+            engine = create_engine(parsed, connect_args={"timeout": _PATIENCE})
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
             return engine
@@ -88,9 +91,22 @@ def _engine(url: str) -> Engine:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
     cursor = connection.cursor()
-    cursor.execute("pragma journal_mode=wal")
+    _into_wal(cursor)
     cursor.execute("pragma foreign_keys=on")
     cursor.close()
+
+
+def _into_wal(cursor: Any) -> None:
+    """Change the journal's kind, which SQLite refuses at once, without waiting, while others use the file."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            cursor.execute("pragma journal_mode=wal")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_sqlite(connection: Connection) -> None:
