@@ -75,7 +75,12 @@ def page(chromium: Browser) -> Iterator[Page]:
 def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page: Page) -> None:
     fast = {"b1", "b2"}
     # a node whose service is slow for a moment chooses among a few at random
-    assert any(site.write(f"before-{n}.dat") in fast for n in range(5)), "the fastest branches are chosen"
+    deadline = time.monotonic() + 60
+    before: list[str] = []
+    while len(before) < 3 or not set(before[-3:]) <= fast:
+        assert time.monotonic() < deadline, f"the fastest branches are not chosen, but {before}"
+        before.append(site.write(f"before-{len(before)}.dat"))
+        time.sleep(0.5)
 
     page.goto(f"{site.chain.portal_url}/sign-in")
     page.get_by_label("User name").fill("root")
