@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 from smed_monitor.collectors.base import Arrival
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.errors import DeadlineError, ReplyError
+from smed_monitor.errors import DeadlineError, ReplyError, UnreachableError
 from smed_monitor.model import Outcome
 from smed_monitor.scheduler import MOST_ASKED, Scheduler
 from smed_monitor.scrape import Scraper
@@ -127,6 +127,18 @@ def test_an_answer_longer_than_allowed_is_not_taken_in(exporter: Any) -> None:
     assert waited(asked, descriptor)[-1] is Arrival.NEVER
     with pytest.raises(ReplyError, match=r"more than 100000 bytes \(max_reply_bytes\)"):
         asked.read()
+
+
+def test_a_head_without_end_is_not_looked_through_again_and_again(
+    exporter: Any, connected: HttpSource
+) -> None:
+    exporter.answer = lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\n" + b"X" * 300_000)
+    descriptor = connected.ask()
+    assert descriptor is not None
+    arrivals = waited(connected, descriptor)
+    assert arrivals[-1] is Arrival.NEVER, "given up long before the size limit of a reply"
+    with pytest.raises(UnreachableError, match="does not speak HTTP"):
+        connected.read()
 
 
 def test_the_time_to_answer_begins_with_the_question(exporter: Any) -> None:

@@ -90,9 +90,10 @@ class HttpSource(Source):
             return Arrival.NEVER
         self._begun = self._begun or now()
         self._buffer += received
-        if len(self._buffer) > self._limit:
+        end = self._buffer.find(b"\r\n\r\n", 0, LONGEST_HEAD)
+        if len(self._buffer) > (self._limit if end >= 0 else LONGEST_HEAD):
             return Arrival.NEVER
-        return Arrival.WHOLE if _is_whole(self._buffer) else Arrival.PARTLY
+        return Arrival.WHOLE if end >= 0 and _is_whole(self._buffer, end) else Arrival.PARTLY
 
     def read(self) -> Reply:
         """The answer; asks again on another connection only when a kept-alive one turns out to be closed."""
@@ -259,11 +260,10 @@ def _head(text: bytes) -> Head:
     return Head(int(words[1]), length, chunked, keeps and (chunked or length is not None))
 
 
-def _is_whole(answer: bytearray) -> bool:
-    """Whether ``answer`` seems to have come to its end; one that ends with the connection never does."""
-    end = answer.find(b"\r\n\r\n")
-    if end < 0 or answer.endswith(LAST_CHUNK):
-        return end >= 0
+def _is_whole(answer: bytearray, end: int) -> bool:
+    """Whether ``answer`` (head up to ``end``) seems complete; one that lasts as the connection never does."""
+    if answer.endswith(LAST_CHUNK):
+        return True
     length = LENGTH.search(answer, 0, end)
     return length is not None and len(answer) >= end + 4 + int(length[1])
 
