@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from program_ways import Programs
 
 MOST_SECONDS = 60
 KILLS = 20
+STOPS = 200
 CREATES = int(os.environ.get("SES_SUPERVISED_CREATES", "100"))
 
 
@@ -61,18 +63,19 @@ def wait_for_both(union: Union) -> dict[str, int]:
         time.sleep(0.001)
 
 
-def wait_until_gone(pid: int) -> None:
+def wait_until(holds: Callable[[], bool], complaint: str) -> None:
     deadline = time.monotonic() + MOST_SECONDS
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline
+    while not holds():
+        assert time.monotonic() < deadline, complaint
         time.sleep(0.001)
 
 
+def wait_until_gone(pid: int) -> None:
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), f"{pid} lives on")
+
+
 def wait_for_end(union: Union) -> None:
-    deadline = time.monotonic() + MOST_SECONDS
-    while supervisors(union):
-        assert time.monotonic() < deadline, "the supervisor outlives the program"
-        time.sleep(0.01)
+    wait_until(lambda: not supervisors(union), "the supervisor outlives the program")
 
 
 @pytest.mark.parametrize(
@@ -238,6 +241,36 @@ def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: P
         finally:
             os.kill(worker, signal.SIGCONT)
     assert (process.returncode, out) == (0, "20\n")
+    wait_for_end(union)
+
+
+def test_worker_stopped_at_any_moment_holds_nobody_up(
+    union: Union, ses_run: Path, programs: Programs, tmp_path: Path
+) -> None:
+    """In a directory that is not managed, so that it never stops with a file half made."""
+    away = tmp_path / "away"
+    away.mkdir()
+    command = [ses_run, "--supervise", programs.build("static", "loop.c"), away, "-1"]
+    with subprocess.Popen(
+        [str(part) for part in command],
+        env=union.environment(library=False, SES_SYNC_MS="2"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        worker = wait_for_both(union)["worker"]
+        try:
+            for _ in range(STOPS):
+                os.kill(worker, signal.SIGSTOP)
+                time.sleep(0.005)
+                wanted = len(os.listdir(away)) + 5
+                wait_until(lambda: len(os.listdir(away)) >= wanted, "the program creates no more")
+                os.kill(worker, signal.SIGCONT)
+                time.sleep(0.003)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+            out, _ = process.communicate("end\n", timeout=MOST_SECONDS)
+    assert (process.returncode, int(out)) == (0, len(os.listdir(away)))
     wait_for_end(union)
 
 

@@ -40,6 +40,7 @@ struct Board {
   // any of them any more.
   std::atomic<bool> confined;
   Slot slots[kSlots];
+  Slot guardians; // what the guardian has taken: its successor answers it
 };
 
 static_assert(std::atomic<uint64_t>::is_always_lock_free, "the board is shared by processes");

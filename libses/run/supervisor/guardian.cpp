@@ -31,6 +31,7 @@ public:
   int guard();
 
 private:
+  void answer(Slot &slot) const;
   void replace_worker();
   void look_after_calls();
   bool take_waiting();
@@ -51,12 +52,17 @@ bool Guardian::is_call_waiting() const {
   return poll(&listener, 1, 0) > 0 && (listener.revents & POLLIN) != 0;
 }
 
+// What somebody dead had taken; SLOT is free then.
+void Guardian::answer(Slot &slot) const {
+  creator_.finish(slot);
+  std::memset(slot.room, 0, sizeof slot.room);
+  slot.state = 0;
+}
+
 // What the dead one had taken is answered first: its callers wait.
 void Guardian::replace_worker() {
   for (Slot &slot : board_.slots) {
-    creator_.finish(slot);
-    std::memset(slot.room, 0, sizeof slot.room);
-    slot.state = 0;
+    answer(slot);
   }
   worker_ = start_partner("worker");
 }
@@ -64,17 +70,14 @@ void Guardian::replace_worker() {
 // Calls nobody takes, although the worker has had time for it: it is stuck, or there is none.
 // Receiving waits when somebody else was faster, so a timer ends it.
 bool Guardian::take_waiting() {
-  alignas(Slot) char room[sizeof(Slot)] = {};
-  Slot &slot = *new (room) Slot;
+  Slot &slot = board_.guardians;
   const itimerval every = {{0, 5000}, {0, 5000}};
   const itimerval never = {};
   bool any = false;
   setitimer(ITIMER_REAL, &every, nullptr);
   while (is_call_waiting() && (!worker_ || board_.received == received_)) {
-    std::memset(slot.room, 0, sizeof slot.room);
     if (listener_.receive(&slot.call)) {
-      slot.state = 0;
-      creator_.finish(slot);
+      answer(slot);
       any = true;
     }
   }
@@ -113,8 +116,11 @@ void Guardian::look_after_calls() {
 }
 
 int Guardian::guard() {
+  answer(board_.guardians);
   while (!is_over()) {
-    pollfd watched[] = {{kListener, POLLIN, 0}, {worker_.get(), POLLIN, 0}};
+    // POLLOUT: a call that somebody has taken and not answered.  POLLIN alone is gone before it is
+    // seen where the worker was faster, and nobody would look after a worker that then stops.
+    pollfd watched[] = {{kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}};
     if (poll(watched, 2, worker_ ? -1 : kRetryMs) < 0) {
       continue;
     }
