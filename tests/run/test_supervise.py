@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,13 @@ def test_worker_stopped_at_any_moment_holds_nobody_up(
     """In a directory that is not managed, so that it never stops with a file half made."""
     away = tmp_path / "away"
     away.mkdir()
+
+    def files() -> int:
+        return len(list(away.iterdir()))
+
+    def creates_more_than(before: int) -> bool:
+        return files() > before + 5
+
     command = [ses_run, "--supervise", programs.build("static", "loop.c"), away, "-1"]
     with subprocess.Popen(
         [str(part) for part in command],
@@ -263,14 +271,13 @@ def test_worker_stopped_at_any_moment_holds_nobody_up(
             for _ in range(STOPS):
                 os.kill(worker, signal.SIGSTOP)
                 time.sleep(0.005)
-                wanted = len(os.listdir(away)) + 5
-                wait_until(lambda: len(os.listdir(away)) >= wanted, "the program creates no more")
+                wait_until(partial(creates_more_than, files()), "the program creates no more")
                 os.kill(worker, signal.SIGCONT)
                 time.sleep(0.003)
         finally:
             os.kill(worker, signal.SIGCONT)
             out, _ = process.communicate("end\n", timeout=MOST_SECONDS)
-    assert (process.returncode, int(out)) == (0, len(os.listdir(away)))
+    assert (process.returncode, int(out)) == (0, files())
     wait_for_end(union)
 
 
