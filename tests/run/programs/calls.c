@@ -134,10 +134,10 @@ static void addresses(void) {
   memset(pages + 4096 - 8, 'x', 8);
   show("path into nothing", open(pages + 4096 - 8, O_CREAT | O_WRONLY, 0644));
   show("bad address", open((char *)1, O_CREAT | O_WRONLY, 0644));
-  char across[8192] = {0};
+  char across[3 * 4096] = {0};
   memset(across, '/', sizeof across - 1);
   memcpy(across + 4000, "x", 2);
-  char *start = (char *)(((unsigned long)across + 4095) & ~4095ul) - 4;
+  char *start = (char *)(((unsigned long)across & ~4095ul) + 2 * 4096) - 4;
   memcpy(start, "./across-pages", 15);
   show("across pages", open(start, O_CREAT | O_WRONLY, 0644));
 }
