@@ -58,6 +58,19 @@ def test_the_effective_set_names_the_level_of_each(alice, site) -> None:
         assert words in shown
 
 
+@pytest.mark.parametrize("page", ["/requirements", "/requirements/applied"])
+def test_the_service_says_whose_member_somebody_is(app, visitor, site, page: str) -> None:
+    """What an account says comes last there, and not first because a page asks for it."""
+    app.extensions["ses_webface"].accounts.add("carol", "correct horse battery", vo="physics")
+    site.home_vo["carol"] = "materials"
+    _state(site, "vo", "materials", Requirement("current-read-rate", 31, "MB/s"))
+    _state(site, "vo", "physics", Requirement("current-read-rate", 57, "MB/s"))
+    visitor.sign_in("carol", "correct horse battery")
+    shown = visitor.get(page).get_data(as_text=True)
+    assert "VO materials" in shown
+    assert "physics" not in shown
+
+
 @pytest.mark.parametrize(
     ("field", "typed", "says"),
     [

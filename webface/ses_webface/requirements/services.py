@@ -101,7 +101,7 @@ def overview(service: SelectionService, person: Person, application: str | None)
     named = {stated.name.partition(":")[2] for stated in sets if stated.level == "application"}
     recent = service.placements(PlacementFilter(user=person.name, limit=100), acting=acting)
     seen = sorted({record.application for record in recent if record.application} - named)
-    effective = service.effective(Subject(person.name, application, person.vo), acting=acting)
+    effective = service.effective(Subject(person.name, application), acting=acting)
     vo = effective.subject.vo
     stated_vo = next((stated for stated in sets if stated.level == "vo" and stated.name == vo), None)
     if vo and stated_vo is None:
@@ -159,7 +159,7 @@ def preview(
     wanted = first_that_apply([edited], words, now)
     for kind, item in inherited(service, person, edited.level, words, now).items():
         wanted.setdefault(kind, item)
-    subject = Subject(person.name, None, person.vo)
+    subject = Subject(person.name)
     if edited.level in ("vo", "site"):
         subject = Subject(_NOBODY)
     elif edited.level == "user":
@@ -223,7 +223,7 @@ def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: Zone
 
 def home_vo(service: SelectionService, person: Person) -> str | None:
     """Return the VO whose defaults apply to a person."""
-    return service.effective(Subject(person.name, None, person.vo), acting=person.name).subject.vo
+    return service.effective(Subject(person.name), acting=person.name).subject.vo
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:

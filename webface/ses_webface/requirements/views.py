@@ -45,7 +45,7 @@ def applied() -> Page:
         abort(404)
     if user != who.name and not who.is_admin:
         abort(403)
-    subject = Subject(user, application, who.vo if user == who.name else None)
+    subject = Subject(user, application)
     found = services.resolution(portal().selection, who.name, subject, vocabulary(), portal().clock())
     return render_template("requirements/applied.html", found=found, may_read=_may_read)
 
