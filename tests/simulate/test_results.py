@@ -11,7 +11,9 @@ import pytest
 from click.testing import CliRunner
 from ses.cli import main
 from ses_simulate import hard, table1
+from ses_simulate.policies import POLICIES, SAYS
 from ses_simulate.rows import gain
+from ses_simulate.scenarios import SCENARIOS
 from ses_simulate.statistics import interval, percentile, t95
 
 COLUMNS = {
@@ -172,6 +174,31 @@ def test_what_is_not_known_is_named(option: tuple[str, str]) -> None:
     result = CliRunner().invoke(main, [*arguments, *option])
     assert result.exit_code == 2
     assert option[1] in result.output
+
+
+@pytest.mark.parametrize(
+    ("experiment", "scenarios"),
+    [
+        ("table1", {name: table1.SAYS[name] for name in table1.BACKGROUNDS}),
+        ("hard", {one.name: one.says for one in SCENARIOS.values()}),
+    ],
+)
+def test_the_help_says_what_each_scenario_and_rule_is(experiment: str, scenarios: dict[str, str]) -> None:
+    result = CliRunner().invoke(main, ["simulate", experiment, "--help"], terminal_width=80)
+    assert result.exit_code == 0, result.output
+    lines = [line.split(maxsplit=1) for line in result.output.splitlines()]
+    for name, says in (scenarios | {name: SAYS[name] for name in POLICIES}).items():
+        assert [name, says] in lines
+
+
+def test_without_the_simulator_the_help_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ses_simulate")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "ses_simulate", None)
+    result = CliRunner().invoke(main, ["simulate", "hard", "--help"])
+    assert result.exit_code == 0, result.output
+    assert "--files" in result.output
+    assert "benchmarks/simulate" in result.output
 
 
 def test_without_the_simulator_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

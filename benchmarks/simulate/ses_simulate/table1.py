@@ -33,6 +33,11 @@ BACKGROUNDS: Mapping[str, tuple[float, ...]] = {
     "uniform": (0.3,) * POOLS,
     "skewed": (0.7, 0.7, 0.5, 0.3, 0.1, 0.1, 0.0, 0.0),
 }
+SAYS: Mapping[str, str] = {
+    "none": "no background load",
+    "uniform": "background load 0.3 on all eight pools",
+    "skewed": "background loads from 0.7 on two pools to none on two",
+}
 USERS = (6, 8, 10)
 LONE_SECONDS = sum(SIZES) * (1 / READ_RATE + 1 / WRITE_RATE + COMPUTE_SECONDS_PER_GB / GB)
 SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True, long_window=1800.0)

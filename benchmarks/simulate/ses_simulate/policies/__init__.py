@@ -37,6 +37,25 @@ POLICIES: Mapping[str, Maker] = {
     "least-work": LeastWork,
 }
 
+SAYS: Mapping[str, str] = {
+    "random": "any element, each as likely",
+    "roundrobin": "Lustre's turns",
+    "free-space": "Lustre's draw by free space; turns while that is even",
+    "observed-throughput": "the highest observed rate, as the paper can be read",
+    "stale-first": "the best of the last sample, the first of equals",
+    "stale-argmin": "the best of the last sample, any of equals",
+    "two-choices": "the better of two drawn at random, by the last sample",
+    "load-interpretation": "drawn by the last sample, more evenly as it ages",
+    "buckets": "AIOT's buckets of utilisation, first in first out",
+    "min-cost-flow": "a flow solved at each sample, with linear costs",
+    "convex-flow": "the same with the cost of sharing",
+    "ours": "the decision and the ledger of the selection service",
+    "ours-few": "the same among a few random elements, as if cut off",
+    "clairvoyant": "the best true share; slowdowns are compared with it",
+    "least-work": "the element done with the file first; sees all, too",
+}
+"""What each rule does, for people."""
+
 
 def make(name: str, world: World) -> Policy:
     """Return a rule by name for a world, one per decider where there are several."""

@@ -27,6 +27,27 @@ _MISSING = (
 _TOLD_EVERY = 2.0
 
 
+class _Listing(click.Command):
+    """A command whose help lists the scenarios and rules of the simulator, if that is installed."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a line for each."""
+        super().format_epilog(ctx, formatter)
+        try:
+            from ses_simulate import policies, scenarios, table1
+        except ModuleNotFoundError:
+            formatter.write_paragraph()
+            formatter.write_text(f"Scenarios and rules are listed here once it is installed. {_MISSING}")
+            return
+        hard = {name: one.says for name, one in scenarios.SCENARIOS.items()}
+        for title, says in (
+            ("Scenarios", table1.SAYS if self.name == "table1" else hard),
+            ("Rules (--policy)", policies.SAYS),
+        ):
+            with formatter.section(title):
+                formatter.write_dl(list(says.items()))
+
+
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
@@ -58,13 +79,11 @@ def simulate() -> None:
     """Show how placement rules would fare, in a model of elements, monitor and programs.
 
     The rule "ours" is the decision of the selection service itself. Nothing is asked of a running
-    service, and nothing is placed. Rules: random, roundrobin and free-space (Lustre's own),
-    observed-throughput, stale-first, stale-argmin, two-choices, load-interpretation, buckets,
-    min-cost-flow, convex-flow, ours, ours-few, clairvoyant, least-work.
+    service, and nothing is placed. The help of each experiment lists its scenarios and the rules.
     """
 
 
-@simulate.command()
+@simulate.command(cls=_Listing)
 @click.option(
     "--users", "users", multiple=True, type=click.IntRange(2), metavar="N",
     help="Only this many users; may be repeated. [6, 8, 10]",
@@ -81,8 +100,8 @@ def table1(
 ) -> None:
     """Repeat Table 1 of the QStorMan paper: 6, 8 and 10 users, half of them or all supported.
 
-    Scenarios: no background load (none), on all pools (uniform), on some (skewed). Prints how much
-    time is saved against the users (or runs) placed at random or in turn, with 95 % intervals.
+    Prints how much time is saved against the users (or runs) placed at random or in turn, with 95 %
+    intervals.
     """
     _loaded()
     from ses_simulate.policies import POLICIES
@@ -101,7 +120,7 @@ def table1(
     _finish(rows, as_json, picture)
 
 
-@simulate.command()
+@simulate.command(cls=_Listing)
 @click.option("--files", type=click.IntRange(100), metavar="N", help="Files per run. [as the scenario says]")
 @_options
 def hard(
