@@ -17,8 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-
-from ses_service.problems import OverloadedProblem
+from collections.abc import Callable
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MOST = 4
@@ -28,12 +27,13 @@ _PASSED_OVER = 4  # decisions that go before a part that waits
 class Turns:
     """One line for all; how long it may be is up to who comes.
 
-    Belongs to one event loop; not for use from other threads.
+    In the line stand functions that use a turn when they are called, and return whether they did: who hung
+    up meanwhile leaves it to the next.  Belongs to one event loop; not for use from other threads.
     """
 
     def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._parts: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[Callable[[], bool]] = deque()
+        self._parts: deque[Callable[[], bool]] = deque()
         self._passed_over = 0
         self._taken = False
         self._passed = 0.0
@@ -42,18 +42,30 @@ class Turns:
         """Whether a request that waits behind at most ``limit`` others would be refused now."""
         return len(self._waiting) >= limit
 
-    async def take(self, limit: int) -> None:
-        """Wait for the next turn; raises OverloadedProblem at once when ``limit`` wait already."""
+    def give(self, limit: int, use: Callable[[], bool]) -> bool:
+        """Call ``use`` when its turn comes, which may be now; ``False``: ``limit`` wait already."""
         if self._begun():
-            return
-        if self.full(limit):
-            raise OverloadedProblem
-        await self._turn(self._waiting)
+            use()
+        elif self.full(limit):
+            return False
+        else:
+            self._waiting.append(use)
+        return True
 
     async def take_between(self) -> None:
         """Wait for a turn that nobody else needs, or the next after a few others."""
-        if not self._begun():
-            await self._turn(self._parts)
+        if self._begun():
+            return
+        turn = asyncio.get_running_loop().create_future()
+
+        def use() -> bool:
+            if turn.done():
+                return False
+            turn.set_result(None)
+            return True
+
+        self._parts.append(use)
+        await turn
 
     def _begun(self) -> bool:
         """Take a turn at once, if it is the first of a pass."""
@@ -65,27 +77,18 @@ class Turns:
         loop.call_soon(self._next, loop)
         return True
 
-    @staticmethod
-    async def _turn(line: deque[asyncio.Future[None]]) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        line.append(turn)
-        await turn
-
     def _next(self, loop: asyncio.AbstractEventLoop) -> None:
         now = time.perf_counter()
         due = min(_MOST, 1 + int((now - self._passed) / _PACE))
         self._passed = now
         while due and (self._waiting or self._parts):
-            turn = self._line().popleft()
-            if not turn.done():
-                turn.set_result(None)
-                due -= 1
+            due -= self._line().popleft()()
         if due:
             self._taken = False
         else:
             loop.call_soon(self._next, loop)
 
-    def _line(self) -> deque[asyncio.Future[None]]:
+    def _line(self) -> deque[Callable[[], bool]]:
         """Return the line of whose turn it is; somebody waits in one of them."""
         if self._parts and (not self._waiting or self._passed_over >= _PASSED_OVER):
             self._passed_over = 0

@@ -18,7 +18,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -233,6 +233,7 @@ def _names_this_machine(host: str) -> bool:
     return host == "localhost" or _is_loopback(host.strip("[]"))
 
 
+@lru_cache(256)
 def _is_loopback(text: str) -> bool:
     try:
         address = ipaddress.ip_address(text)

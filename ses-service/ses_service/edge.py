@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from typing import Any, TypeAlias
 
 from apiflask import APIFlask
@@ -29,11 +29,14 @@ from ses_service.wsgi import FlaskThreads
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_READ_ONCE = frozenset(
-    {"authorization", "content-type", "forwarded", "host", "x-forwarded-for", "x-acting-user"}
-)
+_READ_ONCE = {
+    name.encode(): name
+    for name in ("authorization", "content-type", "forwarded", "host", "x-forwarded-for", "x-acting-user")
+}
 
 
 class _LongOnes:
@@ -50,14 +53,18 @@ class Edge:
     def __init__(self, app: APIFlask) -> None:
         self._runtime = runtime(app)
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
-        self._max_body: int = app.config["MAX_CONTENT_LENGTH"]
+        self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = FlaskThreads(app)
         self._turns = Turns()
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
-        self._exact = {one.route: one for one in OPERATIONS if "<" not in one.route}
-        self._patterned = [one.route.partition("<") for one in OPERATIONS if "<" in one.route]
-        self._by_route = {one.route: one for one in OPERATIONS}
+        self._exact: dict[str, Asked] = {one.route: (one, ()) for one in OPERATIONS if "<" not in one.route}
+        self._patterned = [
+            (one.route.partition("<")[0], one.route.partition(">")[2], one)
+            for one in OPERATIONS
+            if "<" in one.route
+        ]
+        self._unfinished: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,16 +74,19 @@ class Edge:
         body = await self._body(receive)
         if body is None:
             return
-        found = self._operation(scope)
         reply = None
+        found = None
+        if scope["method"] == "POST" and not scope["query_string"]:
+            found = self.operation(scope["path"])
         if found is not None:
-            operation, parts = found
-            if self._turns.full(operation.waiting):
-                reply = self.refusal
-            else:
-                reply = await self._quick(scope, body, operation, parts)
-            if reply is not None:
-                self._runtime.metrics.count("POST", operation.route, reply.status, began)
+            answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+            def take(answer: Reply) -> None:
+                if not answered.done():
+                    answered.set_result(answer)
+
+            if self.answer(found, scope["headers"], scope.get("client"), body, began, take):
+                reply = await answered
         if reply is None and self._flask.full and scope["path"].startswith("/v1/"):
             reply = self.refusal
             self._runtime.metrics.count("other", "unknown", reply.status, began)
@@ -85,12 +95,61 @@ class Edge:
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.raw_headers()})
         await send({"type": "http.response.body", "body": reply.body})
 
-    def overloaded(self, target: bytes) -> bool:
-        """Whether a POST to this target would be refused now, whatever it says; counts it if so."""
-        operation = self._exact.get(target.decode("latin-1"))
-        if operation is None or not self._turns.full(operation.waiting):
+    def operation(self, path: str) -> Asked | None:
+        """Return what a POST to this path asks for, if it is answered here."""
+        found = self._exact.get(path)
+        if found is not None:
+            return found
+        for before, after, operation in self._patterned:
+            part = path[len(before) : len(path) - len(after)]
+            if path == before + part + after and part and "/" not in part:
+                return operation, (part,)
+        return None
+
+    def overloaded(self, asked: Asked) -> bool:
+        """Whether this would be refused now, whatever it says; counts it if so."""
+        operation, _ = asked
+        if not self._turns.full(operation.waiting):
             return False
         self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
+        return True
+
+    def answer(
+        self,
+        asked: Asked,
+        headers: Headers,
+        client: tuple[str, int] | None,
+        body: bytes,
+        began: float,
+        send: Callable[[Reply], None],
+    ) -> bool:
+        """Call ``send`` with the answer, now or later; ``False``: Flask should say what is wrong.
+
+        ``began`` is the time of ``time.perf_counter`` the request came at.
+        """
+        operation, parts = asked
+
+        def done(reply: Reply) -> None:
+            self._runtime.metrics.count("POST", operation.route, reply.status, began)
+            send(reply)
+
+        if self._turns.full(operation.waiting):
+            done(self.refusal)
+            return True
+        who = self._caller(headers, client)
+        if who is None or who.role not in operation.roles or len(body) > self.max_body:
+            return False
+        try:
+            said = operation.model.model_validate_json(body)
+        except ValidationError:
+            return False
+
+        def use() -> bool:
+            self._begin(operation, who, said, parts, done)
+            return True
+
+        if not self._turns.give(operation.waiting, use):
+            done(self.refusal)
         return True
 
     def close(self) -> None:
@@ -101,65 +160,67 @@ class Edge:
         """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up."""
         message = await receive()
         body: bytes = message.get("body", b"")
-        while message.get("more_body") and len(body) <= self._max_body:
+        while message.get("more_body") and len(body) <= self.max_body:
             message = await receive()
             body += message.get("body", b"")
-        return None if message["type"] == "http.disconnect" else body[: self._max_body + 1]
+        return None if message["type"] == "http.disconnect" else body[: self.max_body + 1]
 
-    def _operation(self, scope: Scope) -> tuple[Operation, tuple[str, ...]] | None:
-        if scope["method"] != "POST" or scope["query_string"]:
-            return None
-        path: str = scope["path"]
-        found = self._exact.get(path)
-        if found is not None:
-            return found, ()
-        for before, _, rest in self._patterned:
-            after = rest.partition(">")[2]
-            part = path[len(before) : len(path) - len(after)]
-            if path == before + part + after and part and "/" not in part:
-                return self._by_route[before + "<" + rest], (part,)
-        return None
-
-    async def _quick(
-        self, scope: Scope, body: bytes, operation: Operation, parts: tuple[str, ...]
-    ) -> Reply | None:
-        """Answer, or return ``None`` when Flask should say what is wrong."""
-        who = self._caller(scope)
-        if who is None or who.role not in operation.roles or len(body) > self._max_body:
-            return None
+    def _begin(
+        self,
+        operation: Operation,
+        who: Principal,
+        said: BaseModel,
+        parts: tuple[str, ...],
+        done: Callable[[Reply], None],
+    ) -> None:
+        """Answer at once, or do the first part of what takes several turns or waits to be stored."""
+        reply: Reply | None
+        steps = None
         try:
-            asked = operation.model.model_validate_json(body)
-        except ValidationError:
-            return None
-        try:
-            await self._turns.take(operation.waiting)
-            reply = await self._run(operation, who, asked, parts)
-            if reply.stored is not None:
-                await asyncio.wait([asyncio.wrap_future(reply.stored)], timeout=STORING)
-            return reply
+            if operation.run_in_parts is None:
+                reply = operation.run(self._runtime, who, said, *parts)
+            else:
+                steps = operation.run_in_parts(self._runtime, who, said, *parts)
+                reply = next(steps)
         except Exception as error:
-            return problems.reply(problems.problem_of(error))
+            reply = problems.reply(problems.problem_of(error))
+        if reply is not None and reply.stored is None:
+            done(reply)
+            return
+        task = asyncio.get_running_loop().create_task(self._finish(operation, reply, steps, done))
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
 
-    async def _run(
-        self, operation: Operation, who: Principal, asked: BaseModel, parts: tuple[str, ...]
-    ) -> Reply:
+    async def _finish(
+        self,
+        operation: Operation,
+        reply: Reply | None,
+        steps: Iterator[Reply | None] | None,
+        done: Callable[[Reply], None],
+    ) -> None:
+        try:
+            if reply is None and steps is not None:
+                reply = await self._others_between(operation, steps)
+            if reply is not None and reply.stored is not None:
+                await asyncio.wait([asyncio.wrap_future(reply.stored)], timeout=STORING)
+        except Exception as error:
+            reply = problems.reply(problems.problem_of(error))
+        if reply is not None:
+            done(reply)
+
+    async def _others_between(self, operation: Operation, steps: Iterator[Reply | None]) -> Reply:
         """Return the answer; others have their turns between the parts of a long one.
 
         Of the long ones of an operation, one goes on at a time, so that those that came first are answered
         first.
         """
-        if operation.run_in_parts is None:
-            return operation.run(self._runtime, who, asked, *parts)
-        steps = operation.run_in_parts(self._runtime, who, asked, *parts)
-        reply = next(steps)
-        if reply is not None:
-            return reply
         long_ones = self._long_ones[operation.route]
         if long_ones.count >= operation.waiting:
             raise OverloadedProblem
         long_ones.count += 1
         try:
             async with long_ones.one:
+                reply = None
                 while reply is None:
                     await self._turns.take_between()
                     reply = next(steps)
@@ -167,16 +228,16 @@ class Edge:
         finally:
             long_ones.count -= 1
 
-    def _caller(self, scope: Scope) -> Principal | None:
+    def _caller(self, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
         headers: dict[str, str] = {}
-        for raw_name, raw_value in scope["headers"]:
-            name = raw_name.decode("latin-1")
-            if name in _READ_ONCE:
+        for raw_name, value in raw:
+            name = _READ_ONCE.get(raw_name)
+            if name is not None:
                 if name in headers:
                     return None
-                headers[name] = raw_value.decode("latin-1")
+                headers[name] = value.decode("latin-1")
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        host, client = headers.get("host"), scope.get("client")
+        host = headers.get("host")
         if media_type != "application/json" or host is None or client is None:
             return None
         try:

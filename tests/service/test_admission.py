@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
-import pytest
 from ses_service.admission import Turns
-from ses_service.problems import OverloadedProblem
 
 
 def order_of(decisions: int, parts: int) -> list[str]:
@@ -16,9 +15,12 @@ def order_of(decisions: int, parts: int) -> list[str]:
     async def whole() -> None:
         turns = Turns()
 
-        async def decide() -> None:
-            await turns.take(decisions + 1)
+        def use() -> bool:
             order.append("decision")
+            return True
+
+        async def decide() -> None:
+            assert turns.give(decisions + 1, use)
 
         async def go_on() -> None:
             await turns.take_between()
@@ -26,6 +28,8 @@ def order_of(decisions: int, parts: int) -> list[str]:
 
         others = (decide() for _ in range(decisions))
         await asyncio.gather(decide(), *(go_on() for _ in range(parts)), *others)
+        while len(order) < 1 + decisions + parts:
+            await asyncio.sleep(0)
 
     asyncio.run(whole())
     return order
@@ -41,25 +45,30 @@ def test_parts_go_on_when_nobody_else_waits() -> None:
 
 
 def test_who_finds_the_line_full_is_refused_at_once_and_parts_do_not_fill_it() -> None:
+    used: list[int] = []
+
+    def use(number: int) -> Callable[[], bool]:
+        return lambda: used.append(number) is None
+
     async def whole() -> None:
         turns = Turns()
-        await turns.take(1)
+        assert turns.give(1, use(1))
         parts = [asyncio.ensure_future(turns.take_between()) for _ in range(5)]
-        first = asyncio.ensure_future(turns.take(1))
-        await asyncio.sleep(0)
+        assert turns.give(1, use(2))
+        assert used == [1], "the second has a turn of its own"
         assert turns.full(1)
-        with pytest.raises(OverloadedProblem):
-            await turns.take(1)
-        await asyncio.gather(first, *parts)
+        assert not turns.give(1, use(3))
+        await asyncio.gather(*parts)
 
     asyncio.run(whole())
+    assert used == [1, 2]
 
 
 def test_who_hangs_up_gives_the_turn_to_the_next() -> None:
     async def whole() -> None:
         turns = Turns()
-        await turns.take(1)
-        gone, next_one = (asyncio.ensure_future(turns.take(2)) for _ in range(2))
+        turns.give(1, lambda: True)
+        gone, next_one = (asyncio.ensure_future(turns.take_between()) for _ in range(2))
         await asyncio.sleep(0)
         gone.cancel()
         await asyncio.wait_for(next_one, 60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -37,8 +38,19 @@ class Wire(asyncio.Transport):
     def is_closing(self) -> bool:
         return self.closed
 
+    def pause_reading(self) -> None:
+        """All there is has been sent."""
+
     def resume_reading(self) -> None:
         """Nothing is ever held back."""
+
+
+@pytest.fixture
+def idle(service: Any) -> Iterator[Edge]:
+    """The service with nothing to do."""
+    edge = Edge(service.app)
+    yield edge
+    edge.close()
 
 
 @pytest.fixture
@@ -62,9 +74,9 @@ def exchange(edge: Edge, *pieces: bytes) -> Wire:
         connection.connection_made(wire)
         for piece in pieces:
             connection.data_received(piece)
-            tasks = list(connection.tasks)
-            if tasks:
-                await asyncio.gather(*tasks)
+            await asyncio.sleep(0)
+            while connection.tasks or not (connection.cycle is None or connection.cycle.response_complete):
+                await asyncio.sleep(0)
             await asyncio.sleep(0)
         found = Wire()
         found.sent, found.closed = wire.sent, wire.closed
@@ -115,3 +127,81 @@ def test_a_head_that_is_too_large_is_refused_however_it_comes(busy: Edge) -> Non
         wire = exchange(busy, *pieces)
         assert b" 400 " in wire.sent.split(b"\r\n")[0]
         assert wire.closed
+
+
+def answers(wire: Wire) -> list[tuple[int, bytes]]:
+    """Status and body of each answer, all of which say how long they are."""
+    found, rest = [], wire.sent
+    while rest:
+        head, _, rest = rest.partition(b"\r\n\r\n")
+        length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        found.append((int(head[9:12]), rest[:length]))
+        rest = rest[length:]
+    return found
+
+
+def decided_for(body: bytes) -> list[str]:
+    return [one["element"] for one in json.loads(body)["candidates"]]
+
+
+@pytest.mark.parametrize("pieces", [[WHOLE], [WHOLE[:100], WHOLE[100:]], [bytes([one]) for one in WHOLE]])
+def test_a_decision_is_answered_however_its_request_comes(
+    idle: Edge, pieces: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Edge, "__call__", None)  # it needs neither uvicorn's way nor Flask
+    first, second = answers(exchange(idle, *pieces, *pieces))
+    assert (first[0], second[0]) == (200, 200)
+    assert decided_for(first[1]) == decided_for(second[1]) != []
+
+
+def test_requests_sent_together_are_answered_in_their_order(idle: Edge) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    place = WHOLE.replace(b"selections", b"placements")
+    wire = exchange(idle, WHOLE + place + health + WHOLE + WHOLE)
+    assert [status for status, _ in answers(wire)] == [200, 201, 200, 200, 200]
+    assert [b"candidates" in body for _, body in answers(wire)] == [True, True, False, True, True]
+
+
+def test_what_is_wrong_with_a_request_is_said_by_flask(idle: Edge) -> None:
+    ask = ASK.replace(b"application/json", b"%b") + b"Content-Length: %d\r\n\r\n%b"
+    for kind, body, status in (
+        (b"application/json", b"{}", 422),
+        (b"application/json", b"{", 400),
+        (b"text/plain", BODY, 415),
+        (b"application/json", BODY + b" " * 2**20, 413),
+    ):
+        wire = exchange(idle, WHOLE, ask % (kind, len(body), body))
+        assert [one for one, _ in answers(wire)] == [200, status]
+
+
+def test_a_client_that_asks_first_whether_to_send_is_told_to_go_on(idle: Edge) -> None:
+    head = ASK + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+    wire = exchange(idle, head + BODY)
+    assert b"HTTP/1.1 200 " in wire.sent
+
+
+def test_a_connection_that_is_to_close_is_closed_after_the_answer(idle: Edge) -> None:
+    wire = exchange(idle, WHOLE.replace(b"Host:", b"Connection: close\r\nHost:"))
+    assert wire.sent.startswith(b"HTTP/1.1 200 ")
+    assert b"connection: close\r\n" in wire.sent
+    assert wire.closed
+
+
+def test_who_hung_up_while_waiting_holds_nobody_up(idle: Edge) -> None:
+    async def talk() -> bytes:
+        options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}
+        config = Config(idle, proxy_headers=False, **options)
+        config.load()
+        connections = [Connection(config, ServerState(), {}) for _ in range(3)]
+        wires = [Wire() for _ in connections]
+        for connection, wire in zip(connections, wires, strict=True):
+            connection.connection_made(wire)
+            connection.data_received(WHOLE)
+        assert [bool(wire.sent) for wire in wires] == [True, False, False], "one decision each pass"
+        connections[1].connection_lost(None)
+        while not wires[2].sent:
+            await asyncio.sleep(0)
+        return wires[1].sent
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(lambda: asyncio.run(talk())).result() == b""
