@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
@@ -88,6 +90,28 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
 
         wait_for(answers, 60.0)
         assert not is_running(hung)
+    finally:
+        store.stop()
+
+
+def test_its_port_is_given_to_nobody_before_it_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = subprocess.Popen
+    refused: list[int] = []
+
+    def start_after_another(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        port = int(command[command.index("--bind") + 1].rpartition(":")[2])
+        with socket.socket() as another, pytest.raises(OSError, match="in use"):
+            another.bind(("127.0.0.1", port))
+        refused.append(port)
+        return start(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start_after_another)
+    store = EmbeddedStore(tmp_path)
+    try:
+        assert store.start().select("SELECT * WHERE {} LIMIT 1") == [{}]
+        assert store.url == f"http://127.0.0.1:{refused[0]}"
     finally:
         store.stop()
 

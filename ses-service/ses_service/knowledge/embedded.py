@@ -48,6 +48,7 @@ class EmbeddedStore:
         self._query_limit = query_limit
         self._runaway = Runaway(2.0 * query_limit, patience)
         self._port = 0
+        self._kept_port: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
         self._stopping = threading.Event()
@@ -80,7 +81,8 @@ class EmbeddedStore:
             ) from None
         except OSError as error:
             raise EmbeddedStoreError(f"{self._state_dir} cannot be used: {error}") from None
-        self._port = _free_port()
+        self._kept_port = _kept_port()
+        self._port = self._kept_port.getsockname()[1]
         self._run()
         client = WatchedStore.for_oxigraph(self.url)
         client.runaway = self._runaway
@@ -114,6 +116,9 @@ class EmbeddedStore:
                 self._process.wait()
         if self._watcher.is_alive():
             self._watcher.join(5)
+        if self._kept_port is not None:
+            self._kept_port.close()
+            self._kept_port = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -198,10 +203,15 @@ class EmbeddedStore:
         return True
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _kept_port() -> socket.socket:
+    """Return a socket on a free loopback port, which the kernel gives to nobody else while it is open.
+
+    The server can listen there beside it, because both set SO_REUSEADDR and this one does not listen.
+    """
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    return kept
 
 
 def _die_with_parent() -> None:
