@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+
+sys.path.append(str(Path(__file__).parent))
 
 # No promise is about time: a generated case may take as long as a busy machine needs.
 hypothesis.settings.register_profile("unhurried", deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from ports import free_port
 from selection_service_double import TOKEN, SelectionServiceDouble, serving
 from ses.cli import main
 from ses.demo.mounts import unmount
@@ -42,9 +42,7 @@ def token_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def dead_url() -> str:
     """An address where nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+    return f"http://127.0.0.1:{free_port()}"
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import free_port
 from smed_monitor.collectors.prometheus import Prometheus
 from smed_monitor.errors import CollectorError
 from smed_monitor.history import Point, Ring
@@ -47,8 +47,7 @@ def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
         "global: {scrape_interval: 1s}\n"
         f"scrape_configs: [{{job_name: l, static_configs: [{{targets: ['{address}']}}]}}]\n"
     )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        listen = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = f"127.0.0.1:{free_port()}"
     server = subprocess.Popen(
         [
             "prometheus",

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from ports import free_port
 from ses.demo.exporter import exporter_options
 
 Eventually = Callable[[Callable[[], object], str], None]
@@ -108,8 +109,7 @@ def answers(port: int) -> bool:
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -20,14 +19,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from ports import free_port
+
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
 PASSWORD = "a password for the story"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _call(url: str, token: str, body: object | None = None) -> Any:
@@ -165,7 +160,7 @@ def running_stack(
              *(["--admin"] if is_admin else [])],
             input=PASSWORD + "\n", text=True, check=True, capture_output=True,
         )  # fmt: skip
-    service_port, portal_port = _free_port(), _free_port()
+    service_port, portal_port = free_port(), free_port()
     service, portal = f"http://127.0.0.1:{service_port}", f"http://127.0.0.1:{portal_port}"
     with _idle_monitor() as monitor:
         serve = [sys.executable, "-c", "from ses_service.cli import main; main()", "serve"]

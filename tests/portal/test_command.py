@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ports import free_port
 from ses_webface.cli import main
 
 COMMAND = [sys.executable, "-c", "from ses_webface.cli import main; main()"]
@@ -88,14 +88,8 @@ def test_a_password_is_never_an_argument() -> None:
         assert "--password " not in output
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_the_portal_serves_and_stops(tmp_path: Path) -> None:
-    port, state, home = _free_port(), tmp_path / "state", tmp_path / "home"
+    port, state, home = free_port(), tmp_path / "state", tmp_path / "home"
     home.mkdir()
     token = tmp_path / "token"
     token.write_text("abc\n")

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from service_process import free_port
+from ports import free_port
 
 BASE = "dc=example,dc=org"
 GROUPS = f"ou=groups,{BASE}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,16 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
+from ports import free_port
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
 PATIENCE = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Running:

@@ -22,7 +22,7 @@ from directory_server import (
     person,
     posix_group,
 )
-from service_process import free_port
+from ports import free_port
 from ses_service.members.directory import DirectoryError, check, read_members, read_password
 from ses_service.members.mapping import Directory, GroupRule
 

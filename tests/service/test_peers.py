@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_process import SITE, Running, free_port, until
+from ports import free_port
+from service_process import SITE, Running, until
 
 AGENT = "a" * 16
 

@@ -19,6 +19,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+from ports import free_port
 from ses.demo.parts import Parts, find_parts
 from ses.demo.site import write_site
 
@@ -63,8 +64,7 @@ class Site:
     def __init__(self, work: Path, parts: Parts) -> None:
         self.work, self.parts = work, parts
         self.union = work / "union"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         self.description = write_site(parts.site, work)
         self.socket = work / "agent.sock"
         self._running: dict[str, subprocess.Popen[bytes]] = {}

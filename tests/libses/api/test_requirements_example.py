@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ports import free_port
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/set_requirements.py"
@@ -27,9 +28,7 @@ def is_ready(url: str) -> bool:
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[str]:
     """The URL of a ses-service that knows the example site."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     log = tmp_path / "service.log"
     command = [SERVICE, "serve", "--listen", f"127.0.0.1:{port}", "--state-dir", tmp_path / "state"]
