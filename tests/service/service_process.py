@@ -15,7 +15,7 @@ import urllib3
 from ports import free_port
 
 SITE = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Running:
@@ -35,7 +35,7 @@ class Running:
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        self.http = urllib3.PoolManager(timeout=10, retries=False)
+        self.http = urllib3.PoolManager(timeout=PATIENCE, retries=False)
 
     def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
         headers = {"Content-Type": "application/json"}

@@ -83,10 +83,10 @@ def monitor() -> Iterator[Monitor]:
 class Seen:
     """An observer that is stepped by hand, and what it handed on."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience: float = 30.0) -> None:
         self.taken: list[tuple[Observation, ...]] = []
         self.time = NOW
-        client = MonitorClient(url, wait=0.2, patience=0.3)
+        client = MonitorClient(url, wait=0.2, patience=patience)
         self.observer = Observer(url, self.taken.append, lambda: self.time, client)
 
 
@@ -193,15 +193,16 @@ def test_a_refusing_monitor_is_named_by_its_status(monitor: Monitor, seen: Seen)
     assert seen.observer.notes(NOW) == ["No observations: the monitor answered with status 500."]
 
 
-def test_a_hanging_monitor_is_given_up_in_time(monitor: Monitor, seen: Seen) -> None:
-    monitor.act = lambda _: monitor.release.wait(30) and None
-    began = time.monotonic()
+def test_a_hanging_monitor_is_given_up_in_time(monitor: Monitor) -> None:
+    seen = Seen(monitor.url, patience=0.3)
+    monitor.act = lambda _: monitor.release.wait() and None
     seen.observer.step()
-    assert time.monotonic() - began < 10
     assert seen.observer.status.detail == "the monitor does not answer: no answer in time"
 
 
-def test_a_monitor_that_trickles_is_given_up_in_time(monitor: Monitor, seen: Seen) -> None:
+def test_a_monitor_that_trickles_is_given_up_in_time(monitor: Monitor) -> None:
+    seen = Seen(monitor.url, patience=2.0)
+
     def trickle(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "1000000")
@@ -210,9 +211,7 @@ def test_a_monitor_that_trickles_is_given_up_in_time(monitor: Monitor, seen: See
             request.wfile.write(b" ")
 
     monitor.act = trickle
-    began = time.monotonic()
     seen.observer.step()
-    assert time.monotonic() - began < 10
     assert "took more than" in seen.observer.status.detail
     monitor.release.set()
 
@@ -254,7 +253,7 @@ def test_a_monitor_that_dies_and_comes_back_is_read_again(monitor: Monitor) -> N
     revived = Monitor()
     try:
         revived.body = {"sequence": 0, "observations": [observation("union/b9")]}
-        seen.observer._client = MonitorClient(revived.url, wait=0.2, patience=0.3)
+        seen.observer._client = MonitorClient(revived.url, wait=0.2, patience=30.0)
         assert seen.observer.step() == 0
         assert seen.taken[-1][0].element == "union/b9"
         assert revived.queries == [{}]
@@ -287,7 +286,7 @@ def test_the_thread_reads_by_itself_and_stops_promptly(monitor: Monitor) -> None
     monitor.act = numbered
     seen = Seen(monitor.url)
     seen.observer.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(seen.taken) < 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     seen.observer.stop()
