@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 #: Seconds.  Only a hang uses this up.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def wait_until(check: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:

@@ -18,6 +18,8 @@ SOURCES = ("service_health", "service_messages", "service_json", "lustre_place",
 RANKS = 64
 THREADS = 5  # of the agent that talk with the service beside the one that asks whether it is back
 
+pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+
 
 @pytest.fixture(scope="module")
 def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("announcement", "cut_off", "lustre_health", "lustre_place", "lustre_targets", "service_json",
            "service_messages", "snapshot", "systems", "wire")  # fmt: skip
 
+pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:

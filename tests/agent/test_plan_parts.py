@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("plan_board", "plan_demand", "plan_elements", "plan_entries", "plan_ring", "lustre_place", "wire")
 
+pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:

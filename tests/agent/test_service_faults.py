@@ -14,7 +14,7 @@ from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, as_usual, problem
 
 #: Much longer than any answer may take and much shorter than the faults last.
-SOON = 5.0
+SOON = 20.0
 
 
 def status_of(agent: Agent, device: int, application: str = "app") -> int:
