@@ -11,7 +11,9 @@ what they print.  See README.md beside this file.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,6 +41,15 @@ def mount(directory: Path, options: str) -> tuple[Path, list[Path]]:
     return union, branches
 
 
+def end_session(session: int) -> None:
+    """Kill what the suite left behind, also in process groups of its own, as timeout(1) makes them."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) == session:  # state, parent, group, session: proc(5)
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+
+
 def run(line: str, library: Path | None, log: Path, options: str, seconds: float) -> str:
     """The suite's exit status, and what came of its creates."""
     with tempfile.TemporaryDirectory(prefix="suite-", dir="/var/tmp") as name:
@@ -55,13 +66,20 @@ def run(line: str, library: Path | None, log: Path, options: str, seconds: float
             environment["LD_PRELOAD"] = str(library)
         try:
             with log.open("wb") as out:
-                done = subprocess.run(
+                suite = subprocess.Popen(
                     ["sh", "-c", line], env=environment, cwd=inside, stdin=subprocess.DEVNULL, stdout=out,
-                    stderr=subprocess.STDOUT, timeout=seconds, check=False,
+                    stderr=subprocess.STDOUT, start_new_session=True,
                 )  # fmt: skip
+            try:
+                status: int | str = suite.wait(seconds)
+            except subprocess.TimeoutExpired:
+                status = f"none after {seconds:g} seconds"
+            finally:
+                end_session(suite.pid)
+                suite.wait()
             outcomes = Counter(report.outcome == CREATED for report in agent.reports)
             return (
-                f"{log.stem}: exit status {done.returncode}, {outcomes[True]} files placed, "
+                f"{log.stem}: exit status {status}, {outcomes[True]} files placed, "
                 f"{outcomes[False]} not, {len(agent.leftovers())} left in staging"
             )
         finally:
@@ -79,6 +97,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600, help="longest run (default: %(default)s)")
     arguments = parser.parse_args()
     arguments.to.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unmount, and leave nothing running
     library = arguments.build.resolve() / "libses-wrapper.so"
     for name, preload in (("plain", None), ("placed", library)):
         log = arguments.to / f"{name}.log"
