@@ -19,6 +19,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from ses_service.courtesy import Courtesy
+
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MOST = 4
 _PASSED_OVER = 4  # decisions that go before a part that waits
@@ -28,10 +30,12 @@ class Turns:
     """One line for all; how long it may be is up to who comes.
 
     In the line stand functions that use a turn when they are called, and return whether they did: who hung
-    up meanwhile leaves it to the next.  Belongs to one event loop; not for use from other threads.
+    up meanwhile leaves it to the next.  From the first turn until nobody waits, ``courtesy`` says so.
+    Belongs to one event loop; not for use from other threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, courtesy: Courtesy | None = None) -> None:
+        self._courtesy = courtesy or Courtesy()
         self._waiting: deque[Callable[[], bool]] = deque()
         self._parts: deque[Callable[[], bool]] = deque()
         self._passed_over = 0
@@ -72,6 +76,7 @@ class Turns:
         if self._taken:
             return False
         self._taken = True
+        self._courtesy.begin()
         self._passed = time.perf_counter()
         loop = asyncio.get_running_loop()
         loop.call_soon(self._next, loop)
@@ -81,12 +86,16 @@ class Turns:
         now = time.perf_counter()
         due = min(_MOST, 1 + int((now - self._passed) / _PACE))
         self._passed = now
+        given = False
         while due and (self._waiting or self._parts):
-            due -= self._line().popleft()()
-        if due:
-            self._taken = False
-        else:
+            used = self._line().popleft()()
+            due -= used
+            given = given or used
+        if given:
             loop.call_soon(self._next, loop)
+        else:
+            self._taken = False
+            self._courtesy.end()
 
     def _line(self) -> deque[Callable[[], bool]]:
         """Return the line of whose turn it is; somebody waits in one of them."""

@@ -22,6 +22,7 @@ from typing import TypeVar
 import structlog
 
 from ses_service.books import Books
+from ses_service.courtesy import Courtesy
 from ses_service.placement import Placement
 from ses_service.sizes import SizeKey
 from ses_service.sources import Loop
@@ -32,6 +33,7 @@ T = TypeVar("T")
 PACE = 0.05
 MOST_WAITING = 200_000
 _AT_ONCE = 1000
+_URGENT = 10_000  # so many changes at once that nobody is given way any more
 _RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
 _LAST_WORDS = 5.0
 
@@ -60,8 +62,15 @@ class Journal:
     ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
-    def __init__(self, books: Books, store: RecordStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        books: Books,
+        store: RecordStore,
+        courtesy: Courtesy | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._books = books
+        self._courtesy = courtesy or Courtesy()
         self._store = store
         self._clock = clock
         self._changed = books.follow()
@@ -213,7 +222,7 @@ class Journal:
             self._behind_since = self._clock()
         try:
             changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
-            self._store.write(changes, self._books.sizes_of(keys))
+            self._store.write(changes, self._books.sizes_of(keys), between=self._between(len(changes)))
         except BaseException:
             self._keep_for_later(ids, keys)
             raise
@@ -224,9 +233,17 @@ class Journal:
         ids, keys = self._books.everything()
         changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
         self._store.write(
-            [one for one in changes if one[1] is not None], self._books.sizes_of(keys), whole=True
+            [one for one in changes if one[1] is not None],
+            self._books.sizes_of(keys),
+            whole=True,
+            between=self._between(len(changes)),
         )
         self._whole = False
+
+    def _between(self, changes: int) -> Callable[[], None]:
+        """Return what is to be called between the pieces of so many changes."""
+        urgency = changes / _URGENT
+        return lambda: self._courtesy.give_way(urgency)
 
     def _keep_for_later(self, ids: list[str], keys: list[SizeKey]) -> None:
         self._books.put_back(self._changed, ids)

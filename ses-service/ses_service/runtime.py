@@ -12,6 +12,7 @@ from pathlib import Path
 from flask import Flask, current_app
 
 from ses_service.auth import TokenFile
+from ses_service.courtesy import Courtesy
 from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
 from ses_service.ids import RandomIds
@@ -70,6 +71,7 @@ class Runtime:
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
+        self.courtesy = Courtesy()
         self.members = None
         if config.members is not None:
             book = Book(config.members, config.members_state)
@@ -86,7 +88,7 @@ class Runtime:
         )
         self.observer = Observer(config.monitor_url, self.desk.take_observations, config.clock)
         books = self.desk.books
-        self.journal = None if config.store is None else Journal(books, config.store)
+        self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
         self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
         self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
         self._housekeeping = Loop("housekeeping", self._expire)
@@ -150,6 +152,7 @@ class Runtime:
         return described | {name for level, name in self.desk.sets if level is Level.VO}
 
     def _expire(self) -> float:
+        self.courtesy.give_way()
         if self.desk.expire():
             return _BREATH
         self.desk.books.learn()

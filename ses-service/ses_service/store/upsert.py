@@ -8,7 +8,7 @@ Values must be of types the driver takes as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from operator import itemgetter
 
@@ -20,14 +20,21 @@ from ses_service.store.rows import Row
 _SIZES = (32, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 31
 
 
-def upsert(connection: Connection, table: sa.Table, rows: Sequence[Row], keep: tuple[str, ...] = ()) -> None:
+def upsert(
+    connection: Connection,
+    table: sa.Table,
+    rows: Sequence[Row],
+    keep: tuple[str, ...] = (),
+    between: Callable[[], None] = lambda: None,
+) -> None:
     """Insert rows, or change those that are there, except for the columns to ``keep``.
 
     Each row has all columns of the table, which are two at least, and another key than the others; the key is
-    one column.
+    one column.  ``between`` is called before each statement.
     """
     values = itemgetter(*table.c.keys())
     for part in _parts(rows):
+        between()
         bound = tuple([value for row in part for value in values(row)])
         connection.exec_driver_sql(_text(table, connection.dialect, len(part), keep), bound)
 
