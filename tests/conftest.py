@@ -15,9 +15,12 @@ from playwright.sync_api import Browser, sync_playwright
 
 sys.path.append(str(Path(__file__).parent))
 
-# No promise is about time: a generated case may take as long as a busy machine needs.
-hypothesis.settings.register_profile("unhurried", deadline=None)
-hypothesis.settings.load_profile("unhurried")
+# No promise is about time: a generated case may take as long as a busy machine needs.  Every run tries the
+# same cases, so that what fails is what was changed; for others: --hypothesis-profile=searching.
+_unhurried = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("repeating", derandomize=True, **_unhurried)
+hypothesis.settings.register_profile("searching", derandomize=False, print_blob=True, **_unhurried)
+hypothesis.settings.load_profile("repeating")
 
 
 @pytest.fixture(scope="session")
