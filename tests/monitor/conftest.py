@@ -29,10 +29,10 @@ def page() -> Callable[[str], bytes]:
 
 @pytest.fixture
 def eventually() -> Callable[[Callable[[], object], str], None]:
-    """Poll until a condition holds; fail with its description after half a minute."""
+    """Poll until a condition holds; fail with its description after a minute."""
 
     def poll(condition: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < deadline, f"never happened: {what}"
             time.sleep(0.02)

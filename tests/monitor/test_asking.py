@@ -143,7 +143,7 @@ def test_a_head_without_end_is_not_looked_through_again_and_again(
 
 def test_the_time_to_answer_begins_with_the_question(exporter: Any) -> None:
     exporter.answer = lambda connection: connection.sendall(PAGE)
-    asked = source(exporter.url, timeout_seconds=0.2)
+    asked = source(exporter.url, timeout_seconds=2)
     go_on = threading.Event()
 
     def late(connection: socket.socket) -> None:
@@ -153,9 +153,9 @@ def test_the_time_to_answer_begins_with_the_question(exporter: Any) -> None:
 
     exporter.answer = late
     assert asked.ask() is not None
-    time.sleep(0.3)
+    time.sleep(2.1)
     go_on.set()
-    with pytest.raises(DeadlineError, match=r"within 0\.2 s \(timeout_seconds\)"):
+    with pytest.raises(DeadlineError, match=r"within 2 s \(timeout_seconds\)"):
         asked.read()
 
 
