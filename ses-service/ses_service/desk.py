@@ -389,7 +389,7 @@ class Desk:
     def _view(self) -> View:
         if self._table is None or self._observations is None:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
-        return View(self._table, self._observations, self._ledger.counts)
+        return View(self._table, self._observations, self._ledger.counts, self._ledger.changes)
 
     def _reference(self, observations: ObservationTable) -> Floats:
         """Return the moments the rates describe: the middle of their window."""

@@ -125,6 +125,11 @@ class Ledger:
         return self._tally.counts
 
     @property
+    def changes(self) -> int:
+        """Another number after every change of the counts."""
+        return self._tally.changes
+
+    @property
     def version(self) -> int:
         """Another number after every change by which an element may look worse than before."""
         return self._tally.version

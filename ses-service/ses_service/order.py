@@ -33,7 +33,7 @@ from ses_service.ranking import Key, first_rows, mixed
 
 def order_keys(question: Question, offers: Offers) -> list[Key]:
     """Return the columns by which rows are ordered, the most important first, without ``nan``."""
-    return [*order_columns(question, offers), mixed(offers.take(offers.view.table.hashes), _salt(question))]
+    return [*order_columns(question, offers), mixed(offers.take(offers.view.table.hashes), salt_of(question))]
 
 
 def order_columns(question: Question, offers: Offers) -> list[Key]:
@@ -90,7 +90,7 @@ def first_in_order(
 
     ``offers`` are of all rows.  Hashes are mixed only of rows that may need them.
     """
-    hashes, salt = offers.view.table.hashes, _salt(question)
+    hashes, salt = offers.view.table.hashes, salt_of(question)
     rows, missing = found.tied, count - len(found.certain)
     if len(rows) > missing > 0:
         rows = rows[first_rows([mixed(hashes[rows], salt)], missing)]
@@ -112,7 +112,8 @@ def _ordering_share(question: Question, offers: Offers) -> Floats:
     return smallest
 
 
-def _salt(question: Question) -> int:
+def salt_of(question: Question) -> int:
+    """Return what the hashes of elements are mixed with: the order of equals differs by subject and seed."""
     who = question.subject
     parts = (who.user, who.application, who.vo, who.node, who.job, question.seed)
     return stable_hash("\x00".join("" if part is None else str(part) for part in parts))

@@ -39,11 +39,15 @@ class Question:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """What is known at one moment.  The three members have the same rows."""
+    """What is known at one moment.  Table, observations and counts have the same rows.
+
+    ``changes`` is another number after every change of the counts; ``None``: nobody counted them.
+    """
 
     table: ElementTable
     observations: ObservationTable
     counts: LedgerCounts
+    changes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

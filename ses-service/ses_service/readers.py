@@ -93,9 +93,11 @@ class Readers:
                 heapq.heappush(self._expected, _Reader(sooner, now + lasts, now, row, counts))
                 self._since[row] += counts and not now <= self._reference[row]
 
-    def advance(self, now: float) -> None:
-        """Doubt who may be done by now, and forget who must be."""
+    def advance(self, now: float) -> bool:
+        """Doubt who may be done by now, and forget who must be; return whether there was any."""
+        found = False
         while self._expected and self._expected[0].moment <= now:
+            found = True
             reader = heapq.heappop(self._expected)
             later = reader.since + self._policies.reader_later * (reader.until - reader.since)
             heapq.heappush(self._doubted, reader._replace(moment=later))
@@ -106,9 +108,11 @@ class Readers:
             elif reference < reader.until:
                 self._ended[reader.row] += reader.counts
         while self._doubted and self._doubted[0].moment <= now:
+            found = True
             reader = heapq.heappop(self._doubted)
             self._doubt[reader.row] -= reader.counts
             self._done.append(reader)
+        return found
 
     def observe(self, reference: Floats, reading: Floats, now: float) -> None:
         """Take new reference times (``nan``: none), and learn.

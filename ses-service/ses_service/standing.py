@@ -2,8 +2,9 @@
 
 Between two decisions little changes: a few placements are booked or end, and once a second there is
 a new sample.  :class:`Kept` therefore keeps the columns of the last decisions and works out again only
-the rows whose ledger counts differ from those it has seen.  It looks itself, by comparing columns: nobody
-has to tell it of a change, so none can be forgotten.  What it gives is exactly what a fresh look gives.
+the rows whose ledger counts differ from those it has seen.  That there is a change the ledger tells by a
+number; which rows it is about is found by comparing columns.  What it gives is exactly what a fresh look
+gives.
 
 Not safe for use from several threads; its owner holds a lock.
 """
@@ -21,7 +22,7 @@ from ses_service.evaluation import Offers
 from ses_service.filters import ACCEPTED, REASONS, bytes_needed, earlier_reasons, with_degraded_refused
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Kind
-from ses_service.order import Contenders, contenders, first_in_order, order_columns
+from ses_service.order import Contenders, contenders, first_in_order, order_columns, salt_of
 from ses_service.placement import Reason
 from ses_service.policies import Policies
 from ses_service.question import Question, View
@@ -31,6 +32,7 @@ _COUNTS = tuple(one.name for one in fields(LedgerCounts))
 _ALWAYS_TOLD = (Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE, Kind.FREE_CAPACITY)
 _SHAPES = 32
 _COUNTS_KEPT = 4
+_ORDERS_KEPT = 64
 _CHANGES = 32
 _MANY = 8  # when more than one row of so many changed, all are worked out again
 
@@ -44,16 +46,20 @@ class Standing:
         self._columns = order_columns(question, offers)
         self._room: float | None = None
         self._contenders: dict[int, Contenders] = {}
+        self._orders: dict[tuple[int, int], Codes] = {}
         self._finish()
 
     def ranked(self, question: Question, count: int) -> Offers:
         """Return the offers of the first ``count`` rows that are not refused, in order (0: of all)."""
-        found = self._contenders.get(count)
-        if found is None:
-            if len(self._contenders) >= _COUNTS_KEPT:
-                self._contenders.clear()
-            found = self._contenders[count] = contenders(self._columns, self._accepted_rows, count)
-        return self.offers.narrowed(first_in_order(question, self.offers, self._columns, found, count))
+        key = count, salt_of(question)
+        order = self._orders.get(key)
+        if order is None:
+            if len(self._orders) >= _ORDERS_KEPT:
+                self._orders.clear()
+            found = self._contenders_of(count)
+            order = first_in_order(question, self.offers, self._columns, found, count)
+            self._orders[key] = order
+        return self.offers.narrowed(order)
 
     def update(self, question: Question, rows: Codes) -> None:
         """Judge some rows again; their offers are up to date."""
@@ -63,6 +69,7 @@ class Standing:
             column[rows] = changed
         self._room = None
         self._contenders.clear()
+        self._orders.clear()
         if (self._reasons[rows] != reasons).any():
             self._reasons[rows] = reasons
             self._finish()
@@ -75,6 +82,14 @@ class Standing:
             free = self.offers.value(Kind.FREE_CAPACITY)[concerned]
             self._room = float(np.fmin.reduce(free, initial=np.inf))
         return self._room
+
+    def _contenders_of(self, count: int) -> Contenders:
+        found = self._contenders.get(count)
+        if found is None:
+            if len(self._contenders) >= _COUNTS_KEPT:
+                self._contenders.clear()
+            found = self._contenders[count] = contenders(self._columns, self._accepted_rows, count)
+        return found
 
     def _finish(self) -> None:
         self.codes = with_degraded_refused(self._reasons, self.offers)
@@ -89,6 +104,7 @@ class Kept:
     def __init__(self) -> None:
         self._offers: Offers | None = None
         self._seen = LedgerCounts.zeros(0)
+        self._changes_seen: int | None = None
         self._oldest_fresh = self._newest_stale = np.nan
         self._version = 0
         self._changes: deque[Codes] = deque(maxlen=_CHANGES)
@@ -129,6 +145,9 @@ class Kept:
         if offers is None or not self._holds(offers, view, now, policies):
             return self._begin(view, now, policies)
         offers.now = now
+        if view.changes is not None and view.changes == self._changes_seen:
+            return offers
+        self._changes_seen = view.changes
         changed = np.flatnonzero(_differ(self._seen, view.counts))
         if len(changed) * _MANY > len(view.table):
             return self._begin(view, now, policies)
@@ -152,6 +171,7 @@ class Kept:
 
     def _begin(self, view: View, now: float, policies: Policies) -> Offers:
         self._offers = offers = Offers.of_all(view, now, policies)
+        self._changes_seen = view.changes
         for kind in _ALWAYS_TOLD:
             offers.value(kind)
         self._seen = LedgerCounts(**{name: getattr(view.counts, name).copy() for name in _COUNTS})

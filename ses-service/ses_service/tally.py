@@ -76,7 +76,8 @@ def began(placement: Placement) -> float:
 class Tally:
     """The counts of all elements.  Not safe for use from several threads.
 
-    ``version`` is another number after every change by which an element may look worse than before.
+    ``version`` is another number after every change by which an element may look worse than before,
+    ``changes`` after every change.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -87,7 +88,7 @@ class Tally:
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
-        self.version = 0
+        self.version = self.changes = 0
 
     def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
@@ -115,7 +116,7 @@ class Tally:
         observation is not used any more: a placement older than that is no longer told apart from those
         open at the sample.
         """
-        self.version += 1
+        self._changed()
         self._reference = reference
         self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
         since, ended = self._lately.counted(reference)
@@ -125,7 +126,7 @@ class Tally:
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""
-        self.version += 1
+        self._changed()
         self._take_back_end(placement.placement_id)
         began_at = began(placement)
         for row, share in self._rows(placement):
@@ -136,6 +137,7 @@ class Tally:
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
+        self.changes += 1
         began_at = began(placement)
         counted = placement.placement_id in self._lately
         for row, share in self._rows(placement):
@@ -149,21 +151,26 @@ class Tally:
 
     def closed(self, placement: Placement, now: float) -> None:
         """Note that a stream ended because its file was closed, which may be read from now on."""
+        self.changes += 1
         self._readers.expect((row for row, _ in self._rows(placement)), now - began(placement), now)
 
     def advance(self, now: float) -> None:
         """Let time go by."""
-        self._readers.advance(now)
+        self.changes += self._readers.advance(now)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""
-        self.version += 1
+        self._changed()
         for element in elements_of(placement):
             moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
             self._booked_last[element] = moment
             known = self._index.get(element)
             if known is not None:
                 self.counts.booked_last[known] = moment
+
+    def _changed(self) -> None:
+        self.version += 1
+        self.changes += 1
 
     def _take_back_end(self, stream: str) -> None:
         found = self._lately.forget_end(stream)

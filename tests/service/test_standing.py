@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from generated_sites import build, requirements, sites
@@ -43,13 +43,19 @@ class Story:
     def __init__(self, whole: Any) -> None:
         self.whole = whole
         self.now = whole.NOW
+        self.unheard = 0
         self.whole.environment = replace(whole.environment, node_access={"n2": frozenset({"elsewhere"})})
         self.renew()
 
     def renew(self) -> None:
         self.whole._bind()
-        fresh = self.whole.view
-        self.view = View(fresh.table, fresh.observations, self.whole.ledger.counts)
+        self.seen = self.whole.view
+
+    def view(self, *, told: bool) -> View:
+        """What is known now; ``told``: with the number of the ledger's last change."""
+        ledger = self.whole.ledger
+        changes = ledger.changes + self.unheard if told else None
+        return View(self.seen.table, self.seen.observations, ledger.counts, changes)
 
     def happen(self, what: str, place: int, value: Any) -> None:
         elements = self.whole.environment.elements
@@ -68,6 +74,7 @@ class Story:
             self.renew()
         elif what == "doubt":
             self.whole.ledger.counts.read_doubt[place % len(elements)] = value
+            self.unheard += 1_000_000
 
 
 @given(
@@ -75,10 +82,11 @@ class Story:
     st.lists(requirements, min_size=1, max_size=3),
     st.lists(st.tuples(happenings, asking, places), max_size=14),
     st.sampled_from([Policies(), Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=5.0)]),
+    st.booleans(),
 )
 @settings(max_examples=150, deadline=None)
 def test_decisions_with_and_without_what_was_kept_are_equal(
-    site: Site, described: list[Any], needs: list[Any], events: list[Any], policies: Policies
+    site: Site, described: list[Any], needs: list[Any], events: list[Any], policies: Policies, told: bool
 ) -> None:
     story = Story(build(site, described))
     kept = Kept()
@@ -90,19 +98,24 @@ def test_decisions_with_and_without_what_was_kept_are_equal(
             "subject": subject,
         }
         question = site.question(*needs[which % len(needs)], **asked)
-        plain = decide(question, story.view, story.now, policies)
-        assert decide(question, story.view, story.now, policies, kept=kept) == plain
+        view = story.view(told=told)
+        plain = decide(question, view, story.now, policies)
+        assert decide(question, view, story.now, policies, kept=kept) == plain
         if what == "batch":
-            chosen, again = (dealt(question, story, policies, value, kept=each) for each in (None, kept))
+            chosen, again = (
+                dealt(question, view, story.now, policies, value, kept=each) for each in (None, kept)
+            )
             assert chosen == again
             for one, *_ in chosen:
                 story.whole.ledger.book(story.whole.placement(one.element, at=story.now))
 
 
-def dealt(question: Any, story: Story, policies: Policies, count: int, kept: Kept | None) -> list[Any]:
+def dealt(
+    question: Any, view: View, now: float, policies: Policies, count: int, kept: Kept | None
+) -> list[Any]:
     """What is dealt, without booking it."""
     found: list[Any] = []
-    deal(question, story.view, story.now, policies, count, lambda *one: found.append(one), kept=kept)
+    deal(question, view, now, policies, count, lambda *one: found.append(one), kept=kept)
     return found
 
 
@@ -112,6 +125,29 @@ def test_many_kinds_of_question_are_kept_and_none_is_mixed_up(site: Site) -> Non
     for turn in range(300):
         question = site.question(site.write(turn % 45), site.free(turn % 7, hard=True), limit=3)
         story.happen("book", turn, None)
-        assert decide(question, story.view, story.now, Policies(), kept=kept) == decide(
-            question, story.view, story.now, Policies()
+        view = story.view(told=True)
+        assert decide(question, view, story.now, Policies(), kept=kept) == decide(
+            question, view, story.now, Policies()
         )
+
+
+@given(sites, st.lists(happenings, max_size=14))
+@settings(max_examples=60, deadline=None)
+def test_the_ledger_counts_every_change_of_its_counts(
+    site: Site, described: list[Any], events: list[Any]
+) -> None:
+    story = Story(build(site, described))
+    ledger = story.whole.ledger
+
+    def counted() -> list[Any]:
+        return [getattr(ledger.counts, one.name).tolist() for one in fields(ledger.counts)]
+
+    before, changes = counted(), ledger.changes
+    for what, place, value in events:
+        if what == "doubt":
+            continue
+        story.happen(what, place, value)
+        ledger.expire(story.now, 9)
+        after = counted()
+        assert after == before or ledger.changes != changes, what
+        before, changes = after, ledger.changes
