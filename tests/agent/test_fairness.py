@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import program_side as side
@@ -93,16 +94,18 @@ def test_flood_of_one_user_shuts_nobody_out(
     """The kernel's queue of connections is everybody's and may be full for a moment; whoever got through
     is given a place, also when flood and load keep the service from answering: then the agent chooses.
     """
-    kept_out = 0
-    for number in range(200):
+
+    def is_created(file: Path) -> bool:
         try:
             conversation = prepared.ask(device, "victim")
         except BlockingIOError:
-            kept_out += 1
-            continue
+            return False
         assert conversation.answer.status == side.PLACE
-        os.close(conversation.create(tmp_path / f"file{number}"))
-    assert kept_out < 100
+        os.close(conversation.create(file))
+        return True
+
+    for number in range(100):
+        wait_until(partial(is_created, tmp_path / f"file{number}"), "somebody else gets through")
     assert all(process.poll() is None for process in flood), "the flood went on meanwhile"
 
 

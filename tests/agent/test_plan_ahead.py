@@ -77,7 +77,7 @@ def test_plan_goes_with_the_last_process(planner: Agent, service: ServiceDouble,
         plan = Plan(planner.socket, LEAVING)
         wait_until(lambda: plan.stock(device) > 0, "there is a ticket")
         process.kill()
-    wait_until(lambda: plan_program.segment_of(planner.socket, LEAVING) is None, "the plan is removed", 40)
+    wait_until(lambda: plan_program.segment_of(planner.socket, LEAVING) is None, "the plan is removed", 120)
     assert plan.state == plan_program.RETIRED
     dealt = set(service.placements)
     wait_until(lambda: not dealt & service.unended(), "the tickets are back")
@@ -109,7 +109,7 @@ def test_job_brings_a_plan_and_takes_it_away(
         )
         slurm("epilog.sh", jobs, **about)
         assert list(jobs.iterdir()) == []
-        wait_until(lambda: plan.state == plan_program.RETIRED, "the plan is removed", 40)
+        wait_until(lambda: plan.state == plan_program.RETIRED, "the plan is removed", 120)
     finally:
         if (id := plan_program.segment_of(planner.socket, NOT_HERE)) is not None:
             plan_program.remove_segment(id)

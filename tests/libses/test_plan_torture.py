@@ -19,11 +19,11 @@ from plan_double import (
 )
 
 PROGRAMS = 6
-FILES = 400
+ENOUGH = 600  # reports, after which the programs end; those that are killed are killed before
 THREADED = """
-import os, sys, threading
+import itertools, os, sys, threading
 def work(k):
-    for n in range(int(sys.argv[1]) // 4):
+    for n in itertools.takewhile(lambda _: not os.path.exists(sys.argv[1]), itertools.count()):
         os.close(os.open(f"{os.getpid()}-{k}-{n}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
 threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
 [t.start() for t in threads]
@@ -63,20 +63,23 @@ def test_every_ticket_is_taken_once_and_every_create_is_reported(union: Union, k
         plan.entry(0, union.path.stat().st_dev)
         agent = Agent(union, plan)
         chance = random.Random(7)
-        command = ["/usr/bin/python3", "-I", "-S", "-c", THREADED, str(FILES)]
+        end = union.path.parent / "end"
+        command = ["/usr/bin/python3", "-I", "-S", "-c", THREADED, str(end)]
         environment = union.environment(SES_SYNC_MS="0")
         running = [
             subprocess.Popen(command, env=environment, cwd=union.path, stderr=subprocess.PIPE, text=True)
             for _ in range(PROGRAMS)
         ]
         deadline = time.monotonic() + 120
-        killed = 0
+        killed, to_kill = 0, PROGRAMS // 2 if kill else 0
         while any(program.poll() is None for program in running):
             assert time.monotonic() < deadline, "a program did not end"
             agent.step(chance)
-            if kill and killed < PROGRAMS // 2 and len(agent.read) > 100 * (killed + 1):
+            if killed < to_kill and len(agent.read) > 100 * (killed + 1):
                 running[killed].send_signal(signal.SIGKILL)
                 killed += 1
+            if len(agent.read) > ENOUGH and killed == to_kill:
+                end.touch()
         agent.step(chance)
         for number, program in enumerate(running):
             _, said = program.communicate(timeout=30)
@@ -95,6 +98,6 @@ def test_every_ticket_is_taken_once_and_every_create_is_reported(union: Union, k
         assert files[report.inode] == report.path
         assert union.copies(union.path / report.path) == [report.placement_id % 3]
         assert report.path.split("-")[0] == str(report.pid)
-    assert len(agent.read) > 300
+    assert len(agent.read) > ENOUGH
     assert len(agent.read) <= taken <= len(agent.read) + unfinished
     assert kill or unfinished == 0
