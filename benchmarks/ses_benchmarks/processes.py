@@ -14,14 +14,20 @@ from pathlib import Path
 from ses_benchmarks.probe import BenchmarkError
 
 STOP_SECONDS = 20
+_kept_ports: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listened on a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port of the loopback interface that the kernel gives to nobody else while this process lives.
+
+    Who names it can listen there: servers set SO_REUSEADDR, and the socket that keeps it does not listen.
+    """
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    _kept_ports.append(kept)
+    port: int = kept.getsockname()[1]
+    return port
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The processes of the demonstration: ready, dead, and stopped for certain."""
 
 import os
+import socket
 import sys
 import time
 import urllib.request
@@ -30,7 +31,12 @@ def test_a_process_is_ready_when_it_answers(processes, tmp_path):
     serve = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "-d", str(tmp_path)]
     processes.start("files", serve, answers(f"http://127.0.0.1:{port}/"))
     processes.wait_ready()
-    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).status == 200
+    assert urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60).status == 200
+
+
+def test_a_port_is_kept_for_who_was_told_of_it():
+    with socket.socket() as another, pytest.raises(OSError, match="in use"):
+        another.bind(("127.0.0.1", free_port()))
 
 
 def test_one_that_dies_is_named_with_the_end_of_its_log(processes):
@@ -76,7 +82,7 @@ def test_children_of_one_that_died_are_not_left(processes, tmp_path):
     with pytest.raises(DemoError, match="parent ended"):
         processes.wait_ready()
     processes.stop_all()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while running(int(pid.read_text())):
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -24,6 +24,7 @@ from ses.demo.interrupts import Interrupts
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _TAIL_LINES = 15
+_kept_ports: list[socket.socket] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,16 @@ def _stop(running: Sequence[Running]) -> None:
 
 
 def free_port() -> int:
-    """Return a loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a loopback port that the kernel gives to nobody else while this process lives.
+
+    Who names it can listen there: servers set SO_REUSEADDR, and the socket that keeps it does not listen.
+    """
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    _kept_ports.append(kept)
+    port: int = kept.getsockname()[1]
+    return port
 
 
 def answers(url: str) -> Callable[[], bool]:
