@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def supervisors(union: Union) -> dict[int, str]:
             continue
         if mine and words[0] == b"ses-supervisor":
             found[int(process.name)] = words[1].decode()
+    return found
+
+
+def held_by(pid: int) -> set[str]:
+    """What a process has open; it may still be loading its libraries, and close one meanwhile."""
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.add(str(link.readlink()))
     return found
 
 
@@ -295,7 +305,7 @@ def test_reader_of_the_output_sees_its_end(union: Union, ses_run: Path) -> None:
         assert process.stdout
         assert int(process.stdout.readline()) == process.pid
         for pid in wait_for_both(union).values():
-            opened = {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+            opened = held_by(pid)
             assert not any(name.startswith("pipe:") for name in opened), opened
             assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
             assert os.getsid(pid) != os.getsid(process.pid)
