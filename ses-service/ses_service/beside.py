@@ -61,13 +61,12 @@ def drawn(question: Question, ranked: Offers, count: int, beside: Beside) -> lis
     places, share, capability = places[told], share[told], capability[told]
     if len(places) < 2:
         return []
-    streams = np.maximum(0.0, capability / share - 1.0)
+    streams, own = np.maximum(0.0, capability / share - 1.0), np.zeros(len(places))
     found = []
     for turn in range(count):
-        row = spread(
-            streams, capability, beside.expected, (beside.lot + (beside.before + turn) * _APART) % 1.0
-        )
-        streams[row] += 1.0
+        lot = (beside.lot + (beside.before + turn) * _APART) % 1.0
+        row = spread(streams, capability, beside.expected, lot, own)
+        own[row] += 1.0
         found.append(int(places[row]))
     return found
 

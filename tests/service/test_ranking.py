@@ -35,7 +35,8 @@ def test_mixing_depends_on_hash_and_salt_alone() -> None:
 
 def counted(streams: list[float], capability: list[float], expected: float) -> list[int]:
     lots = [(number + 0.5) / 1000 for number in range(1000)]
-    rows = [spread(np.array(streams), np.array(capability), expected, lot) for lot in lots]
+    none = np.zeros(len(streams))
+    rows = [spread(np.array(streams), np.array(capability), expected, lot, none) for lot in lots]
     return [rows.count(row) for row in range(len(streams))]
 
 
@@ -49,3 +50,27 @@ def test_old_knowledge_comes_near_a_draw_by_capability() -> None:
 
 def test_in_between_all_are_filled_to_one_level() -> None:
     assert counted([0.0, 1.0, 5.0], [1.0, 1.0, 1.0], 2.0) == pytest.approx([667, 333, 0], abs=1)
+
+
+def test_deciders_with_lots_apart_begin_on_rows_of_their_own_however_old_the_streams() -> None:
+    streams, alike, none = np.array([0.0, 2.0, 1.0, 0.0, 3.0]), np.ones(5), np.zeros(5)
+    found = [spread(streams, alike, 30.0, (decider + 0.5) / 5, none) for decider in range(5)]
+    assert found == [0, 1, 2, 3, 4]
+
+
+def test_far_more_than_others_will_place_is_left_out_however_old_it_is() -> None:
+    assert counted([0.0, 100.0, 0.0], [1.0, 1.0, 1.0], 30.0) == [500, 0, 500]
+
+
+def test_a_decider_goes_round_before_it_adds_to_a_stream_of_its_own() -> None:
+    own = np.zeros(8)
+    for turn in range(24):
+        own[spread(np.zeros(8), np.ones(8), 100.0, 0.3, own)] += 1
+        assert own.max() - own.min() <= 1, turn
+
+
+def test_a_decider_gives_faster_rows_more_of_its_own() -> None:
+    own = np.zeros(2)
+    for _ in range(80):
+        own[spread(np.zeros(2), np.array([3.0, 1.0]), 1000.0, 0.1, own)] += 1
+    assert own.tolist() == pytest.approx([60, 20], abs=2)

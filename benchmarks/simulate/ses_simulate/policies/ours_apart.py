@@ -6,9 +6,8 @@ since.  The best of all would be everybody's best at once.  Two ways out of that
 * ``ours``: the service's prediction, and its draw for several deciders
   (:func:`ses_service.ranking.spread`), told that ``2 lambda age`` files may have been placed by all
   since the ledger was shared.  Twice what is expected is a margin: too many on what looks idle costs
-  more than too few (mean slowdown with a ledger shared every second 1.80 with 1.5, 1.77 with 2).  Lots
-  are not drawn but dealt: decider ``i`` of ``R`` begins at ``i / R``, so that they seldom meet though
-  none hears the other (1.83 with lots drawn).
+  more than too few.  Lots are not drawn but kept: decider ``i`` of ``R`` has ``(i + 1/2) / R``, as if they
+  had agreed on numbers, so that each begins on an element of its own where knowledge is old.
 * ``ours-few``: ``decide`` about a few elements drawn in proportion to capability, ``d = clamp(round(2 M
   / (lambda age)), 2, 8)`` of ``M`` (section 4 of the design; Mitzenmacher, IEEE TPDS 2000), as an agent
   does that is cut off.
@@ -36,7 +35,7 @@ from ses_simulate.site import observations, policies_for, requirements, table_of
 FOREVER = float("inf")
 FEWEST, MOST = 2, 8
 MARGIN = 2.0
-ROOTS = (0.7548776662, 0.5698402910)  # lots of one decider far apart (R2 sequence, Roberts 2018)
+TINY = 1e-9  # what ``C / (C / n)`` may be less than ``n``
 RATE_MEMORY = 0.1  # how much the last interval counts in the arrival rate
 
 
@@ -58,9 +57,8 @@ class OursApart(Policy):
         self._ledger.bind(self._table, self._observations.sampled_at, 0.0)
         self._pending: list[tuple[float, File, Placement | None]] = []
         self._own = [LedgerCounts.zeros(len(self._table)) for _ in range(world.deciders)]
+        self._open = np.zeros((world.deciders, len(self._table)))
         self._shared_at = 0.0
-        self._shares = 0
-        self._since = [0] * world.deciders
         self._rate = 0.0
         world.engine.at(0.0, self._share)
 
@@ -79,6 +77,7 @@ class OursApart(Policy):
             lease_until=FOREVER,
         )
         self._pending.append((now, file, placement))
+        self._open[file.decider, row] += 1
         own.open_now[row] += 1
         own.since[row] += 1
         own.booked_last[row] = now
@@ -88,9 +87,9 @@ class OursApart(Policy):
         share = Offers.of_all(view, now, self._policies).value(Kind.CURRENT_WRITE_RATE)
         capability = self._table.write_capability
         expected = MARGIN * self._rate * (now - self._shared_at)
-        lot = (decider / len(self._own) + self._shares * ROOTS[0] + self._since[decider] * ROOTS[1]) % 1.0
-        self._since[decider] += 1
-        return spread(np.maximum(0.0, capability / share - 1.0), capability, expected, lot)
+        own = self._open[decider]
+        others = np.maximum(0.0, np.floor(capability / share - 1.0 + TINY) - own)
+        return spread(others, capability, expected, (decider + 0.5) / len(self._own), own)
 
     def _few_of(self, now: float, file: File, view: View) -> int:
         placed = max(1e-9, self._rate * (now - self._shared_at))
@@ -119,6 +118,7 @@ class OursApart(Policy):
         """Let the decider know; the others hear of it when the ledger is shared."""
         self._pending.append((now, file, None))
         own = self._own[file.decider]
+        self._open[file.decider, element] -= 1
         own.open_now[element] -= 1
         if own.since[element] > 0:
             own.since[element] -= 1
@@ -135,8 +135,6 @@ class OursApart(Policy):
             else:
                 self._ledger.end(str(file.number), EndReason.CLOSED, moment, file.size)
         self._pending.clear()
-        self._shares += 1
-        self._since = [0] * len(self._own)
         for own in self._own:
             for one in fields(own):
                 getattr(own, one.name).fill(0.0)
