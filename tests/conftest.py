@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -21,6 +21,8 @@ _unhurried = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck
 hypothesis.settings.register_profile("repeating", derandomize=True, **_unhurried)
 hypothesis.settings.register_profile("searching", derandomize=False, print_blob=True, **_unhurried)
 hypothesis.settings.load_profile("repeating")
+
+expect.set_options(timeout=60_000)  # ms; a browser beside other tests takes its time
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ses_webface.app import create_app
 from ses_webface.portal import Portal
 from ses_webface.selection_memory import InMemorySelectionService
@@ -33,8 +33,6 @@ from werkzeug.test import TestResponse
 sys.path.insert(0, str(Path(__file__).parent))
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
-
-expect.set_options(timeout=20_000)  # ms; a browser beside other tests takes its time
 
 
 @dataclass
@@ -205,7 +203,7 @@ def open_window(chromium: Browser) -> Iterator[Callable[..., Window]]:
 
     def open_one(**options: object) -> Window:
         context = chromium.new_context(**options)  # type: ignore[arg-type]
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
         window = Window(context.new_page(), [])
 
         def note(message: ConsoleMessage) -> None:
