@@ -20,11 +20,12 @@
 namespace ses::agent {
 
 struct Connection {
-  enum class State { kAwaitAsk, kAwaitTicket, kAwaitReport };
+  enum class State { kAwaitAsk, kAwaitLook, kAwaitTicket, kAwaitReport };
   UniqueFd fd;
   ucred peer{}; // from the kernel, never from a message
   State state = State::kAwaitAsk;
   std::chrono::steady_clock::time_point deadline{};
+  std::chrono::steady_clock::time_point asked_at{};
   bool hurried = false; // the service takes too long: a choice without it is on its way
   Ask ask;
   std::string application;        // as asked, else the program's name

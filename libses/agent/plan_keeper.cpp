@@ -379,6 +379,9 @@ void PlanKeeper::tick(Time now) {
   for (const auto &[uid, known] : users_) {
     busy = busy || (known.plan && known.plan->is_busy(now));
   }
+  if (busy && !parts_.health.available()) { // whoever has tickets does not ask
+    (void)parts_.health.needed(parts_.announcer.pace());
+  }
   due_ = now + (busy ? kBusyTick : plans_ > 0 ? kBeatEvery : kEmptyTick);
 }
 

@@ -38,7 +38,7 @@ public:
   struct Parts {
     const std::string &socket_path;
     const Systems &systems;
-    const ServiceHealth &health;
+    ServiceHealth &health;
     Detached &detached;
     Booker &booker;
     Announcer &announcer;

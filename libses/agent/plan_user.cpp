@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "returns.h"
+
 namespace ses::agent {
 namespace {
 
@@ -113,7 +115,7 @@ void PlanUser::on_report(PlanReport report, Time now) {
   }
   Dealt dealt = std::move(found->second);
   dealt_.erase(found);
-  const bool failed = report.error != 0 && report.error != EEXIST;
+  const bool failed = is_of_element(report.error);
   if (!report.created) {
     outlet_.give_back(uid_, dealt.placement, failed ? EndReason::kFailed : EndReason::kUnused);
   } else if (report.file.device != dealt.device) {

@@ -4,11 +4,19 @@
 #ifndef SES_AGENT_RETURNS_H
 #define SES_AGENT_RETURNS_H
 
+#include <cerrno>
+
 #include "announcer.h"
 #include "detached.h"
 #include "wire.h"
 
 namespace ses::agent {
+
+// Is ERROR, which ended a create, the element's?  Not that somebody else had the name first, or
+// that the program has no descriptor left.
+[[nodiscard]] constexpr bool is_of_element(int error) {
+  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE;
+}
 
 class Returns {
 public:

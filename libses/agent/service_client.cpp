@@ -165,6 +165,7 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
       (result.error() == httplib::Error::Read || result.error() == httplib::Error::Write);
   if (!result) {
     reply.timed_out = result.error() == httplib::Error::Read && taken >= time_out_ / 2;
+    reply.nobody_there = result.error() == httplib::Error::Connection;
     reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
                                   : "HTTP: " + httplib::to_string(result.error());
     reply.body.clear();

@@ -13,7 +13,9 @@ namespace {
 
 constexpr double kFirstDelay = 0.2, kLongestDelay = 30; // seconds, before chance
 constexpr double kSwitchWithin = 0.1;                   // to another service
-constexpr std::chrono::seconds kSteady{10}; // up this long: the next failure is a first one
+constexpr std::chrono::seconds kSteady{10};   // up this long: the next failure is a first one
+constexpr std::chrono::seconds kLeastLook{1}; // between two looks that programs caused, or
+constexpr int kLooksInPace = 5;               // so many in the time between two signs of life
 
 Clock::duration seconds(double number) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(number));
@@ -23,7 +25,33 @@ Clock::duration seconds(double number) {
 
 ServiceHealth::ServiceHealth(Services &services)
     : services_(services), failure_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      states_(services.size()) {}
+      looked_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), states_(services.size()) {}
+
+void ServiceHealth::look_is_over() {
+  if (std::exchange(looking_, false)) {
+    eventfd_write(looked_.get(), 1);
+  }
+}
+
+bool ServiceHealth::needed(std::chrono::milliseconds pace) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (available_ || looking_) {
+      return !available_;
+    }
+    if (!states_[services_.current()].nobody_there || now < look_not_before_) {
+      return false;
+    }
+    const Clock::duration longest = std::max<Clock::duration>(kLeastLook, pace / kLooksInPace);
+    std::uniform_real_distribution<double> chance(0.5, 1); // nodes drift apart
+    look_not_before_ = now + std::chrono::duration_cast<Clock::duration>(longest * chance(random_));
+    retry_at_ = now;
+    looking_ = true;
+  }
+  eventfd_write(failure_.get(), 1);
+  return true;
+}
 
 bool ServiceHealth::answered() {
   const std::lock_guard lock(mutex_);
@@ -31,6 +59,7 @@ bool ServiceHealth::answered() {
     return false;
   }
   available_ = true;
+  look_is_over();
   available_since_ = Clock::now();
   const std::string &url = services_.at(services_.current()).url;
   if (std::exchange(states_[services_.current()].said_lost, false)) {
@@ -60,6 +89,8 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
     }
     const auto now = Clock::now();
     State &state = states_[reply.service];
+    state.nobody_there = reply.nobody_there;
+    look_is_over();
     const std::string &url = services_.at(reply.service).url;
     const bool was_available = available_.exchange(false);
     if (was_available && now - available_since_ > kSteady) {

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report))
 constexpr size_t kMostReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMostServed = 128;    // between two looks at what is ready
 constexpr size_t kMostLookedAt = 4096; // connections, most of them turned away
-constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kFirstConnection = 16;
+constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kLooked = 3, kFirstConnection = 16;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
   epoll_event event{};
@@ -66,7 +67,8 @@ bool SocketServer::can_place_on(const std::string &system) const {
 bool SocketServer::run() {
   if (!watch(epoll_.get(), parts_.listener, kListener, EPOLLIN) ||
       !watch(epoll_.get(), parts_.stop_signals, kStop, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.booker.ready_descriptor(), kBooked, EPOLLIN)) {
+      !watch(epoll_.get(), parts_.booker.ready_descriptor(), kBooked, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN)) {
     return false;
   }
   for (;;) {
@@ -83,6 +85,8 @@ bool SocketServer::run() {
         accept_some();
       } else if (what == kBooked) {
         collect_bookings();
+      } else if (what == kLooked) {
+        look_is_over();
       } else {
         ready.push_back(what);
       }
@@ -197,8 +201,37 @@ void SocketServer::on_message(Id id, std::span<const std::byte> message, UniqueF
   drop(id);
 }
 
+// A service that is not there may have come since the last look: programs wait for the next one as
+// they wait for its decision.
 void SocketServer::on_ask(Id id, Ask ask) {
   Connection &connection = *connections_.find(id);
+  connection.asked_at = Clock::now();
+  connection.ask = std::move(ask);
+  StorageSystem system;
+  if (parts_.systems.find(connection.ask.device, system) == Systems::Answer::kNotManaged ||
+      parts_.health.available() || !parts_.health.needed(parts_.announcer.pace())) {
+    place(id);
+    return;
+  }
+  connection.state = State::kAwaitLook;
+  connections_.set_deadline(id, connection.asked_at + patience(system.name));
+  await_look_.push_back(id);
+}
+
+void SocketServer::look_is_over() {
+  eventfd_t count = 0;
+  (void)eventfd_read(parts_.health.looked_descriptor(), &count);
+  for (const Id id : std::exchange(await_look_, {})) {
+    if (const Connection *connection = connections_.find(id);
+        connection != nullptr && connection->state == State::kAwaitLook) {
+      place(id);
+    }
+  }
+}
+
+void SocketServer::place(Id id) {
+  Connection &connection = *connections_.find(id);
+  const Ask &ask = connection.ask;
   const uid_t uid = connection.peer.uid;
   StorageSystem system;
   const Systems::Answer known = parts_.systems.find(ask.device, system);
@@ -221,11 +254,9 @@ void SocketServer::on_ask(Id id, Ask ask) {
   key.system = system.name;
   key.requirements = ask.requirements;
   key.expected_bytes = ask.expected_bytes;
-  connection.ask = std::move(ask);
   connection.state = State::kAwaitTicket;
   connection.key = key;
-  const bool can_hurry = parts_.detached.ready(system.name);
-  connections_.set_deadline(id, Clock::now() + (can_hurry ? hurry_after() : parts_.answer_limit));
+  connections_.set_deadline(id, connection.asked_at + patience(system.name));
   if (parts_.plans != nullptr && !key.expected_bytes) {
     parts_.plans->asked(key, Clock::now());
   }
@@ -276,8 +307,7 @@ void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
     if (report.created) {
       created(connection, placement, report, std::move(handle));
     } else {
-      // A name that somebody else created meanwhile is no failure of the element.
-      const bool failed = report.error != 0 && report.error != EEXIST;
+      const bool failed = is_of_element(report.error);
       parts_.returns.give_back(connection.peer.uid, placement,
                                failed ? EndReason::kFailed : EndReason::kUnused);
     }
@@ -359,11 +389,13 @@ void SocketServer::drop_overdue() {
        due = connections_.first_due()) {
     const Id id = due->second;
     Connection &connection = *connections_.find(id);
-    if (connection.state == State::kAwaitTicket) {
+    if (connection.state == State::kAwaitLook) {
+      place(id);
+    } else if (connection.state == State::kAwaitTicket) {
       if (!connection.hurried && parts_.detached.ready(connection.key->system) &&
           parts_.booker.submit_alone(*connection.key, id)) {
         connection.hurried = true;
-        connections_.set_deadline(id, now + parts_.answer_limit - hurry_after());
+        connections_.set_deadline(id, connection.asked_at + parts_.answer_limit);
         continue;
       }
       tickets_.forget(*connection.key, id);

@@ -37,7 +37,7 @@ public:
     std::chrono::milliseconds answer_limit;
     unsigned asks_per_second; // of one uid; those beyond are turned away
     const Systems &systems;
-    const ServiceHealth &health;
+    ServiceHealth &health;
     Detached &detached;
     Booker &booker;
     Announcer &announcer;
@@ -63,6 +63,8 @@ private:
   // HANDLE is what came along; it counts only with a report.
   void on_message(Id id, std::span<const std::byte> message, UniqueFd handle);
   void on_ask(Id id, Ask ask);
+  void place(Id id);
+  void look_is_over();
   void on_report(Id id, const Report &report, UniqueFd handle);
   void created(const Connection &connection, const Placement &placement, const Report &report,
                UniqueFd handle);
@@ -76,6 +78,9 @@ private:
   [[nodiscard]] std::chrono::milliseconds hurry_after() const {
     return parts_.answer_limit * 2 / 3;
   }
+  [[nodiscard]] std::chrono::milliseconds patience(const std::string &system) const {
+    return parts_.detached.ready(system) ? hurry_after() : parts_.answer_limit;
+  }
   [[nodiscard]] int milliseconds_to_next() const;
   [[nodiscard]] TicketCache::Callbacks callbacks();
 
@@ -83,6 +88,7 @@ private:
   const UniqueFd epoll_;
   TicketCache tickets_;
   Connections connections_;
+  std::vector<Id> await_look_; // some of them have gone
   DescriptorBin bin_;
   RateLimit limit_;
   bool said_full_ = false, said_flooded_ = false;

@@ -54,6 +54,20 @@ def test_agents_are_spread_over_a_time_that_doubles_beyond_the_service_s_wish(
         assert bound * 0.9 < most < bound + 5000, "the bound, and what a loaded machine adds"
 
 
+def test_need_makes_an_agent_look_where_nobody_was_but_not_again_and_again(health_delays: Path) -> None:
+    done = subprocess.run([health_delays, "looks"], capture_output=True, text=True, timeout=120, check=True)
+    looks = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert looks == {
+        "before the first look": "1",
+        "somebody is there, who does not answer": "0",
+        "nobody is there": "1",
+        "at once": "1",
+        "while that look is under way": "1",
+        "nobody is there still, a moment later": "0",
+        "while the service is there": "0",
+    }
+
+
 def test_ranks_do_not_ask_a_busy_service_again_and_are_placed_when_it_is_not(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
