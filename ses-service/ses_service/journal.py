@@ -33,7 +33,9 @@ T = TypeVar("T")
 PACE = 0.05
 MOST_WAITING = 200_000
 _AT_ONCE = 1000
-_URGENT = 10_000  # so many changes at once that nobody is given way any more
+# The more changes there are, the less is waited for others; with this much of it, still half of the time.
+_MOST_URGENT = 0.8
+_URGENT = 10_000
 _RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
 _LAST_WORDS = 5.0
 
@@ -242,7 +244,7 @@ class Journal:
 
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""
-        urgency = changes / _URGENT
+        urgency = min(_MOST_URGENT, changes / _URGENT)
         return lambda: self._courtesy.give_way(urgency)
 
     def _keep_for_later(self, ids: list[str], keys: list[SizeKey]) -> None:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
@@ -79,11 +80,17 @@ def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None)
     return Response(to_json(body), status=status, content_type="application/json", headers=headers)
 
 
+@lru_cache(16384)
+def _in_units(value: float, size: float) -> float:
+    """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
+    return round(value / size, _PLACES)
+
+
 def rates(read: float | None, write: float | None) -> Json:
     """Return a pair of rates in MB/s."""
     return {
-        "read_mb_s": None if read is None else round(read / _MB, _PLACES),
-        "write_mb_s": None if write is None else round(write / _MB, _PLACES),
+        "read_mb_s": None if read is None else _in_units(read, _MB),
+        "write_mb_s": None if write is None else _in_units(write, _MB),
     }
 
 
@@ -172,9 +179,9 @@ def predictions(many: Iterable[Prediction]) -> list[Json]:
     return [
         {
             "kind": kind,
-            "value": None if one.value is None else round(one.value / size, _PLACES),
+            "value": None if one.value is None else _in_units(one.value, size),
             "unit": kind.unit,
-            "maximum" if kind.at_most else "minimum": round(one.bound / size, _PLACES),
+            "maximum" if kind.at_most else "minimum": _in_units(one.bound, size),
             "shortfall": round(one.shortfall, _PLACES),
         }
         for one in many
@@ -193,7 +200,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "target": one.element.target,
             "distance": round(one.distance, _PLACES),
             "available": rates(one.available_read, one.available_write),
-            "free_gb": None if one.free is None else round(one.free / _GB, _PLACES),
+            "free_gb": None if one.free is None else _in_units(one.free, _GB),
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
             "basis": one.basis.value,
@@ -331,7 +338,7 @@ def snapshot(
                 "state": one.element.state.value,
                 "capability": rates(one.element.nominal_read_rate, one.element.nominal_write_rate),
                 "available": rates(one.available_read, one.available_write),
-                "free_gb": None if one.free is None else round(one.free / _GB, _PLACES),
+                "free_gb": None if one.free is None else _in_units(one.free, _GB),
             }
             for one in sampled
         ],

@@ -10,6 +10,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
@@ -63,7 +64,7 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
     """Return a placement as a row."""
     subject = placement.subject
     stripes = placement.stripes or (placement.element,)
-    elements = [[one.id, one.storage_system, one.target] for one in stripes]
+    elements = [_element(one.id, one.storage_system, one.target) for one in stripes]
     return {
         "placement_id": placement.placement_id,
         "state": placement.state.value,
@@ -73,7 +74,7 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
         "node": _text(subject.node),
         "job": _text(subject.job),
         "backend": placement.backend,
-        "elements": json.dumps(elements),
+        "elements": f"[{', '.join(elements)}]",
         "stripe_size": placement.stripe_size,
         "ahead": placement.ahead,
         "distance": placement.distance,
@@ -84,7 +85,7 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
         "expected_bytes": placement.expected_bytes,
         "expected_from": placement.expected_from,
         "predicted": _PREDICTED.dump_json(placement.predicted).decode() if placement.predicted else "[]",
-        "notes": json.dumps(placement.notes),
+        "notes": json.dumps(placement.notes) if placement.notes else "[]",
         "path": _text(placement.path),
         "device": None if placement.device is None else str(placement.device),
         "inode": placement.inode,
@@ -97,6 +98,12 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
         "bytes_written": placement.bytes_written,
         "explanation_id": explanation_id,
     }
+
+
+@lru_cache(16384)
+def _element(name: str, system: str, target: str) -> str:
+    """Return what a row says of an element; there are far fewer of them than of rows."""
+    return json.dumps([name, system, target])
 
 
 def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
