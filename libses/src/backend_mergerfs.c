@@ -67,14 +67,13 @@ static bool owner_may_open(unsigned mode, int flags) {
 }
 
 /*
- * Give the staged file the group the plain call would have given it, and
+ * Give the staged file FD the group the plain call would have given it, and
  * check that it has the mode to be opened a second time (the umask may have
  * taken it away).
  */
-static int dress(const struct ses_creation *creation) {
-  const char *stage = creation->answer->stage;
+static int dress(const struct ses_creation *creation, int fd) {
   struct statx *stat = creation->stat;
-  int failed = ses_sys_statx(AT_FDCWD, stage, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, stat);
+  int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
   if (failed)
     return failed;
   if (!owner_may_open(stat->stx_mode, creation->flags))
@@ -85,8 +84,7 @@ static int dress(const struct ses_creation *creation) {
     return 0;
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
     return -EPERM;
-  return (int)ses_sys5(SYS_fchownat, AT_FDCWD, ses_address(stage), -1, (long)group,
-                       AT_SYMLINK_NOFOLLOW);
+  return (int)ses_sys3(SYS_fchown, fd, -1, (long)group);
 }
 
 static int unlink_at(int dirfd, const char *path) {
@@ -183,18 +181,33 @@ static int settle(const struct ses_creation *creation) {
   return failed == -ESTALE ? failed : take_back(creation, inode, failed);
 }
 
+/*
+ * Make the staged file.  Opened, not only made: so it shows, while nothing has
+ * the name yet, that the program can have one more descriptor, without which
+ * the plain call creates no file.
+ */
+static int stage(const struct ses_creation *creation) {
+  const char *path = creation->answer->stage;
+  int flags = O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
+  if (fd < 0)
+    return fd; /* also EEXIST: then it is not ours to remove */
+  int failed = dress(creation, fd);
+  ses_sys_close(fd);
+  if (failed)
+    unlink_at(AT_FDCWD, path);
+  return failed;
+}
+
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
-  int failed = (int)ses_sys4(SYS_mknodat, AT_FDCWD, ses_address(answer->stage),
-                             (long)(S_IFREG | creation->mode), 0);
+  int failed = stage(creation);
   if (failed)
-    return failed; /* also EEXIST: then it is not ours to remove */
-  failed = dress(creation);
-  if (!failed)
-    failed = give_name(creation);
+    return failed;
+  failed = give_name(creation);
   if (!failed)
     return settle(creation);
   unlink_at(AT_FDCWD, answer->stage);

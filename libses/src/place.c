@@ -323,24 +323,12 @@ static bool is_probably_new(const struct scene *scene, int flags, bool has_ticke
   return fresh && ses_clock_ms() >= atomic_load_explicit(&name_taken_ms, memory_order_relaxed);
 }
 
-/* Can the program have one more descriptor?  Without one the plain call creates no file, and where
- * a file is made first and opened then, it would be there.  (A question to the agent takes more
- * than one itself.)  Descriptor 0 is mostly open; if it is not, it is the one to be had. */
-static bool has_descriptor(void) {
-  int fd = (int)ses_sys3(SYS_fcntl, 0, F_DUPFD_CLOEXEC, 0);
-  if (fd >= 0)
-    ses_sys_close(fd);
-  return fd >= 0 || fd == -EBADF;
-}
-
 /* From the ticket to the report.  SES_PLACE_NO_DECISION: there is none to be had. */
 static enum ses_place_status redeem(struct scene *scene, const struct ses_plan_spot *spot,
                                     int flags, mode_t mode, const struct ses_need *need,
                                     struct ses_where *where, int *result) {
   struct ses_plan_claim *claim = &scene->back.claim;
   if (!ses_directory_suits(scene->major, scene->minor, scene->parent_inode) && is_unsuited(scene))
-    return SES_PLACE_UNSUITED;
-  if (!scene->in_place && !has_descriptor())
     return SES_PLACE_UNSUITED;
   if (!ses_plan_take(spot, claim, &scene->buffer.answer)) {
     ses_plan_missed(spot);

@@ -154,6 +154,25 @@ def test_unusual_circumstances_are_served(union: Union, plan: PlanDouble, probes
     assert union.agent.leftovers() == []
 
 
+def test_lock_on_standard_input_is_kept(union: Union, plan: PlanDouble, tmp_path: Path) -> None:
+    """A process loses its POSIX locks on a file with the first descriptor of it that it closes."""
+    (tmp_path / "lock").touch()
+    script = (
+        "import fcntl, os, sys\n"
+        "os.dup2(os.open(sys.argv[2], os.O_RDWR), 0)\n"
+        "fcntl.lockf(0, fcntl.LOCK_EX)\n"
+        "os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)\n"
+        "if os.fork() == 0:\n"
+        "    fcntl.lockf(0, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "    os._exit(0)\n"
+        "print(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+    )
+    plan.ticket(0, 4711, place(union, plan, 1))
+    done = union.run(sys.executable, "-c", script, union.path / "file", tmp_path / "lock")
+    assert done.stdout == "1\n", "the child is refused the lock"
+    assert [report.outcome for report in plan.reports()] == [CREATED]
+
+
 def test_child_of_fork_reports_its_own_number(union: Union, plan: PlanDouble, probes: Path) -> None:
     for number in range(4):
         plan.ticket(0, 1 + number, place(union, plan, 1))
