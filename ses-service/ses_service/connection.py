@@ -88,7 +88,7 @@ class Connection(HttpToolsProtocol):
     _asked: Asked | None = None
     _refused = False
     _came = 0.0
-    _body = b""
+    _body = bytearray()  # another one for each request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -131,7 +131,7 @@ class Connection(HttpToolsProtocol):
         if self._asked is None:
             super().on_headers_complete()
         else:
-            self._came, self._body = time.perf_counter(), b""
+            self._came, self._body = time.perf_counter(), bytearray()
 
     def on_body(self, body: bytes) -> None:
         """Keep the body of a request that is answered."""
@@ -158,7 +158,7 @@ class Connection(HttpToolsProtocol):
             self._asked,
             self.headers,
             self.client,
-            self._body,
+            bytes(self._body),
             self._came,
             lambda reply: self._send(waiting, reply),
         ):
@@ -187,7 +187,7 @@ class Connection(HttpToolsProtocol):
 
     def _leave(self) -> None:
         """Leave the request to uvicorn, as far as it has arrived."""
-        self._asked, body = None, self._body
+        self._asked, body = None, bytes(self._body)
         super().on_headers_complete()
         super().on_body(body)
 
