@@ -1,5 +1,6 @@
 """A plan that is foreign, stale, damaged or gone is no plan: the agent is asked, and no create fails."""
 
+import errno
 import os
 import signal
 import struct
@@ -13,6 +14,7 @@ from mergerfs_union import NOBODY, Union
 from plan_double import (
     ELEMENTS_AT,
     HEARTBEAT_AT,
+    NOT_CREATED,
     REPORT_SIZE,
     REPORTS,
     REPORTS_AT,
@@ -173,6 +175,25 @@ def test_ticket_that_makes_no_sense_is_not_taken(
     assert plan.stock(0) == 1
     assert plan.missed(0) == 3
     assert plan.reports() == []
+
+
+@pytest.mark.parametrize("error", ["EMFILE", "ENFILE", "EACCES", "ENOSPC", "EDQUOT", "EIO"])
+def test_ticket_whose_file_cannot_be_staged_is_reported_and_the_plain_call_made(
+    union: Union, probes: Path, make_plan: Callable[..., PlanDouble], error: str
+) -> None:
+    plan = make_plan()
+    staged = union.agent.stages(1, 0)[0] / f"{1:016x}"
+    strace = ("strace", "-qq", "-o", union.path.parent / "trace", "-P", staged, "-e", "trace=openat")
+    command = (*strace, "-e", f"inject=openat:error={error}", probes / "create", "open", WRITE, "0644", "022")
+    done = union.run(*command, union.path / "placed").stdout
+    assert (union.path.parent / "trace").read_text().count("(INJECTED)") == 1
+    plain = union.run(*command[-5:], union.path / "plain", library=False).stdout
+    assert done == plain
+    assert union.agent.asks == []
+    assert union.agent.leftovers() == []
+    assert [(report.outcome, report.error) for report in plan.reports()] == [
+        (NOT_CREATED, getattr(errno, error))
+    ]
 
 
 def test_without_room_for_a_report_no_ticket_is_taken(
