@@ -45,7 +45,11 @@ SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True, long_windo
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run.  ``supported`` of the users are placed by ``policy``, the others by ``others``."""
+    """One run.  ``supported`` of the users are placed by ``policy``, the others by ``others``.
+
+    Chance may be turned round: for users and rules (``mirrored``), for the background
+    (``mirrored_background``).
+    """
 
     scenario: str
     users: int
@@ -54,6 +58,7 @@ class Run:
     supported: int
     seed: int
     mirrored: bool = False
+    mirrored_background: bool = False
     sampling: Sampling = SAMPLING
     loss: float = 0.0
 
@@ -72,7 +77,8 @@ def simulate(run: Run) -> Times:
     world = World(
         engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, reads=READ_RATE, writes=WRITE_RATE
     )
-    fill = world.random("fill")
+    surroundings = replace(world, mirrored=run.mirrored_background)
+    fill = surroundings.random("fill")
     devices = [
         Device(READ_RATE, WRITE_RATE, loss=run.loss, floor=0.0, capacity=CAPACITY,
                free=CAPACITY * (1 - FULLEST * fill.random()), group=pool)
@@ -84,8 +90,9 @@ def simulate(run: Run) -> Times:
     Monitor(engine, servers, run.sampling, [policy.observe, others.observe])
     for pool, load in enumerate(BACKGROUNDS[run.scenario]):
         Background(
-            engine, servers[pool], load, BACKGROUND_MEAN, BACKGROUND_READS, world.random(f"background {pool}")
-        )
+            engine, servers[pool], load, BACKGROUND_MEAN, BACKGROUND_READS,
+            surroundings.random(f"background {pool}"),
+        )  # fmt: skip
     start, numbering = world.random("start"), Numbering()
     running = run.users
 
