@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
-from ses_simulate import hard, table1
+from ses_simulate import hard, table1, table1_study
 from ses_simulate.policies import POLICIES, SAYS
 from ses_simulate.rows import gain
 from ses_simulate.scenarios import SCENARIOS
@@ -22,6 +22,9 @@ COLUMNS = {
 }  # fmt: skip
 SEEDS = 4
 SMALL = ("simulate", "table1", "--jobs", "1", "--users", "6", "--policy", "random", "--scenario", "none")
+
+
+WAYS = [(False, False), (True, True), (False, True), (True, False)]
 
 
 def mean_gain(policy: str, scenario: str, users: int = 8) -> float:
@@ -43,6 +46,15 @@ def test_the_same_seed_gives_the_same_result() -> None:
 def test_another_seed_gives_another_result() -> None:
     runs = {table1.simulate(table1.Run("none", 6, "random", "random", 3, seed)) for seed in range(3)}
     assert len(runs) == 3
+
+
+def test_a_skewed_seed_stands_for_every_way_to_mirror_it() -> None:
+    """The users' chance and the background's, each for itself."""
+    row = table1_study.table1(["skewed"], [6], ["random"], 1, 1, lambda done, of: None)[0]
+    runs = [table1.simulate(table1.Run("skewed", 6, "random", "random", 3, 0, *way)) for way in WAYS]
+    assert len({run.supported for run in runs}) == 4
+    assert row.mean_seconds == pytest.approx(sum(run.supported for run in runs) / 4)
+    assert row.baseline_seconds == pytest.approx(sum(run.others for run in runs) / 4)
 
 
 @pytest.mark.parametrize(
