@@ -50,7 +50,7 @@ def test_another_seed_gives_another_result() -> None:
 
 def test_a_skewed_seed_stands_for_every_way_to_mirror_it() -> None:
     """The users' chance and the background's, each for itself."""
-    row = table1_study.table1(["skewed"], [6], ["random"], 1, 1, lambda done, of: None)[0]
+    row = table1_study.table1(["skewed"], [6], ["random"], 1, 1, lambda *_: None)[0]
     runs = [table1.simulate(table1.Run("skewed", 6, "random", "random", 3, 0, *way)) for way in WAYS]
     assert len({run.supported for run in runs}) == 4
     assert row.mean_seconds == pytest.approx(sum(run.supported for run in runs) / 4)
