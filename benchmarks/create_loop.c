@@ -11,6 +11,8 @@
  *   create-staged    what an expert does, so that of several creators one wins, the name appears
  *                    with a whole file and the union knows its links: make it in BRANCH/.ses/UID,
  *                    link it through DIRECTORY, unlink the first name, open it, refresh it
+ *   create-careful   the same for any directory and any moment: with the group a directory hands
+ *                    on, no name without a descriptor for it, and nobody else's file for one's own
  *   exec-true        start /bin/true and wait for it; LD_PRELOAD is what CHILD_LD_PRELOAD says
  *   storm            create STORM_FILES files in DIRECTORY by their absolute paths, look at each,
  *                    open and close each, remove them: what programs that measure metadata do
@@ -32,6 +34,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +130,43 @@ static int create_staged(struct loop *loop, const struct way *way) {
   return fd;
 }
 
+/* The group that files in DIRECTORY get, unless it is the creator's own: -1. */
+static gid_t group_handed_on(const char *directory) {
+  struct statx stat;
+  if (statx(AT_FDCWD, directory, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE | STATX_GID, &stat) !=
+      0)
+    return (gid_t)-1;
+  return stat.stx_mode & S_ISGID ? stat.stx_gid : (gid_t)-1;
+}
+
+static int make_staged(const struct loop *loop, const struct way *way) {
+  struct statx stat;
+  gid_t wanted = group_handed_on(loop->directory);
+  int fd = way->open(loop->staged, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stat) != 0)
+    return -1;
+  if (wanted == (gid_t)-1)
+    wanted = getegid();
+  if (stat.stx_gid != wanted && fchown(fd, (uid_t)-1, wanted) != 0)
+    return -1;
+  return close(fd);
+}
+
+static int create_careful(struct loop *loop, const struct way *way) {
+  struct statx stat;
+  if (make_staged(loop, way) != 0 || link(loop->staged_in_union, loop->path) != 0)
+    return -1;
+  int fd = way->open(loop->path, O_WRONLY);
+  if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &stat) != 0 ||
+      stat.stx_nlink != 2 || unlink(loop->staged) != 0)
+    return -1;
+  uint64_t inode = stat.stx_ino;
+  if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stat) != 0 ||
+      stat.stx_ino != inode)
+    return -1;
+  return fd;
+}
+
 static int exec_true(struct loop *loop, const struct way *way) {
   char *arguments[] = {"true", NULL};
   pid_t child;
@@ -173,6 +213,7 @@ static const struct call calls[] = {
     {"create-relative", create_relative, 1, 1},
     {"create-by-hand", create_by_hand, 1, 1},
     {"create-staged", create_staged, 1, 1},
+    {"create-careful", create_careful, 1, 1},
     {"exec-true", exec_true, 0, 0},
     {"storm", storm, 0, 0},
 };

@@ -16,6 +16,7 @@ NAMES = {
     "create-placed",
     "create-hung-agent",
     "create-plan-hit",
+    "create-plan-hit-fewest",
     "create-plan-hit-agent",
     "metadata-storm",
     "plan-decision",
