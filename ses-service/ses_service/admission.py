@@ -86,16 +86,24 @@ class Turns:
         now = time.perf_counter()
         due = min(_MOST, 1 + int((now - self._passed) / _PACE))
         self._passed = now
+        going_on = True  # also past a function that fails: nobody else must wait for ever
+        try:
+            going_on = self._give(due)
+        finally:
+            if going_on:
+                loop.call_soon(self._next, loop)
+            else:
+                self._taken = False
+                self._courtesy.end()
+
+    def _give(self, due: int) -> bool:
+        """Give up to ``due`` turns; return whether there was one to give."""
         given = False
         while due and (self._waiting or self._parts):
             used = self._line().popleft()()
             due -= used
             given = given or used
-        if given:
-            loop.call_soon(self._next, loop)
-        else:
-            self._taken = False
-            self._courtesy.end()
+        return given
 
     def _line(self) -> deque[Callable[[], bool]]:
         """Return the line of whose turn it is; somebody waits in one of them."""

@@ -74,3 +74,27 @@ def test_who_hangs_up_gives_the_turn_to_the_next() -> None:
         await asyncio.wait_for(next_one, 60)
 
     asyncio.run(whole())
+
+
+def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
+    """Else one answer that cannot be sent would leave every later decision waiting for ever."""
+    told: list[object] = []
+    used: list[int] = []
+
+    def fail() -> bool:
+        raise ConnectionError
+
+    async def whole() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+        turns = Turns()
+        assert turns.give(9, lambda: True)
+        assert turns.give(9, fail)
+        assert turns.give(9, lambda: used.append(1) is None)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert turns.give(0, lambda: used.append(2) is None), "nobody waits any more"
+
+    asyncio.run(whole())
+    assert used == [1, 2]
+    assert [type(one) for one in told] == [ConnectionError]
