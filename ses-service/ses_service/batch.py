@@ -81,8 +81,8 @@ class Batch:
 
     def _lay_out(self, view: View, now: float, policies: Policies, kept: Kept, beside: Beside | None) -> None:
         before = len(self.placed)
-        if beside is not None:
-            beside = replace(beside, before=before) if self.count <= LARGEST_BATCH else None
+        if self.count > LARGEST_BATCH:
+            beside = None
         self._left = min(MOST_AHEAD, self.count - before)
         self._deck = deck(
             self.sized,

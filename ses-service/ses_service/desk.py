@@ -50,11 +50,7 @@ from ses_service.standing import Kept
 # with while a decision may wait.
 _ENDED_ASIDE = 4
 _ENDED_AT_ONCE = 16
-# Other services are heard so many seconds late; twice what is to be expected of them is assumed, since too
-# many files on what looks idle cost more than too few.  Lots lie far apart (R2 sequence, Roberts 2018).
-_UNHEARD = 0.25
-_MARGIN = 2.0
-_APART = 0.7548776662
+_UNHEARD = 0.25  # seconds that other services are heard late
 
 
 class NoEnvironmentError(Exception):
@@ -227,10 +223,11 @@ class Desk:
         sized, source = self._with_size(question, asked.path)
         batch = Batch(question, sized, source, count, lease, ahead, self._new_id)
         with self._lock:
-            beside = self._beside(self._now())
+            self._now()
         while True:
             with self._lock:
                 now = self._clock()
+                beside = self._beside(now)
                 more = batch.book(self._view(), self._ledger, now, self.policies, self._kept, beside)
             if not more:
                 break
@@ -379,12 +376,15 @@ class Desk:
         return replace(question, seed=question.seed ^ self._salt) if self._ledger.foreign.peers else question
 
     def _beside(self, now: float) -> Beside | None:
-        """Return what is to be expected of the other services that are heard of, if they place as we do."""
-        peers = self._ledger.foreign.peers
-        if not peers:
+        """Return what is to be expected of the other services that are heard of, if they place as we do.
+
+        The lot is the same until the service ends: who keeps to an order of its own meets others less often.
+        """
+        foreign = self._ledger.foreign
+        if not foreign.peers:
             return None
-        self._lot = (self._lot + _APART) % 1.0
-        return Beside(_MARGIN * peers * self._ledger.arrival_rate(now) * _UNHEARD, self._lot)
+        expected = foreign.peers * self._ledger.arrival_rate(now) * _UNHEARD
+        return Beside(expected, self._lot, foreign.carried, foreign.doubted(now, _UNHEARD))
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:

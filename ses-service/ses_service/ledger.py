@@ -156,6 +156,7 @@ class Ledger:
     def bind(self, table: ElementTable, reference: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
         self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
+        self._foreign.bind(table)
 
     def observe(self, reference: Floats, now: float, reading: Floats | None = None) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).

@@ -20,9 +20,11 @@ _GOLDEN, _MIX_1, _MIX_2 = (
     np.uint64(0xBF58476D1CE4E5B9),
     np.uint64(0x94D049BB133111EB),
 )
-_STEPS: Floats = (
-    np.arange(64, dtype=np.float64) * 0.5698402910
-)  # far from each other (R2 sequence, Roberts 2018)
+_GOLDEN_PART = 0.6180339887
+_FEWEST, _MOST = 2, 64
+_KEEPS_FIRST = 0.5  # streams
+_JUST_OPENED = 0.1  # seconds
+_TINY = 1e-9
 
 
 def mixed(hashes: Hashes, salt: int) -> Hashes:
@@ -62,33 +64,61 @@ def _smallest(keys: Sequence[Key], count: int) -> Codes:
     return np.sort(np.concatenate([*certain, rows[:count]]))
 
 
-def spread(streams: Floats, capability: Floats, expected: float, lot: float, own: Floats) -> int:
-    """Return the row for one placement when others place ``expected`` more that are not known yet.
+def still_open(ages: Floats, unheard: float) -> Floats:
+    """Return the chance that files are still open of which nothing was heard for ``unheard`` seconds.
 
-    The first rank would be everybody's at once.  Instead ``expected`` streams and this one are poured
-    onto the loads ``n / C`` as water finds its level, and a row is drawn by its part of them: fresh
-    knowledge takes the idle ones, old knowledge comes near a draw by capability (load interpretation:
-    Dahlin, IEEE TPDS 2000).  ``streams`` are predicted ones per row; parts of a stream are left out,
-    since they say that an element was busy, not that it is.  ``own`` are streams beside them that the
-    decider itself began.  ``lot`` is a number from 0 up to but not 1, at random or the decider's own.
-
-    Rows lie in their order.  Where more is expected than there are rows, those that are reached are drawn by
-    capability alone, for the streams of then have likely ended.  A row with more streams of one's own, for
-    its capability, is passed over for one further on, by steps that are alike for all.  So deciders whose
-    lots lie evenly apart begin on rows of their own, and each knows best how its first one stands (simulated,
-    64 deciders that hear of each other every 5 s: mean slowdown 1.7, and 2.1 without both).
+    ``ages`` are the seconds they had been open at the last word.  Who knows nothing of how long a thing
+    lasts but that it has lasted ``a`` takes it to last ``u`` more with the chance ``a / (a + u)`` (Gott,
+    Nature 363, 1993); 0.1 s are added to ``a``, as what was just opened is there.
     """
-    whole = own + np.floor(streams)
-    order = np.argsort(whole / capability, kind="stable")
-    count, able = whole[order], capability[order]
-    levels = (np.cumsum(count) + expected + 1.0) / np.cumsum(able)
+    lasted = np.maximum(0.0, ages) + _JUST_OPENED
+    return lasted / (lasted + unheard)
+
+
+def order_of_own(capability: Floats, lot: float) -> Codes:
+    """Return all rows in a decider's own order, by which deciders differ without a word.
+
+    Rows lie along a line, each as wide as its capability, and the order visits the places ``lot + k^2 phi``
+    of it, ``k`` = 0, 1, ..., 4 ``M`` - 1 (squares of whole numbers times an irrational one come everywhere
+    alike: Weyl, Mathematische Annalen 77, 1916).  So fast rows tend to come first, and of deciders whose lots
+    lie evenly apart each begins on a row of its own.  Equal steps would let them follow each other all along.
+    Rows too narrow to be visited come last, in their order.  ``lot`` is a number from 0 up to but not 1.
+    """
+    size = len(capability)
+    line = np.cumsum(capability)
+    steps = np.arange(4 * size, dtype=np.float64)
+    visits = (lot + steps * steps * _GOLDEN_PART) % 1.0 * line[-1]
+    visited = np.minimum(size - 1, np.searchsorted(line, visits, side="right"))
+    rows, first = np.unique(np.concatenate([visited, np.arange(size)]), return_index=True)
+    return rows[np.argsort(first)]
+
+
+def spread(order: Codes, own: Floats, others: Floats, capability: Floats, unheard: float) -> int:
+    """Return the row for one placement when others place ``unheard`` more that are not known yet.
+
+    The first rank would be everybody's at once.  Instead the least loaded of a few rows is taken, and
+    these are the fewer the more is unheard: ``d = clamp(round(M / unheard), 2, 64)`` of ``M`` (two choices:
+    Mitzenmacher, IEEE TPDS 2001; how many, for old knowledge: Dahlin, IEEE TPDS 2000).  Load is streams over
+    capability: ``own`` are the decider's on each row, ``others`` those of everybody else, each counted by the
+    chance that it is there (:func:`still_open`).
+
+    The few are the first of the decider's ``order`` (:func:`order_of_own`), those with less of its own before
+    the rest: of these it knows best how they stand.  Rows that carry more than any would get if others spread
+    their files evenly are left out.  The first of the few is left only for one that is better by half a
+    stream, since within that the word of others says next to nothing.
+    """
+    reached = order[(own + others <= _level(own + others, capability, unheard + 1.0) * capability)[order]]
+    most = round(min(float(_MOST), len(reached) / max(unheard, _TINY)))
+    few = reached[np.argsort(own[reached] / capability[reached], kind="stable")][: max(_FEWEST, most)]
+    load = own[few] + others[few]
+    load[1:] += _KEEPS_FIRST
+    return int(few[np.argmin(load / capability[few])])
+
+
+def _level(streams: Floats, capability: Floats, more: float) -> float:
+    """Return the highest load when ``more`` streams are poured onto rows as water finds its level."""
+    order = np.argsort(streams / capability)
+    count, able = streams[order], capability[order]
+    levels = (np.cumsum(count) + more) / np.cumsum(able)
     above = np.append((count / able)[1:], np.inf)
-    reached = int(np.argmax(levels <= above))
-    rows = np.sort(order[: reached + 1])
-    parts = capability[rows]
-    if expected <= len(streams):
-        parts = np.maximum(0.0, levels[reached] * parts - whole[rows])
-    poured = np.cumsum(parts)
-    lots = (lot + _STEPS) % 1.0
-    found = rows[np.minimum(reached, np.searchsorted(poured, lots * poured[-1], side="right"))]
-    return int(found[np.argmin(own[found] / capability[found])])
+    return float(levels[np.argmax(levels <= above)])

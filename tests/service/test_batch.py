@@ -144,7 +144,7 @@ def test_a_batch_ends_when_a_part_fills_the_last_element(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("parts_of_three")
-def test_beside_others_the_parts_of_a_batch_draw_different_lots(site: Site) -> None:
+def test_beside_others_the_parts_of_a_batch_take_different_elements(site: Site) -> None:
     equal = site.equal(64).see_all()
     batch = batch_of(12, site.question())
     while book(equal, batch, Beside(20.0, 0.25)):

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
-from ses_service.beside import LARGEST_BATCH, Beside
+from ses_service.beside import LARGEST_BATCH, Beside, others_of
 from ses_service.foreign import Change
 from ses_service.selection import deal
 
@@ -79,6 +80,44 @@ def test_a_full_element_is_passed_over(site: Any) -> None:
     size = 400 * site.GB
     full = site.equal(3).see_all(free=500)
     assert sorted(chosen(full, Beside(20.0, 0.1), count=5, expected_bytes=size)) == ["b0", "b1", "b2"]
+
+
+def test_the_same_lot_gives_the_same_element(site: Any) -> None:
+    equal = site.equal(20).see_all()
+    assert len({chosen(equal, Beside(5.0, 0.4), seed=seed)[0] for seed in range(20)}) == 1
+
+
+def test_what_carries_a_file_of_our_own_is_passed_over(site: Any) -> None:
+    equal = site.equal(20).see_all()
+    (first,) = chosen(equal, Beside(50.0, 0.4))
+    (second,) = chosen(equal.carry(first, at=site.NOW), Beside(50.0, 0.4))
+    assert second != first
+
+
+def test_a_file_of_another_service_that_may_be_gone_leaves_the_element_the_first(site: Any) -> None:
+    equal = site.equal(20).see_all()
+    (first,) = chosen(equal, Beside(20.0, 0.4))
+    row = equal.view.table.index[f"union/{first}"]
+    told = np.zeros(20)
+    told[row] = 1.0
+    busy = equal.carry(first, at=site.NOW)
+    assert chosen(busy, Beside(20.0, 0.4, told, 0.2 * told)) != [first]
+    assert chosen(busy, Beside(20.0, 0.4, told, 0.6 * told)) == [first]
+
+
+def test_refused_elements_are_never_chosen(site: Any) -> None:
+    some = site.equal(20).see_all()
+    refused = frozenset(f"union/b{number}" for number in range(0, 20, 2))
+    found = {chosen(some, Beside(50.0, lot), exclude=refused)[0] for lot in LOTS}
+    assert found == {f"b{number}" for number in range(1, 20, 2)}
+
+
+def test_streams_of_nobody_known_are_strangers_less_the_half_that_a_prediction_keeps() -> None:
+    streams = np.array([0.0, 1.0, 1.5, 3.9, 2.0, 4.0, 0.5])
+    own = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 2.0])
+    carried = np.array([0.0, 0.0, 0.0, 0.0, 2.0, 1.0, 1.0])
+    doubted = np.array([0.0, 0.0, 0.0, 0.0, 0.5, 0.25, 0.5])
+    assert others_of(streams, own, carried, doubted).tolist() == [0.0, 0.0, 1.0, 2.0, 1.5, 1.75, 0.0]
 
 
 def test_two_services_that_hear_of_each_other_do_not_choose_alike(

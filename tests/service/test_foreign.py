@@ -56,6 +56,32 @@ def test_what_others_carry_counts_on_every_element_of_it(ledger: Ledger) -> None
     assert len(ledger) == 0
 
 
+def test_what_others_carry_is_told_apart_and_doubted_the_more_the_younger_it_is(ledger: Ledger) -> None:
+    say(ledger, A, 1, carries("1" * 16, "u/a", "u/c", at=99.0), carries("2" * 16, "u/c", at=97.0), full=True)
+    ledger.book(own("3" * 16, "u/b"))
+    assert ledger.foreign.carried.tolist() == [1, 0, 2]
+    once, twice = 0.5 / (0.6 + 0.5), 0.5 / (2.6 + 0.5)
+    assert ledger.foreign.doubted(100.0, 0.5) == pytest.approx([once, 0.0, once + twice])
+    say(ledger, A, 2, Change("1" * 16, (), 0.0))
+    assert ledger.foreign.carried.tolist() == [0, 0, 1]
+    assert ledger.foreign.doubted(101.0, 0.5) == pytest.approx([0.0, 0.0, 0.5 / (3.6 + 0.5)])
+
+
+def test_what_others_carry_is_counted_along_the_rows_of_another_site(ledger: Ledger) -> None:
+    say(ledger, A, 1, carries("1" * 16, "u/a", "u/c", at=99.0), full=True)
+    assert ledger.foreign.doubted(100.0, 0.5).tolist()[1] == 0
+    ledger.bind(element_table(Environment(elements=(element("u/c"), element("u/d")))), np.zeros(2), 100.0)
+    assert ledger.foreign.carried.tolist() == [1, 0]
+    assert ledger.foreign.doubted(100.0, 0.5) == pytest.approx([0.5 / (0.6 + 0.5), 0.0])
+
+
+def test_what_others_carry_for_long_is_not_doubted(ledger: Ledger) -> None:
+    say(ledger, A, 1, carries("1" * 16, "u/a", at=99.0), full=True)
+    say(ledger, A, 2, now=109.5)
+    assert ledger.foreign.doubted(109.5, 0.5).tolist() == [0, 0, 0]
+    assert ledger.foreign.carried.tolist() == [1, 0, 0]
+
+
 def test_it_ends_with_the_silence_of_who_said_it(ledger: Ledger) -> None:
     say(ledger, A, 1, carries("1" * 16, "u/a"), full=True)
     say(ledger, B, 1, carries("2" * 16, "u/a"), full=True, now=105.0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_service.ranking import first_rows, mixed, spread
+from ses_service.ranking import first_rows, mixed, order_of_own, spread, still_open
 
 columns = st.integers(1, 40).flatmap(
     lambda size: st.lists(st.lists(st.integers(0, 3), min_size=size, max_size=size), min_size=1, max_size=4)
@@ -33,44 +35,100 @@ def test_mixing_depends_on_hash_and_salt_alone() -> None:
     assert len(set(mixed(np.arange(1000, dtype=np.uint64), 5).tolist())) == 1000
 
 
-def counted(streams: list[float], capability: list[float], expected: float) -> list[int]:
-    lots = [(number + 0.5) / 1000 for number in range(1000)]
-    none = np.zeros(len(streams))
-    rows = [spread(np.array(streams), np.array(capability), expected, lot, none) for lot in lots]
-    return [rows.count(row) for row in range(len(streams))]
+LOTS = [(number + 0.5) / 1000 for number in range(1000)]
 
 
-def test_fresh_knowledge_takes_only_the_least_loaded() -> None:
-    assert counted([2.0, 0.4, 1.0, 0.9], [1.0] * 4, 0.0) == [0, 500, 0, 500]
+def counted(own: list[float], others: list[float], capability: list[float], unheard: float) -> list[int]:
+    """How often each row is chosen, over all lots."""
+    able = np.array(capability)
+    rows = [spread(order_of_own(able, lot), np.array(own), np.array(others), able, unheard) for lot in LOTS]
+    return [rows.count(row) for row in range(len(own))]
 
 
-def test_old_knowledge_comes_near_a_draw_by_capability() -> None:
-    assert counted([2.0, 0.0], [1.0, 3.0], 10_000.0) == pytest.approx([250, 750], abs=2)
+@given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=90), st.floats(0, 1, exclude_max=True))
+def test_an_order_has_every_row_once_however_narrow_it_is(capability: list[float], lot: float) -> None:
+    assert sorted(order_of_own(np.array(capability), lot).tolist()) == list(range(len(capability)))
 
 
-def test_in_between_all_are_filled_to_one_level() -> None:
-    assert counted([0.0, 1.0, 5.0], [1.0, 1.0, 1.0], 2.0) == pytest.approx([667, 333, 0], abs=1)
+def test_an_order_begins_with_fast_rows_in_proportion() -> None:
+    firsts = [int(order_of_own(np.array([1.0, 3.0]), lot)[0]) for lot in LOTS]
+    assert firsts.count(1) == pytest.approx(750, abs=1)
 
 
-def test_deciders_with_lots_apart_begin_on_rows_of_their_own_however_old_the_streams() -> None:
-    streams, alike, none = np.array([0.0, 2.0, 1.0, 0.0, 3.0]), np.ones(5), np.zeros(5)
-    found = [spread(streams, alike, 30.0, (decider + 0.5) / 5, none) for decider in range(5)]
-    assert found == [0, 1, 2, 3, 4]
+def test_deciders_whose_lots_lie_apart_begin_apart_and_do_not_follow_each_other() -> None:
+    orders = [order_of_own(np.ones(64), (decider + 0.5) / 64).tolist() for decider in range(64)]
+    assert [order[0] for order in orders] == list(range(64))
+    followed = [pair for order in orders for pair in pairwise(order[:12])]
+    assert len(set(followed)) > 0.8 * len(followed), "by equal steps a row is always followed by the same one"
 
 
-def test_far_more_than_others_will_place_is_left_out_however_old_it_is() -> None:
-    assert counted([0.0, 100.0, 0.0], [1.0, 1.0, 1.0], 30.0) == [500, 0, 500]
+def test_more_rows_than_places_and_slow_ones_are_all_reached_in_the_end() -> None:
+    """Each slow row is a 300th part of the line: a decider that goes on comes to it none the less."""
+    able = np.array([8.0] * 100 + [0.5] * 100)
+    own, order = np.zeros(200), order_of_own(able, 0.3)
+    for _ in range(200 * 8):
+        own[spread(order, own, np.zeros(200), able, 1000.0)] += 1
+    assert own.min() >= 1
+    assert own[:100].sum() / own[100:].sum() == pytest.approx(16, rel=0.15)
+
+
+def test_the_same_lot_gives_the_same_row() -> None:
+    able, none = np.ones(40), np.zeros(40)
+    found = {spread(order_of_own(able, 0.37), none, none, able, 30.0) for _ in range(5)}
+    assert len(found) == 1
+
+
+def test_with_fresh_word_only_the_least_loaded_are_chosen() -> None:
+    assert counted([0.0] * 4, [2.0, 0.0, 1.0, 0.0], [1.0] * 4, 0.0) == [0, 500, 0, 500]
+
+
+def test_with_old_word_the_first_two_of_the_order_are_all_that_is_looked_at() -> None:
+    able, none, others = np.ones(8), np.zeros(8), np.full(8, 9.0)
+    order = order_of_own(able, 0.3)
+    others[order[2:]] = 0.0
+    assert spread(order, none, others, able, 1000.0) == order[0]
+    others[order[1]] = 0.0
+    assert spread(order, none, others, able, 1000.0) == order[1]
+    assert spread(order, none, others, able, 8 / 3) == order[1]
+    others[order[1]] = 9.0
+    assert spread(order, none, others, able, 8 / 3) == order[2]
+
+
+def test_far_more_than_others_will_place_is_left_out_however_old_the_word_is() -> None:
+    assert counted([0.0] * 4, [0.0, 100.0, 100.0, 0.0], [1.0] * 4, 30.0)[1:3] == [0, 0]
+
+
+def test_half_a_stream_keeps_the_first_and_more_does_not() -> None:
+    able, none, others = np.full(4, 5e8), np.zeros(4), np.zeros(4)
+    order = order_of_own(able, 0.6)
+    others[order[0]] = 0.5
+    assert spread(order, none, others, able, 4.0) == order[0]
+    others[order[0]] = 0.6
+    assert spread(order, none, others, able, 4.0) == order[1]
+
+
+def test_rows_with_files_of_ones_own_are_passed_over() -> None:
+    able, own, others = np.ones(6), np.zeros(6), np.zeros(6)
+    order = order_of_own(able, 0.1)
+    own[order[:4]] = 1.0
+    assert spread(order, own, others, able, 1000.0) == order[4]
 
 
 def test_a_decider_goes_round_before_it_adds_to_a_stream_of_its_own() -> None:
-    own = np.zeros(8)
+    own, none, order = np.zeros(8), np.zeros(8), order_of_own(np.ones(8), 0.3)
     for turn in range(24):
-        own[spread(np.zeros(8), np.ones(8), 100.0, 0.3, own)] += 1
+        own[spread(order, own, none, np.ones(8), 100.0)] += 1
         assert own.max() - own.min() <= 1, turn
 
 
 def test_a_decider_gives_faster_rows_more_of_its_own() -> None:
-    own = np.zeros(2)
+    able, own, none = np.array([3.0, 1.0]), np.zeros(2), np.zeros(2)
     for _ in range(80):
-        own[spread(np.zeros(2), np.array([3.0, 1.0]), 1000.0, 0.1, own)] += 1
+        own[spread(order_of_own(able, 0.1), own, none, able, 1000.0)] += 1
     assert own.tolist() == pytest.approx([60, 20], abs=2)
+
+
+def test_what_lasted_long_is_likely_to_be_there_and_what_just_began_at_once_is() -> None:
+    ages = np.array([-1.0, 0.0, 1.0, 100.0])
+    assert still_open(ages, 0.0).tolist() == [1.0] * 4
+    assert still_open(ages, 1.0) == pytest.approx([0.1 / 1.1, 0.1 / 1.1, 1.1 / 2.1, 100.1 / 101.1])

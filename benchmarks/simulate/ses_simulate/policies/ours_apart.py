@@ -3,11 +3,10 @@
 Each decider sees the monitor, all placements as they were when the ledger was last shared, and its own
 since.  The best of all would be everybody's best at once.  Two ways out of that:
 
-* ``ours``: the service's prediction, and its draw for several deciders
-  (:func:`ses_service.ranking.spread`), told that ``2 lambda age`` files may have been placed by all
-  since the ledger was shared.  Twice what is expected is a margin: too many on what looks idle costs
-  more than too few.  Lots are not drawn but kept: decider ``i`` of ``R`` has ``(i + 1/2) / R``, as if they
-  had agreed on numbers, so that each begins on an element of its own where knowledge is old.
+* ``ours``: the service's prediction, and its rule for several deciders
+  (:func:`ses_service.ranking.spread`), told that ``lambda age`` files were placed by others since the ledger
+  was shared, and which files they had open then.  Lots are not drawn but kept: decider ``i`` of ``R`` has
+  ``(i + 1/2) / R``, as if they had agreed on numbers, so that each begins on an element of its own.
 * ``ours-few``: ``decide`` about a few elements drawn in proportion to capability, ``d = clamp(round(2 M
   / (lambda age)), 2, 8)`` of ``M`` (section 4 of the design; Mitzenmacher, IEEE TPDS 2000), as an agent
   does that is cut off.
@@ -15,17 +14,19 @@ since.  The best of all would be everybody's best at once.  Two ways out of that
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from ses_service.columns import observation_table, read_parts
+from ses_service.beside import others_of
+from ses_service.columns import Codes, Floats, observation_table, read_parts
 from ses_service.evaluation import Offers
 from ses_service.health import learned
 from ses_service.ledger import Ledger, LedgerCounts
 from ses_service.model import Kind, Subject
 from ses_service.placement import EndReason, Placement
 from ses_service.question import Question, View
-from ses_service.ranking import spread
+from ses_service.ranking import order_of_own, spread, still_open
 from ses_service.selection import decide
 
 from ses_simulate.monitor import Sample
@@ -34,9 +35,27 @@ from ses_simulate.site import observations, policies_for, requirements, table_of
 
 FOREVER = float("inf")
 FEWEST, MOST = 2, 8
-MARGIN = 2.0
-TINY = 1e-9  # what ``C / (C / n)`` may be less than ``n``
 RATE_MEMORY = 0.1  # how much the last interval counts in the arrival rate
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """The files that were open when the ledger was shared: when each began, its row and its decider."""
+
+    began: Floats
+    row: Codes
+    decider: Codes
+
+    @classmethod
+    def of(cls, files: Collection[tuple[float, int, int]]) -> _Told:
+        began, row, decider = zip(*files, strict=True) if files else ((), (), ())
+        return cls(np.array(began), np.array(row, dtype=np.int64), np.array(decider, dtype=np.int64))
+
+    def doubted(self, decider: int, shared_at: float, age: float, size: int) -> Floats:
+        """Return per row how many of the files of others may be gone, each by its chance."""
+        gone = 1.0 - still_open(shared_at - self.began, age)
+        gone[self.decider == decider] = 0.0
+        return np.bincount(self.row, gone, minlength=size).astype(np.float64)
 
 
 class OursApart(Policy):
@@ -58,6 +77,12 @@ class OursApart(Policy):
         self._pending: list[tuple[float, File, Placement | None]] = []
         self._own = [LedgerCounts.zeros(len(self._table)) for _ in range(world.deciders)]
         self._open = np.zeros((world.deciders, len(self._table)))
+        self._orders = [
+            order_of_own(self._table.write_capability, (decider + 0.5) / world.deciders)
+            for decider in range(world.deciders)
+        ]
+        self._told = _Told.of(())
+        self._open_files: dict[int, tuple[float, int, int]] = {}
         self._shared_at = 0.0
         self._rate = 0.0
         world.engine.at(0.0, self._share)
@@ -86,10 +111,12 @@ class OursApart(Policy):
     def _drawn(self, now: float, decider: int, view: View) -> int:
         share = Offers.of_all(view, now, self._policies).value(Kind.CURRENT_WRITE_RATE)
         capability = self._table.write_capability
-        expected = MARGIN * self._rate * (now - self._shared_at)
+        age = now - self._shared_at
         own = self._open[decider]
-        others = np.maximum(0.0, np.floor(capability / share - 1.0 + TINY) - own)
-        return spread(others, capability, expected, (decider + 0.5) / len(self._own), own)
+        carried = np.maximum(0.0, view.counts.open_now - own)
+        doubted = self._told.doubted(decider, self._shared_at, age, len(own))
+        others = others_of(capability / share - 1.0, own, carried, doubted)
+        return spread(self._orders[decider], own, others, capability, self._rate * age)
 
     def _few_of(self, now: float, file: File, view: View) -> int:
         placed = max(1e-9, self._rate * (now - self._shared_at))
@@ -132,8 +159,12 @@ class OursApart(Policy):
         for moment, file, placement in self._pending:
             if placement is not None:
                 self._ledger.book(placement)
+                row = self._table.index[placement.element.id]
+                self._open_files[file.number] = moment, row, file.decider
             else:
                 self._ledger.end(str(file.number), EndReason.CLOSED, moment, file.size)
+                del self._open_files[file.number]
+        self._told = _Told.of(self._open_files.values())
         self._pending.clear()
         for own in self._own:
             for one in fields(own):
