@@ -150,6 +150,7 @@ void PlanFinder::hand_over_orphans() {
   }
   const auto open = wanted.empty() ? std::map<FileId, OpenSomewhere>() : find_handles(wanted);
   for (PlacedFile &file : orphans_) {
+    file.orphan = true;
     const auto found = open.find(file.id);
     const auto facts = found == open.end() ? std::nullopt : facts_of(found->second.handle.get());
     if (facts && facts->regular && (file.uid == 0 || facts->owner == file.uid)) {

@@ -154,7 +154,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     if (files_.contains(known.placement_id)) {
       continue;
     }
-    if (found == open.end() || !uid) {
+    if (found == open.end() || !uid || placement_of_.contains(id)) {
       announcer_.ended(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt,
                        known.path);
       continue;
@@ -186,7 +186,7 @@ void Watcher::begin(PlacedFile file) {
   const std::string job = process == processes_.end() ? job_of(file.pid) : process->second.job;
   announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
                                file.application, job, file.origin});
-  if (!file.handle || files_.contains(id)) {
+  if (!file.handle || files_.contains(id) || is_past(file)) {
     announcer_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
     return;
   }
@@ -214,8 +214,22 @@ void Watcher::begin(PlacedFile file) {
   if (polled) {
     polled_.insert(id);
   }
+  placement_of_[file.id] = id;
   files_.emplace(id, Watched{std::move(file), polled, false});
   unchecked_.insert(id); // it may have been closed before the watch was there
+}
+
+// Another placement's file has the device and inode of FILE, and is the later one; if it is the
+// earlier one, it ends here.
+bool Watcher::is_past(const PlacedFile &file) {
+  const auto other = placement_of_.find(file.id);
+  if (other == placement_of_.end()) {
+    return false;
+  }
+  if (!file.orphan) {
+    end(files_.find(other->second), EndReason::kClosed);
+  }
+  return file.orphan;
 }
 
 bool Watcher::follow_process(pid_t pid) {
@@ -340,6 +354,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   const uint64_t id = it->first;
   const Watched watched = std::move(it->second);
   files_.erase(it);
+  placement_of_.erase(watched.file.id);
   if (const auto count = files_of_.find(watched.file.uid); --count->second == 0) {
     files_of_.erase(count);
   }

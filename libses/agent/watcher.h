@@ -5,7 +5,8 @@
 // creating process has the same file open once more; otherwise it has ended, "closed", or
 // "exited" when the process went away with the file open.  A file that outlives its process is
 // watched on in the hands of its children.  Where inotify has no room left, the process's
-// descriptors are looked at twice a second instead.
+// descriptors are looked at twice a second instead.  A file is created once: when one is reported
+// under the device and inode of another, that one is gone and its number was given out again.
 //
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
@@ -42,6 +43,7 @@ struct PlacedFile {
   std::string application;
   std::shared_ptr<const Origin> origin; // null: not known
   bool searched = false; // somebody has looked for it: without a handle it is open nowhere
+  bool orphan = false;   // its process was gone by then, so that it comes late
 };
 
 class Watcher {
@@ -73,6 +75,7 @@ private:
   void take_over();
   void compare_now(const std::vector<LedgerFile> &files);
   void begin(PlacedFile file);
+  [[nodiscard]] bool is_past(const PlacedFile &file);
   void read_events();
   void check_some(bool at_once);
   void check(const std::set<uint64_t> &placements);
@@ -97,6 +100,7 @@ private:
 
   // Of the thread only.
   Files files_;
+  std::map<FileId, uint64_t> placement_of_; // of those in files_
   std::map<uid_t, size_t> files_of_;
   struct Process {
     UniqueFd pidfd;

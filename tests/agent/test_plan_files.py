@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -53,6 +54,13 @@ def made(path: Path, size: int = 0) -> os.stat_result:
     return path.stat()
 
 
+def given_out_to_nobody(directory: Path) -> os.stat_result:
+    """A file that is gone, whose number cannot become another file's meanwhile."""
+    status = list(directory.stat())
+    status[stat.ST_INO] = 2**63 - 1
+    return os.stat_result(status)
+
+
 def told(service: ServiceDouble, ticket: plan_program.Ticket) -> tuple[str | None, int | None]:
     """Path and size, once the end is told."""
     service.wait_for_end(ticket.placement)
@@ -100,9 +108,7 @@ def test_file_that_is_gone_is_told_by_what_is_known(
     plan: Plan, service: ServiceDouble, device: int, tmp_path: Path, gone: int
 ) -> None:
     ticket = plan.take_soon(device, "app")
-    status = made(tmp_path / "file")
-    (tmp_path / "file").unlink()
-    plan.report(ticket, status=status, pid=gone, path=tmp_path / "file")
+    plan.report(ticket, status=given_out_to_nobody(tmp_path), pid=gone, path=tmp_path / "file")
     assert told(service, ticket) == (str(tmp_path / "file"), None)
 
 
@@ -130,6 +136,35 @@ def test_file_in_the_hands_of_another_process_stays_open(
         assert not service.ended(ticket.placement)
         child.kill()
     service.wait_for_end(ticket.placement)
+
+
+def test_number_given_out_again_ends_the_file_that_had_it(
+    plan: Plan, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """A file is created once: the first one must be gone, though something under its number is open."""
+    first, second = (plan.take_soon(device, "app") for _ in range(2))
+    fd = plan.create(first, tmp_path / "file")
+    wait_until(lambda: service.opened(first.placement), "it is told")
+    plan.report(second, status=os.fstat(fd), fd=fd, path=tmp_path / "file")
+    service.wait_for_end(first.placement)
+    assert service.opened(second.placement)
+    assert not service.ended(second.placement)
+    os.close(fd)
+    service.wait_for_end(second.placement)
+
+
+def test_number_given_out_again_is_no_sign_of_the_file_that_had_it(
+    plan: Plan, service: ServiceDouble, device: int, tmp_path: Path, gone: int
+) -> None:
+    """The process of the first was gone before anybody looked, and the second was told before it."""
+    first, second = (plan.take_soon(device, "app") for _ in range(2))
+    fd = plan.create(second, tmp_path / "file")
+    wait_until(lambda: service.opened(second.placement), "it is told")
+    plan.report(first, status=os.fstat(fd), pid=gone, path=tmp_path / "file")
+    service.wait_for_end(first.placement)
+    assert not service.ended(second.placement)
+    os.close(fd)
+    service.wait_for_end(second.placement)
 
 
 def test_renamed_file_is_found_through_the_descriptor(
