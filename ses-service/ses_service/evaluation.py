@@ -42,6 +42,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 READ_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE})
 WRITE_KINDS = frozenset({Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE})
 RATE_KINDS = READ_KINDS | WRITE_KINDS
+_COUNTS = tuple(one.name for one in fields(LedgerCounts))
 _ACTIVE = STATES.index(ElementState.ACTIVE)
 CURRENT_KINDS = frozenset({Kind.CURRENT_READ_RATE, Kind.CURRENT_WRITE_RATE})
 
@@ -167,9 +168,10 @@ class Offers:
             weights += requirement.weight
         return np.sqrt(squares / weights) if weights > 0 else squares
 
-    def ages(self) -> Floats:
-        """Return the age of each observation in seconds; ``nan`` where there is none."""
-        return np.maximum(0.0, self.now - self.take(self.view.observations.sampled_at))
+    def ages(self, places: Codes | None = None) -> Floats:
+        """Return the age of each observation, or of some, in seconds; ``nan`` where there is none."""
+        rows = self.rows if places is None else self.rows[places]
+        return np.maximum(0.0, self.now - self.view.observations.sampled_at[rows])
 
     def _free(self) -> Floats:
         observed = self.take(self.view.observations.free)
@@ -278,7 +280,7 @@ def reference_times(observations: ObservationTable, policies: Policies) -> Float
 
 
 def _taken(counts: LedgerCounts, rows: Codes | Bools) -> LedgerCounts:
-    return LedgerCounts(**{one.name: getattr(counts, one.name)[rows] for one in fields(counts)})
+    return LedgerCounts(*[getattr(counts, name)[rows] for name in _COUNTS])
 
 
 def capability_of(view: View, kind: Kind) -> Floats:

@@ -147,6 +147,26 @@ def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:
     return tuple(sheet.candidate(place, place + 1) for place in range(len(offers.rows)))
 
 
+def aged(found: Sequence[Candidate], ages: Floats) -> tuple[Candidate, ...]:
+    """Return the same candidates with observations of these ages."""
+    return tuple(
+        [
+            Candidate(
+                one.rank,
+                one.element,
+                one.distance,
+                one.available_read,
+                one.available_write,
+                one.free,
+                one.predicted,
+                age,
+                one.basis,
+            )
+            for one, age in zip(found, _listed(ages), strict=True)
+        ]
+    )
+
+
 def refusal(question: Question, offers: Offers, place: int, code: int) -> Refusal:
     """Return the refusal of one row with its sentence."""
     element = offers.view.table.elements[offers.rows[place]]

@@ -23,6 +23,9 @@ _STATE_REASONS = {
     ElementState.READ_ONLY: Reason.READ_ONLY,
     ElementState.DRAINING: Reason.DRAINING,
 }
+_BY_STATE = np.array(
+    [REASONS.index(_STATE_REASONS[state]) if state in _STATE_REASONS else ACCEPTED for state in STATES]
+)
 
 
 def bytes_needed(question: Question, policies: Policies) -> float:
@@ -54,7 +57,8 @@ def earlier_reasons(question: Question, offers: Offers) -> Codes:
     codes = np.full(len(rows), ACCEPTED, dtype=np.int64)
 
     def refuse(which: Bools, reason: Reason) -> None:
-        codes[which & (codes == ACCEPTED)] = REASONS.index(reason)
+        if which.any():
+            codes[which & (codes == ACCEPTED)] = REASONS.index(reason)
 
     if question.storage_system is not None:
         refuse(~_in_systems(offers, frozenset({question.storage_system})), Reason.WRONG_SYSTEM)
@@ -65,9 +69,7 @@ def earlier_reasons(question: Question, offers: Offers) -> Codes:
     if question.exclude:
         excluded = [table.index[name] for name in question.exclude if name in table.index]
         refuse(np.isin(rows, excluded), Reason.EXCLUDED)
-    state = offers.take(table.state)
-    for bad, reason in _STATE_REASONS.items():
-        refuse(state == STATES.index(bad), reason)
+    np.copyto(codes, _BY_STATE[offers.take(table.state)], where=codes == ACCEPTED)
     refuse(offers.take(offers.view.observations.closed), Reason.READ_ONLY)
     refuse(offers.value(Kind.FREE_CAPACITY) < bytes_needed(question, offers.policies), Reason.NO_SPACE)
     for requirement in question.wanted:
@@ -78,5 +80,5 @@ def earlier_reasons(question: Question, offers: Offers) -> Codes:
 
 def _in_systems(offers: Offers, names: frozenset[str]) -> Bools:
     table = offers.view.table
-    wanted = [code for code, name in enumerate(table.system_names) if name in names]
-    return np.isin(offers.take(table.system), wanted)
+    wanted = np.array([name in names for name in table.system_names], dtype=np.bool_)
+    return wanted[offers.take(table.system)]

@@ -24,6 +24,7 @@ from itertools import islice
 
 import numpy as np
 
+from ses_service.changes import Changes
 from ses_service.columns import ElementTable, Floats
 from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
@@ -125,8 +126,8 @@ class Ledger:
         return self._tally.counts
 
     @property
-    def changes(self) -> int:
-        """Another number after every change of the counts."""
+    def changes(self) -> Changes:
+        """Which rows of the counts change."""
         return self._tally.changes
 
     @property

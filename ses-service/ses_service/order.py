@@ -43,8 +43,8 @@ def order_columns(question: Question, offers: Offers) -> list[Key]:
     keys: list[Key] = [steps]
     asked = [one for one in question.wanted if one.kind != Kind.FREE_CAPACITY]
     if asked and policies.scarce_tiers:
-        scarce = [code for code, name in enumerate(table.tier_names) if name in policies.scarce_tiers]
-        keys.append(np.isin(offers.take(table.tier), scarce) & (steps == 0))
+        scarce = np.array([name in policies.scarce_tiers for name in table.tier_names], dtype=np.bool_)
+        keys.append(scarce[offers.take(table.tier)] & (steps == 0))
     share = _ordering_share(question, offers)
     keys.append(np.where(np.isnan(share), np.inf, -share))
     keys.append(offers.counts.booked_last)

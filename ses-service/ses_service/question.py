@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ses_service.changes import Changes
 from ses_service.columns import ElementTable, ObservationTable
 from ses_service.ledger import LedgerCounts
 from ses_service.model import Requirement, ResolvedRequirement, Subject
@@ -41,13 +42,13 @@ class Question:
 class View:
     """What is known at one moment.  Table, observations and counts have the same rows.
 
-    ``changes`` is another number after every change of the counts; ``None``: nobody counted them.
+    ``changes`` tells which rows of the counts change; ``None``: nobody notes that.
     """
 
     table: ElementTable
     observations: ObservationTable
     counts: LedgerCounts
-    changes: int | None = None
+    changes: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)

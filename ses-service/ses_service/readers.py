@@ -93,12 +93,12 @@ class Readers:
                 heapq.heappush(self._expected, _Reader(sooner, now + lasts, now, row, counts))
                 self._since[row] += counts and not now <= self._reference[row]
 
-    def advance(self, now: float) -> bool:
-        """Doubt who may be done by now, and forget who must be; return whether there was any."""
-        found = False
+    def advance(self, now: float) -> list[int]:
+        """Doubt who may be done by now, and forget who must be; return their rows."""
+        found: list[int] = []
         while self._expected and self._expected[0].moment <= now:
-            found = True
             reader = heapq.heappop(self._expected)
+            found.append(reader.row)
             later = reader.since + self._policies.reader_later * (reader.until - reader.since)
             heapq.heappush(self._doubted, reader._replace(moment=later))
             self._doubt[reader.row] += reader.counts
@@ -108,8 +108,8 @@ class Readers:
             elif reference < reader.until:
                 self._ended[reader.row] += reader.counts
         while self._doubted and self._doubted[0].moment <= now:
-            found = True
             reader = heapq.heappop(self._doubted)
+            found.append(reader.row)
             self._doubt[reader.row] -= reader.counts
             self._done.append(reader)
         return found

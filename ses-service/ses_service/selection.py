@@ -31,10 +31,11 @@ def decide(
     ``kept`` makes it faster, by what earlier decisions worked out, and changes nothing else.
     """
     standing = _standing(question, view, now, policies, kept)
-    striped = may_stripe(question, view)
-    ranked = standing.ranked(question, 0 if striped else question.limit)
-    stripes = stripes_for(question, ranked, 1) if striped else ONE_STRIPE
-    listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None]) if striped else ranked
+    if not may_stripe(question, view):
+        return _decision(question, standing, standing.candidates(question), ONE_STRIPE)
+    ranked = standing.ranked(question, 0)
+    stripes = stripes_for(question, ranked, 1)
+    listed = ranked.narrowed(np.arange(len(ranked.rows))[: question.limit or None])
     return _decision(question, standing, candidates(question, listed), stripes)
 
 
@@ -129,7 +130,7 @@ def _decision(
     question: Question, standing: Standing, ranked: tuple[Candidate, ...], stripes: Stripes
 ) -> Decision:
     offers, codes = standing.offers, standing.codes
-    refused_rows = np.flatnonzero(~standing.accepted)
+    refused_rows = standing.refused_rows
     total = len(refused_rows)
     if question.limit:
         refused_rows = refused_rows[: offers.policies.listed_refusals]

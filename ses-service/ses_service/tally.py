@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ses_service.changes import Changes
 from ses_service.columns import ElementTable, Floats
 from ses_service.lately import Lately
 from ses_service.placement import Placement
@@ -76,8 +77,8 @@ def began(placement: Placement) -> float:
 class Tally:
     """The counts of all elements.  Not safe for use from several threads.
 
-    ``version`` is another number after every change by which an element may look worse than before,
-    ``changes`` after every change.
+    ``version`` is another number after every change by which an element may look worse than before;
+    ``changes`` tells the rows of every change.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -88,7 +89,8 @@ class Tally:
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
-        self.version = self.changes = 0
+        self.version = 0
+        self.changes = Changes()
 
     def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
@@ -116,7 +118,8 @@ class Tally:
         observation is not used any more: a placement older than that is no longer told apart from those
         open at the sample.
         """
-        self._changed()
+        self.version += 1
+        self.changes.note_all()
         self._reference = reference
         self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
         since, ended = self._lately.counted(reference)
@@ -126,21 +129,22 @@ class Tally:
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""
-        self._changed()
+        self.version += 1
         self._take_back_end(placement.placement_id)
         began_at = began(placement)
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
             self.counts.since[row] += began_at > self._reference[row]
+            self.changes.note(row)
         self._lately.put(placement.placement_id, elements_of(placement), began_at)
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
-        self.changes += 1
         began_at = began(placement)
         counted = placement.placement_id in self._lately
         for row, share in self._rows(placement):
+            self.changes.note(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
             if began_at > self._reference[row]:
@@ -151,26 +155,26 @@ class Tally:
 
     def closed(self, placement: Placement, now: float) -> None:
         """Note that a stream ended because its file was closed, which may be read from now on."""
-        self.changes += 1
-        self._readers.expect((row for row, _ in self._rows(placement)), now - began(placement), now)
+        rows = [row for row, _ in self._rows(placement)]
+        self._readers.expect(rows, now - began(placement), now)
+        for row in rows:
+            self.changes.note(row)
 
     def advance(self, now: float) -> None:
         """Let time go by."""
-        self.changes += self._readers.advance(now)
+        for row in self._readers.advance(now):
+            self.changes.note(row)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""
-        self._changed()
+        self.version += 1
         for element in elements_of(placement):
             moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
             self._booked_last[element] = moment
             known = self._index.get(element)
             if known is not None:
                 self.counts.booked_last[known] = moment
-
-    def _changed(self) -> None:
-        self.version += 1
-        self.changes += 1
+                self.changes.note(known)
 
     def _take_back_end(self, stream: str) -> None:
         found = self._lately.forget_end(stream)
@@ -178,6 +182,7 @@ class Tally:
             row = self._index.get(element)
             if row is not None and found and found.began <= self._reference[row] < found.ended:
                 self.counts.ended[row] -= 1
+                self.changes.note(row)
 
     def _rows(self, placement: Placement) -> list[tuple[int, float]]:
         elements = elements_of(placement)

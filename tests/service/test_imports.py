@@ -12,6 +12,7 @@ CORE = (
     "announcement",
     "batch",
     "beside",
+    "changes",
     "columns",
     "dealing",
     "evaluation",
