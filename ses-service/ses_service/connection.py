@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import lru_cache
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -213,7 +214,13 @@ class Connection(HttpToolsProtocol):
 
 def _whole(reply: Reply, keep: bool) -> bytes:
     """Return the whole answer as bytes."""
-    lines = [b"%b: %b\r\n" % header for header in reply.raw_headers()]
+    return b"%b%d\r\n\r\n%b" % (_head(reply.status, reply.headers, keep), len(reply.body), reply.body)
+
+
+@lru_cache(256)
+def _head(status: int, headers: tuple[tuple[str, str], ...], keep: bool) -> bytes:
+    """Return the head of an answer up to the number of bytes of its body."""
+    lines = [f"{name.lower()}: {value}\r\n".encode("latin-1") for name, value in headers]
     if not keep:
         lines.append(b"connection: close\r\n")
-    return b"".join((STATUS_LINE[reply.status], *lines, b"\r\n", reply.body))
+    return b"".join((STATUS_LINE[status], *lines, b"content-length: "))

@@ -46,10 +46,10 @@ from ses_service.selection import decide
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
 
-# Placements that end by themselves: how many a decision deals with on its way, and how many are dealt
-# with while a decision may wait.
-_ENDED_ASIDE = 4
+# Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
+# deals with more on its way.  The less often the ledger changes, the less decisions work out again.
 _ENDED_AT_ONCE = 16
+_ENDED_EVERY = 0.01
 _UNHEARD = 0.25  # seconds that other services are heard late
 
 
@@ -105,6 +105,7 @@ class Desk:
         self._new_id = new_id
         self._homes = homes
         self._lock = threading.Lock()
+        self._ended_at = -np.inf
         self._ledger = Ledger(policies)
         self.books = Books(self._lock, self._ledger, clock)
         self._kept = Kept()
@@ -201,6 +202,8 @@ class Desk:
             if source == HISTORY and not decision.candidates:
                 sized, source = question, None
                 decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
+        if source is None:
+            return decision
         return replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
 
     def place(
@@ -358,7 +361,9 @@ class Desk:
 
     def _now(self) -> float:
         now = self._clock()
-        self._ledger.expire(now, _ENDED_ASIDE)
+        if not self._ended_at <= now < self._ended_at + _ENDED_EVERY:
+            self._ended_at = now
+            self._ledger.expire(now, _ENDED_AT_ONCE)
         return now
 
     def _with_size(self, question: Question, path: str | None) -> tuple[Question, str | None]:

@@ -47,6 +47,7 @@ class Operation:
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
     ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
+    ``alike``: the same body comes again and again.
     """
 
     route: str
@@ -55,6 +56,7 @@ class Operation:
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
     run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
+    alike: bool = False
 
 
 def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
@@ -138,13 +140,14 @@ def announce_in_parts(
     yield replace(made, stored=now.stored()) if body.opened or body.ended else made
 
 
-SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
+SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, alike=True)
 PLACE = Operation(
     "/v1/placements",
     frozenset({Role.NODE, Role.ADMIN}),
     PlacementRequest,
     place,
     run_in_parts=place_in_parts,
+    alike=True,
 )
 ANNOUNCE = Operation(
     "/v1/nodes/<node>/announcements",

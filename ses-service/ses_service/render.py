@@ -81,6 +81,11 @@ def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None)
 
 
 @lru_cache(16384)
+def _rounded(value: float) -> float:
+    return round(value, _PLACES)
+
+
+@lru_cache(16384)
 def _in_units(value: float, size: float) -> float:
     """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
     return round(value / size, _PLACES)
@@ -182,7 +187,7 @@ def predictions(many: Iterable[Prediction]) -> list[Json]:
             "value": None if one.value is None else _in_units(one.value, size),
             "unit": kind.unit,
             "maximum" if kind.at_most else "minimum": _in_units(one.bound, size),
-            "shortfall": round(one.shortfall, _PLACES),
+            "shortfall": _rounded(one.shortfall),
         }
         for one in many
         for kind, size in ((one.kind, one.kind.size),)
@@ -198,7 +203,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "storage_system": one.element.storage_system,
             "backend": backends.get(one.element.storage_system, ""),
             "target": one.element.target,
-            "distance": round(one.distance, _PLACES),
+            "distance": _rounded(one.distance),
             "available": rates(one.available_read, one.available_write),
             "free_gb": None if one.free is None else _in_units(one.free, _GB),
             "predicted": predictions(one.predicted),
@@ -248,7 +253,7 @@ def grant(placement: Placement) -> Json:
         "backend": placement.backend,
         "target": placement.element.target,
         **stripes(placement),
-        "distance": round(placement.distance, _PLACES),
+        "distance": _rounded(placement.distance),
         "predicted": predictions(placement.predicted),
         "expected_bytes": placement.expected_bytes,
         "expected_from": placement.expected_from,

@@ -41,9 +41,8 @@ def application_name(user: str, application: str) -> str:
 
 def with_home_vo(subject: Subject, home_vo: Mapping[str, str]) -> Subject:
     """Return the subject with the VO its user belongs to, unless it names one itself."""
-    if subject.vo is not None:
-        return subject
-    return replace(subject, vo=home_vo.get(subject.user))
+    home = home_vo.get(subject.user) if subject.vo is None else None
+    return subject if home is None else replace(subject, vo=home)
 
 
 def levels_of(subject: Subject) -> Iterator[tuple[Level, str]]:
