@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import click
@@ -28,7 +28,7 @@ from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
 from ses_service.server import numeric_address
 from ses_service.server import serve as serve_http
-from ses_service.store import Database, DatabaseUrlError, RecordStore
+from ses_service.store import Database, DatabaseError, DatabaseUrlError, RecordStore, WriterProcess
 from ses_service.store.database import sqlite_url
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -126,9 +126,9 @@ def serve(
     try:
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        database = Database(
-            database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
-        )
+        url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
+        database = Database(url, password)
+        writer = WriterProcess(url, password, database.owner)
         peer_token = _secret(peer_token_file)
         mapping = None if members is None else read_mapping(members)
         if mapping is not None and mapping.ldap is not None:
@@ -149,6 +149,9 @@ def serve(
             "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
         )
     with ExitStack() as cleanup:
+        cleanup.callback(writer.close)
+        with suppress(DatabaseError):  # it is tried again when it is used
+            writer.start()
         store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
         knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))
 
@@ -166,7 +169,7 @@ def serve(
                 monitor_url=monitor_url,
                 tokens=token_file,
                 trust_loopback=trust_loopback,
-                store=RecordStore(database),
+                store=RecordStore(database, writer),
                 peers=peer,
                 peer_token=peer_token,
                 members=mapping,

@@ -162,6 +162,37 @@ def test_what_was_booked_a_moment_ago_is_stored_when_the_service_is_ended(tmp_pa
     assert stored == dict.fromkeys(booked, "booked")
 
 
+def writers_of(service: Running) -> list[int]:
+    """The processes that write the database of a service: one, or none for a moment."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            status, command = (one / "status").read_text(), (one / "cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended meanwhile
+        if f"PPid:\t{service.process.pid}\n" in status and b"ses_service.store.writer" in command:
+            found.append(int(one.name))
+    return found
+
+
+def test_a_writer_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    service = Running(tmp_path, *options()).wait_ready()
+    node = Node("n1")
+    try:
+        until(lambda: check_of(service, "database")["ok"])
+        node.announce(service, node.begin(service), [])
+        (before,) = writers_of(service)
+        os.kill(before, signal.SIGKILL)
+        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        until(lambda: check_of(service, "database")["ok"] and writers_of(service) not in ([], [before]))
+        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+    finally:
+        service.end(signal.SIGKILL)
+    stored = in_database(sqlite_url(tmp_path / "state" / "ledger.db"))
+    assert {one for one, state in stored.items() if state == "open"} == node.open
+    assert {one for one, state in stored.items() if state == "ended"} == node.ended
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A folder on a file system of its own that holds 64 MiB."""

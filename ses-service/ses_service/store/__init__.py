@@ -7,5 +7,14 @@ SQLite by default, PostgreSQL by URL.  Nothing here is asked while a decision is
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import Loaded, RecordStore
+from ses_service.store.writer_process import WriterProcess
 
-__all__ = ["Database", "DatabaseError", "DatabaseInUseError", "DatabaseUrlError", "Loaded", "RecordStore"]
+__all__ = [
+    "Database",
+    "DatabaseError",
+    "DatabaseInUseError",
+    "DatabaseUrlError",
+    "Loaded",
+    "RecordStore",
+    "WriterProcess",
+]

@@ -44,15 +44,19 @@ _NOTICED = {  # seconds after which the server ends the session, and the lock, o
 class Database:
     """One database; thread-safe but for writing, connects when it is first used.
 
-    ``password`` goes into the URL.  ``owner`` names this use of it among others.  Raises DatabaseUrlError
-    when the URL is not one that works here.
+    ``password`` goes into the URL.  ``owner`` names this use of it among others, by default by a name
+    that nobody else has.  ``process`` is the one that others are told uses it, by default this one.  Raises
+    DatabaseUrlError when the URL is not one that works here.
     """
 
-    def __init__(self, url: str, password: str | None = None) -> None:
+    def __init__(
+        self, url: str, password: str | None = None, owner: str | None = None, process: int | None = None
+    ) -> None:
+        process = process or os.getpid()
         self._url = _checked(url, password)
-        self._engine = _engine(self._url)
-        self._ownership = _ownership(self._engine, self._url)
-        self.owner = secrets.token_hex(8)
+        self._engine = _engine(self._url, process)
+        self._ownership = _ownership(self._engine, self._url, process)
+        self.owner = owner or secrets.token_hex(8)
 
     @property
     def name(self) -> str:
@@ -142,7 +146,7 @@ def _checked(url: str, password: str | None) -> URL:
     return parsed.set(drivername="postgresql+psycopg", password=password)
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, process: int) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": _PATIENCE})
         event.listen(engine, "connect", _prepare_sqlite)
@@ -152,7 +156,7 @@ def _engine(url: URL) -> Engine:
     limits = {
         "connect_timeout": _PATIENCE,
         "tcp_user_timeout": _PATIENCE * 1000,
-        "application_name": f"ses-service, process {os.getpid()} on {socket.gethostname()}"[:63],
+        "application_name": f"ses-service, process {process} on {socket.gethostname()}"[:63],
         "options": " ".join(f"-c {name}={value}" for name, value in settings.items()),
     }
     try:
@@ -168,9 +172,9 @@ def _engine(url: URL) -> Engine:
         raise DatabaseUrlError(f"PostgreSQL cannot be used: {error}") from None
 
 
-def _ownership(engine: Engine, url: URL) -> Ownership:
+def _ownership(engine: Engine, url: URL, process: int) -> Ownership:
     if url.get_backend_name() == "sqlite":
-        return FileOwnership(engine, Path(f"{url.database}-lock"))
+        return FileOwnership(engine, Path(f"{url.database}-lock"), process)
     return SessionOwnership(engine)
 
 

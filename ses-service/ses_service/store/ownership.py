@@ -11,7 +11,6 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -44,11 +43,12 @@ class Ownership(Protocol):
 
 
 class FileOwnership:
-    """A lock on ``path``, a file that holds the id of the process."""
+    """A lock on ``path``, a file that holds the id of the ``process`` it is taken for."""
 
-    def __init__(self, engine: Engine, path: Path) -> None:
+    def __init__(self, engine: Engine, path: Path, process: int) -> None:
         self._engine = engine
         self._path = path
+        self._process = process
         self._file: IO[bytes] | None = None
 
     def take(self) -> None:
@@ -69,7 +69,7 @@ class FileOwnership:
         self._file = file
         with suppress(OSError):  # a full disk: the lock holds, it only does not say whose it is
             file.truncate(0)
-            file.write(b"%d\n" % os.getpid())
+            file.write(b"%d\n" % self._process)
 
     def release(self) -> None:
         """Give the lock back; the file stays, since somebody may wait for it."""

@@ -1,7 +1,8 @@
-"""Writes the ledger's records and the history of sizes, and reads them at a start.
+"""Keeps the ledger's records and the history of sizes, and reads them at a start.
 
-Belongs to one thread at a time.  Everything it writes can be written again: after an error nobody knows
-whether the last transaction was committed, so what it held is simply said again.
+Makes rows of them; who puts these into the database is :mod:`ses_service.store.writer`.  Belongs to one
+thread at a time.  Everything it writes can be written again: after an error nobody knows whether the last
+transaction was committed, so what it held is simply said again.
 """
 
 from __future__ import annotations
@@ -9,22 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Protocol
 
 import sqlalchemy as sa
-from sqlalchemy import Connection
 
 from ses_service.placement import Placement
 from ses_service.sizes import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
-from ses_service.store.rows import Explanation, Row
-from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
-from ses_service.store.upsert import upsert
+from ses_service.store.rows import Explanation
+from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+from ses_service.store.upsert import Values
+from ses_service.store.writer import Part, Writer, removing, saving
 
-_AT_ONCE = 500
 _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
 _NO_ROWS: tuple[()] = ()
+_PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
+_SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,22 @@ class Loaded:
     unreadable: int
 
 
-class RecordStore:
-    """The tables of one database."""
+class Writes(Protocol):
+    """Who puts rows into the database: a :class:`ses_service.store.writer.Writer`, wherever it runs."""
 
-    def __init__(self, database: Database) -> None:
+    def open(self) -> bool:
+        """Take the right to write; return whether the tables are as we left them."""
+
+    def write(self, parts: Iterable[Part], between: Callable[[], None] = ...) -> None:
+        """Write all parts in one transaction."""
+
+
+class RecordStore:
+    """The tables of one database.  ``writer`` writes it; by default it is written here."""
+
+    def __init__(self, database: Database, writer: Writes | None = None) -> None:
         self.database = database
+        self._writer = writer or Writer(database)
         self._explanation_of: dict[str, str | None] = {}
         self._uses: Counter[str] = Counter()
 
@@ -53,15 +68,7 @@ class RecordStore:
         They are not when they were missing, or when another process wrote them last.  Raises DatabaseError,
         DatabaseInUseError and DatabaseUrlError.
         """
-        self.database.own()
-        before, after = self.database.upgrade()
-        with self.database.writing() as connection:
-            ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self.database.owner
-            if not ours:
-                upsert(connection, OWNER, [{"id": 1, "owner": self.database.owner}])
-                used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
-                connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
-        return ours and before == after
+        return self._writer.open()
 
     def load(self) -> Loaded:
         """Read everything but explanations.  Raises DatabaseError."""
@@ -116,9 +123,9 @@ class RecordStore:
             forgotten += more_forgotten
         known = self._explanation_of
         explained: dict[str, str | None] = {}
-        bodies: list[Row] = []
+        bodies: list[Values] = []
         shared: dict[tuple[int, int, int], str | None] = {}
-        placed: list[Row] = []
+        placed: list[Values] = []
         for number, (placement_id, placement) in enumerate(changes):
             if number % _ROWS_AT_ONCE == 0:
                 between()
@@ -131,19 +138,23 @@ class RecordStore:
                     body = rows.explanation_of(placement)
                     shared[key] = None if body is None else placement_id
                     if body is not None:
-                        bodies.append({"explanation_id": placement_id, "body": body})
+                        bodies.append((placement_id, body))
                 explained[placement_id] = shared[key]
-            placed.append(rows.row_of(placement, explained.get(placement_id)))
+            placed.append(_PLACEMENT_VALUES(rows.row_of(placement, explained.get(placement_id))))
         freed = Counter(filter(None, (known.get(placement_id) for placement_id in gone)))
         unused = [one for one, count in freed.items() if self._uses[one] <= count]
-        with self.database.writing() as connection:
-            upsert(connection, EXPLANATION, bodies, keep=("body",), between=between)
-            upsert(connection, PLACEMENT, placed, keep=("explanation_id",), between=between)
-            known_sizes = [rows.size_row(key, one) for key, one in sizes if one is not None]
-            upsert(connection, SIZE_HISTORY, known_sizes, between=between)
-            _remove(connection, PLACEMENT, gone, between)
-            _remove(connection, EXPLANATION, unused, between)
-            _remove(connection, SIZE_HISTORY, forgotten, between)
+        known_sizes = [_SIZE_VALUES(rows.size_row(key, one)) for key, one in sizes if one is not None]
+        self._writer.write(
+            [
+                saving(EXPLANATION, bodies),
+                saving(PLACEMENT, placed),
+                saving(SIZE_HISTORY, known_sizes),
+                removing(PLACEMENT, gone),
+                removing(EXPLANATION, unused),
+                removing(SIZE_HISTORY, forgotten),
+            ],
+            between,
+        )
         self._explanation_of.update(explained)
         self._uses.update(filter(None, explained.values()))
         for placement_id in gone:
@@ -169,12 +180,3 @@ class RecordStore:
     def _know(self, explanation_of: dict[str, str | None]) -> None:
         self._explanation_of = explanation_of
         self._uses = Counter(filter(None, explanation_of.values()))
-
-
-def _remove(
-    connection: Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
-) -> None:
-    (key,) = table.primary_key.columns
-    for start in range(0, len(keys), _AT_ONCE):
-        between()
-        connection.execute(sa.delete(table).where(key.in_(keys[start : start + _AT_ONCE])))

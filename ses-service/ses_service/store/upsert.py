@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from operator import itemgetter
+from itertools import chain
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Dialect
 
-from ses_service.store.rows import Row
+Values: TypeAlias = tuple[Any, ...]
 
 _SIZES = (32, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 31
 
@@ -23,23 +24,22 @@ _SIZES = (32, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placem
 def upsert(
     connection: Connection,
     table: sa.Table,
-    rows: Sequence[Row],
+    rows: Sequence[Values],
     keep: tuple[str, ...] = (),
     between: Callable[[], None] = lambda: None,
 ) -> None:
     """Insert rows, or change those that are there, except for the columns to ``keep``.
 
-    Each row has all columns of the table, which are two at least, and another key than the others; the key is
-    one column.  ``between`` is called before each statement.
+    Each row has the values of all columns of the table in their order, and another key than the others; the
+    key is one column.  ``between`` is called before each statement.
     """
-    values = itemgetter(*table.c.keys())
     for part in _parts(rows):
         between()
-        bound = tuple([value for row in part for value in values(row)])
+        bound = tuple(chain.from_iterable(part))
         connection.exec_driver_sql(_text(table, connection.dialect, len(part), keep), bound)
 
 
-def _parts(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _parts(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
     start = 0
     for size in _SIZES:
         while len(rows) - start >= size:

@@ -1,0 +1,157 @@
+"""Writes rows into one database: the half of a store that costs time, and can do so in another process.
+
+:func:`main` is a program that serves a :class:`ses_service.store.writer_process.WriterProcess` over its
+standard input and output.  It ends when that hangs up and not by a signal, so that what was handed over is
+stored.
+
+Belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection as Pipe
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from ses_service.store.database import Database
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
+from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
+from ses_service.store.upsert import Values, upsert
+
+Part: TypeAlias = tuple[str, Sequence[Any]]
+
+_REMOVED_AT_ONCE = 500
+_PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
+_LOOK = 0.05
+_SAVED = {
+    EXPLANATION.name: (EXPLANATION, ("body",)),
+    PLACEMENT.name: (PLACEMENT, ("explanation_id",)),
+    SIZE_HISTORY.name: (SIZE_HISTORY, ()),
+}
+
+
+def saving(table: sa.Table, rows: Sequence[Values]) -> Part:
+    """Return what inserts or changes these rows."""
+    return table.name, rows
+
+
+def removing(table: sa.Table, keys: Sequence[str]) -> Part:
+    """Return what removes the rows with these keys."""
+    return f"-{table.name}", keys
+
+
+class Writer:
+    """Who writes a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(self) -> bool:
+        """Take the right to write and bring the tables up to date; return whether they are as we left them.
+
+        They are not when they were missing, or when another process wrote them last.  Raises DatabaseError,
+        DatabaseInUseError and DatabaseUrlError.
+        """
+        self._database.own()
+        before, after = self._database.upgrade()
+        with self._database.writing() as connection:
+            ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self._database.owner
+            if not ours:
+                upsert(connection, OWNER, [(1, self._database.owner)])
+                used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
+                connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
+        return ours and before == after
+
+    def write(self, parts: Iterable[Part], between: Callable[[], None] = lambda: None) -> None:
+        """Write all parts in one transaction.
+
+        ``between`` is called whenever another thread may well go first.  Raises DatabaseError.
+        """
+        with self._database.writing() as connection:
+            for name, values in parts:
+                if name in _SAVED:
+                    table, keep = _SAVED[name]
+                    upsert(connection, table, values, keep, between)
+                else:
+                    _remove(connection, _SAVED[name.removeprefix("-")][0], values, between)
+
+    def close(self) -> None:
+        """Close all connections, and give back the right to write."""
+        self._database.close()
+
+
+def _remove(
+    connection: sa.Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
+) -> None:
+    (key,) = table.primary_key.columns
+    for start in range(0, len(keys), _REMOVED_AT_ONCE):
+        between()
+        connection.execute(sa.delete(table).where(key.in_(keys[start : start + _REMOVED_AT_ONCE])))
+
+
+def serve(requests: Pipe, answers: Pipe) -> None:
+    """Do what is asked until the other side hangs up.
+
+    First comes what :class:`Database` is made of.  Then ``"open"``, or parts up to ``None``.  Each is
+    answered by its result, or by the name of an error's class and its message.
+    """
+    writer: Writer | None = None
+    try:
+        writer = Writer(Database(*requests.recv()))
+        while True:
+            asked = requests.recv()
+            answers.send(_answer(writer, requests, asked))
+    except (EOFError, BrokenPipeError):
+        pass
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _answer(writer: Writer, requests: Pipe, asked: str | Part) -> bool | tuple[str, str]:
+    parts = iter(()) if isinstance(asked, str) else _parts(asked, requests)
+    try:
+        if isinstance(asked, str):
+            return _opened(writer)
+        writer.write(parts)
+        return True
+    except EOFError:
+        raise
+    except Exception as error:
+        for _ in parts:  # the other side hears of it when it has said everything
+            pass
+        known = isinstance(error, (DatabaseError, DatabaseUrlError))
+        return type(error).__name__ if known else DatabaseError.__name__, str(error)
+
+
+def _opened(writer: Writer) -> bool:
+    until = time.monotonic() + _PREDECESSOR
+    while True:
+        try:
+            return writer.open()
+        except DatabaseInUseError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_LOOK)
+
+
+def _parts(first: Part, requests: Pipe) -> Iterator[Part]:
+    part: Part | None = first
+    while part is not None:
+        yield part
+        part = requests.recv()
+
+
+def main() -> None:
+    """Serve who started this process."""
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
+    answers = Pipe(os.dup(sys.stdout.fileno()), readable=False)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints is no answer
+    serve(Pipe(os.dup(sys.stdin.fileno()), writable=False), answers)
