@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from typing import Any, TypeAlias
 
@@ -29,6 +30,7 @@ Part: TypeAlias = tuple[str, Sequence[Any]]
 _REMOVED_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
 _LOOK = 0.05
+_NICE = 5  # who answers goes first where there are few processors
 _SAVED = {
     EXPLANATION.name: (EXPLANATION, ("body",)),
     PLACEMENT.name: (PLACEMENT, ("explanation_id",)),
@@ -152,6 +154,9 @@ def main() -> None:
     """Serve who started this process."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    os.nice(_NICE)
     answers = Pipe(os.dup(sys.stdout.fileno()), readable=False)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what anything prints is no answer
     serve(Pipe(os.dup(sys.stdin.fileno()), writable=False), answers)
