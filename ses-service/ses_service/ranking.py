@@ -89,8 +89,9 @@ def order_of_own(capability: Floats, lot: float) -> Codes:
     steps = np.arange(4 * size, dtype=np.float64)
     visits = (lot + steps * steps * _GOLDEN_PART) % 1.0 * line[-1]
     visited = np.minimum(size - 1, np.searchsorted(line, visits, side="right"))
-    rows, first = np.unique(np.concatenate([visited, np.arange(size)]), return_index=True)
-    return rows[np.argsort(first)]
+    first = np.arange(4 * size, 5 * size)
+    first[visited[::-1]] = np.arange(4 * size)[::-1]  # of several visits the last one written is the first
+    return np.argsort(first)
 
 
 def spread(order: Codes, own: Floats, others: Floats, capability: Floats, unheard: float) -> int:
@@ -107,18 +108,20 @@ def spread(order: Codes, own: Floats, others: Floats, capability: Floats, unhear
     their files evenly are left out.  The first of the few is left only for one that is better by half a
     stream, since within that the word of others says next to nothing.
     """
-    reached = order[(own + others <= _level(own + others, capability, unheard + 1.0) * capability)[order]]
+    streams = own + others
+    reached = order[(streams <= _level(streams, capability, unheard + 1.0) * capability)[order]]
     most = round(min(float(_MOST), len(reached) / max(unheard, _TINY)))
-    few = reached[np.argsort(own[reached] / capability[reached], kind="stable")][: max(_FEWEST, most)]
-    load = own[few] + others[few]
+    few = reached[(own[reached] / capability[reached]).argsort(kind="stable")[: max(_FEWEST, most)]]
+    load = streams[few]
     load[1:] += _KEEPS_FIRST
-    return int(few[np.argmin(load / capability[few])])
+    return int(few[(load / capability[few]).argmin()])
 
 
 def _level(streams: Floats, capability: Floats, more: float) -> float:
     """Return the highest load when ``more`` streams are poured onto rows as water finds its level."""
-    order = np.argsort(streams / capability)
-    count, able = streams[order], capability[order]
-    levels = (np.cumsum(count) + more) / np.cumsum(able)
-    above = np.append((count / able)[1:], np.inf)
-    return float(levels[np.argmax(levels <= above)])
+    loads = streams / capability
+    order = loads.argsort()
+    levels = (streams[order].cumsum() + more) / capability[order].cumsum()
+    above = np.full(len(streams), np.inf)
+    above[:-1] = loads[order[1:]]
+    return float(levels[(levels <= above).argmax()])
