@@ -141,11 +141,16 @@ def read_parts(observations: ObservationTable) -> Floats:
     return observations.current_read / observations.read_capability
 
 
-def observation_table(table: ElementTable, observations: Iterable[Observation]) -> ObservationTable:
+def observation_table(
+    table: ElementTable,
+    observations: Iterable[Observation],
+    between: Callable[[], None] = lambda: None,
+) -> ObservationTable:
     """Line observations up with the elements, and take every element for as fast as described.
 
     Observations of elements the site does not describe are left out.  A negative or infinite
-    number counts as unknown, and an average that is unknown is taken to equal the current rate.
+    number counts as unknown, and an average that is unknown is taken to equal the current rate.  ``between``
+    is called before each column.
     """
     rows: list[Observation | None] = [None] * len(table)
     for observation in observations:
@@ -154,6 +159,7 @@ def observation_table(table: ElementTable, observations: Iterable[Observation]) 
             rows[row] = observation
 
     def column(read: Callable[[Observation], float | None]) -> Floats:
+        between()
         return _not_negative(None if one is None else read(one) for one in rows)
 
     current_read = column(lambda one: one.current_read_rate)

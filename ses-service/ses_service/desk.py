@@ -50,6 +50,7 @@ from ses_service.standing import Kept
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
 _ENDED_AT_ONCE = 16
 _ENDED_EVERY = 0.01
+_FREED_AT_ONCE = 250  # observations
 _UNHEARD = 0.25  # seconds that other services are heard late
 
 
@@ -162,12 +163,15 @@ class Desk:
             self._sets = {**self._sets, (changed.level, changed.name): changed}
             self._generations = None
 
-    def take_observations(self, observed: Iterable[Observation]) -> None:
-        """Replace the observations of all elements."""
+    def take_observations(
+        self, observed: Iterable[Observation], between: Callable[[], None] = lambda: None
+    ) -> None:
+        """Replace the observations of all elements.  ``between`` is called whenever others may go first."""
         kept = tuple(observed)
         with self._lock:
-            table = self._table
-        observations = None if table is None else observation_table(table, kept)
+            table, before = self._table, list(self._observed)
+        observations = None if table is None else observation_table(table, kept, between)
+        between()
         with self._lock:
             self._observed = kept
             if self._table is None:
@@ -177,6 +181,9 @@ class Desk:
             observations = learned(observations, self._observations, self.policies)
             self._observations = observations
             self._ledger.observe(self._reference(observations), self._clock(), read_parts(observations))
+        while before:  # freed all at once, those of before would hold everybody up
+            between()
+            del before[-_FREED_AT_ONCE:]
 
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""

@@ -170,9 +170,12 @@ class Element:
     stated: tuple[tuple[str, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Observation:
     """What the monitor last saw of one element.  Rates are bytes per second over its windows.
+
+    Never changed, but not frozen: there is one of each element each second, and Python takes three times as
+    long to make a frozen one.
 
     ``sampled_at`` is seconds since the epoch by this machine's clock, ``None`` when the monitor
     never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.  A

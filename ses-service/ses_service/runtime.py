@@ -23,7 +23,7 @@ from ses_service.members.follower import Members
 from ses_service.members.mapping import Mapping as MembersMapping
 from ses_service.membership import Membership
 from ses_service.metrics import Metrics
-from ses_service.model import Level
+from ses_service.model import Level, Observation
 from ses_service.observer import Observer
 from ses_service.peers import Peer
 from ses_service.placement import Placement
@@ -86,7 +86,9 @@ class Runtime:
             url=config.knowledge_url,
             prepare=config.prepare,
         )
-        self.observer = Observer(config.monitor_url, self.desk.take_observations, config.clock)
+        self.observer = Observer(
+            config.monitor_url, self._take_observations, config.clock, between=self.courtesy.give_way
+        )
         books = self.desk.books
         self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
         self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
@@ -137,6 +139,9 @@ class Runtime:
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""
         return placement if self.journal is None else self.journal.explained(placement)
+
+    def _take_observations(self, observed: tuple[Observation, ...]) -> None:
+        self.desk.take_observations(observed, self.courtesy.give_way)
 
     def _home(self, user: str) -> Home | None:
         """Return the VO of a user by the members file, else by the account of a portal."""

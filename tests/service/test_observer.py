@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from ses_service import observer as observer_module
 from ses_service.model import Observation
 from ses_service.observer import MonitorClient, MonitorError, Observer
 
@@ -298,3 +299,40 @@ def test_without_a_monitor_nothing_is_asked_and_the_notes_say_so() -> None:
     observer.start()
     observer.stop()
     assert observer.notes(NOW) == ["No observations: no monitor is configured."]
+
+
+def told(count: int, **facts: Any) -> list[dict[str, Any]]:
+    """What a monitor says of so many elements, in an answer of several pieces."""
+    return [observation(f"union/b{number}", **facts) for number in range(count)]
+
+
+@pytest.mark.parametrize("detail", ["", '},{"element', "}, {", '\\"},{\\', "]}", '"observations": ['])
+@pytest.mark.parametrize("layout", [{}, {"indent": 2}, {"separators": (",", ":")}])
+@pytest.mark.parametrize("last", [False, True])
+def test_an_answer_is_the_same_in_pieces_and_as_a_whole(
+    detail: str, layout: dict[str, Any], last: bool
+) -> None:
+    listed = told(700, detail=detail)
+    answer = {"sequence": 7, "complete": False, "observations": listed}
+    if last:
+        answer = {"observations": listed, "sequence": 7, "complete": False}
+    turns: list[None] = []
+    sequence, complete, found = observer_module._read(
+        json.dumps(answer, **layout).encode(), NOW, lambda: turns.append(None)
+    )
+    assert (sequence, complete) == (7, False)
+    assert [one.element for one in found] == [one["element"] for one in listed]
+    assert {(one.detail, one.current_read_rate, one.sampled_at) for one in found} == {
+        (detail, 1.0, NOW - 0.5)
+    }
+    assert len(turns) >= 6, "others may go first"
+
+
+def test_what_is_wrong_is_said_of_the_whole_answer() -> None:
+    listed = told(700)
+    listed[431]["queue_depth"] = "deep"
+    body = json.dumps({"sequence": 7, "observations": listed}).encode()
+    with pytest.raises(MonitorError, match=r"observations\.431\.queue_depth"):
+        observer_module._read(body, NOW, lambda: None)
+    with pytest.raises(MonitorError, match="cannot be read"):
+        observer_module._read(body[: len(body) // 2], NOW, lambda: None)
