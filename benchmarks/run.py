@@ -22,7 +22,7 @@ from ses_benchmarks import creates, crowds, plans, report, selections, site_desc
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
-from ses_benchmarks.site_service import Served, service
+from ses_benchmarks.site_service import Served, monitor, service
 from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +41,7 @@ class Plan:
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
     beside: float  # questions and bookings a second, one booking among ten
+    sampled: float  # questions a second beside samples of all elements
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
     crowd_seconds: float
@@ -54,6 +55,7 @@ FULL = Plan(
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
     beside=200,
+    sampled=500,
     agents=10000,
     polls=200,
     crowd_seconds=4,
@@ -67,6 +69,7 @@ QUICK = Plan(
     deciders=20,
     rates=(50, 100),
     beside=50,
+    sampled=50,
     agents=20,
     polls=20,
     crowd_seconds=0.5,
@@ -104,6 +107,22 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
             )
             if size == max(SELECTION_SIZES):
                 yield from measure_crowds(plan, served, note)
+    yield measure_samples(plan, programs, scratch)
+
+
+def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:
+    """The row about a monitor with news of all elements."""
+    directory = scratch / "samples"
+    directory.mkdir()
+    count = plan.largest_site
+    turtle = site_description.describe("bench", "/srv/bench", selections.elements(count))
+    with (
+        monitor(directory, count) as monitor_port,
+        service(programs, directory, turtle, count, monitor_port) as served,
+    ):
+        note = f"only {count} elements" if count < max(SELECTION_SIZES) else ""
+        (row,) = crowds.deciders(served, plan.deciders, (plan.sampled,), plan.crowd_seconds, note)
+    return replace(row, name="selection-beside-samples")
 
 
 def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measurement]:

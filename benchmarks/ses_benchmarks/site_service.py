@@ -7,7 +7,9 @@ would hold it: checking the shapes of 10,000 elements takes minutes, and is not 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,11 +60,25 @@ class Served:
 
 
 @contextmanager
-def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[Served]:
+def monitor(scratch: Path, count: int) -> Iterator[int]:
+    """A stand-in of the monitor that has news of ``count`` elements each second; yields its port."""
+    port = free_port()
+    command = [sys.executable, "-m", "ses_benchmarks.monitor_standin", str(port), str(count)]
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))))
+    command = ["env", f"PYTHONPATH={path}", *command]
+    ready = lambda: answers(port, "/v1/observations") is not None  # noqa: E731
+    with server(command, scratch / "monitor.log", ready, READY_SECONDS):
+        yield port
+
+
+@contextmanager
+def service(
+    programs: Path, scratch: Path, turtle: str, count: int, monitor_port: int | None = None
+) -> Iterator[Served]:
     """The service, once it knows the ``count`` elements of the site in ``turtle``.
 
-    ``programs`` is the directory of ``ses-service`` and ``oxigraph``.  No monitor runs: what is measured
-    are decisions on static facts and the ledger.
+    ``programs`` is the directory of ``ses-service`` and ``oxigraph``.  Without the port of a monitor none
+    runs: what is measured are decisions on static facts and the ledger.
     """
 
     def ready() -> bool:
@@ -74,5 +90,7 @@ def service(programs: Path, scratch: Path, turtle: str, count: int) -> Iterator[
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
         command += ["--trust-loopback", "--state-dir", scratch / "state", "--log-level", "warning"]
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
+        if monitor_port is not None:
+            command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]
         with server(command, scratch / "service.log", ready, READY_SECONDS) as pid:
             yield Served(port, pid)

@@ -27,6 +27,7 @@ NAMES = {
     "tickets-64",
     "tickets-256",
     "selection-beside-bookings",
+    "selection-beside-samples",
     "deciders-100-per-second",
 }
 
