@@ -25,7 +25,9 @@ from ses_service.memory import collecting
 _BACKLOG = 4096
 _KEPT_OPEN = 75  # seconds; longer than the longest pause between two announcements of an agent
 _GRACE = 5  # seconds requests that are being answered have when the service ends
-_SWITCH = 0.0001  # seconds a thread that stores or reads much may hold up the one that answers
+# Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
+# than they spare, since those threads wait while somebody is answered (:mod:`ses_service.courtesy`).
+_SWITCH = 0.001
 
 
 class _Server(Server):
