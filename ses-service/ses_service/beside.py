@@ -23,7 +23,7 @@ from ses_service.ranking import order_of_own, spread
 FEWEST_EXPECTED = 0.05
 LARGEST_BATCH = 64
 _LOOKED_AT, _LOOKED_AT_FOR_OTHERS = 4, 8
-_FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 32, 512
+_FEWEST_LOOKED_AT, _MOST_LOOKED_AT = 64, 512
 _KEPT = 0.5  # streams that a prediction may count where nobody is
 _TINY = 1e-9  # what ``C / (C / n)`` may be less than ``n``
 
