@@ -41,6 +41,7 @@ from ses_service.model import (
 from ses_service.placement import EndReason, Placement
 from ses_service.policies import Policies
 from ses_service.question import HISTORY, REQUEST, Decision, Question, View
+from ses_service.ranking import lot_among
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.selection import decide
 from ses_service.snapshot import Sampled, sample
@@ -92,7 +93,10 @@ class ElementNow:
 
 
 class Desk:
-    """Answers questions and books placements.  All methods may be called from any thread."""
+    """Answers questions and books placements.  All methods may be called from any thread.
+
+    ``name`` is what other services know this one by.
+    """
 
     def __init__(
         self,
@@ -100,6 +104,7 @@ class Desk:
         clock: Callable[[], float],
         new_id: Callable[[], str],
         homes: Callable[[Environment], Mapping[str, str]] = lambda environment: environment.home_vo,
+        name: str = "",
     ) -> None:
         self.policies = policies
         self._clock = clock
@@ -111,7 +116,7 @@ class Desk:
         self.books = Books(self._lock, self._ledger, clock)
         self._kept = Kept()
         self._draw = np.random.default_rng()
-        self._lot = float(self._draw.random())
+        self._name = name
         self._salt = int(self._draw.integers(1, 2**31))
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
@@ -390,13 +395,15 @@ class Desk:
     def _beside(self, now: float) -> Beside | None:
         """Return what is to be expected of the other services that are heard of, if they place as we do.
 
-        The lot is the same until the service ends: who keeps to an order of its own meets others less often.
+        The lot stays until a service comes or goes, and moves little then: who keeps to an order of its own
+        meets others less often.
         """
         foreign = self._ledger.foreign
         if not foreign.peers:
             return None
         expected = foreign.peers * self._ledger.arrival_rate(now) * _UNHEARD
-        return Beside(expected, self._lot, foreign.carried, foreign.doubted(now, _UNHEARD))
+        lot = lot_among(self._name, foreign.names)
+        return Beside(expected, lot, foreign.carried, foreign.doubted(now, _UNHEARD))
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:

@@ -69,6 +69,11 @@ class Foreign:
         return len(self._counted)
 
     @property
+    def names(self) -> Collection[str]:
+        """The other services that are heard of."""
+        return self._peers.keys()
+
+    @property
     def peers(self) -> int:
         """How many other services are heard of."""
         return len(self._peers)

@@ -5,7 +5,7 @@ And, for several deciders that do not hear of each other at once, a draw in plac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -73,6 +73,17 @@ def still_open(ages: Floats, unheard: float) -> Floats:
     """
     lasted = np.maximum(0.0, ages) + _JUST_OPENED
     return lasted / (lasted + unheard)
+
+
+def lot_among(name: str, others: Collection[str]) -> float:
+    """Return the lot of the decider ``name`` beside ``others``: a number from 0 up to but not 1.
+
+    By its rank among the names, so that the lots of deciders who all hear of each other lie evenly apart
+    though nobody deals them.  One that comes or goes moves the lots of the rest by less than their distance.
+    Who has not heard of all is no worse off than with a lot at random.
+    """
+    before = sum(other < name for other in others)
+    return (before + 0.5) / (len(others) + 1)
 
 
 def order_of_own(capability: Floats, lot: float) -> Codes:

@@ -78,7 +78,7 @@ class Runtime:
             self.members = Members(config.members, book, config.clock, self._organisations)
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
-        self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes)
+        self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes, self.instance)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
             self.desk,

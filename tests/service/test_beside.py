@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
 from ses_service.beside import LARGEST_BATCH, Beside, others_of
-from ses_service.foreign import Change
+from ses_service.placement import EndReason
 from ses_service.selection import deal
 
 LOTS = [number / 200 for number in range(200)]
@@ -61,6 +62,13 @@ def test_without_others_or_where_they_place_next_to_nothing_the_best_is_taken(si
     assert chosen(one, None) == ["best"]
     assert set(drawn(one, 0.01)) == {"best"}
     assert len(drawn(one, 5.0)) > 5
+
+
+def test_on_a_small_site_every_service_looks_at_all_elements_however_little_is_placed(
+    site: Any,
+) -> None:
+    """Else each would have another line, on which lots that lie apart begin on the same element."""
+    assert len(drawn(site.equal(64).see_all(), 0.1)) == 64
 
 
 def test_a_batch_is_drawn_as_a_whole_and_knows_its_own(site: Any) -> None:
@@ -120,16 +128,35 @@ def test_streams_of_nobody_known_are_strangers_less_the_half_that_a_prediction_k
     assert others_of(streams, own, carried, doubted).tolist() == [0.0, 0.0, 1.0, 2.0, 1.5, 1.75, 0.0]
 
 
+def hear_of_each_other(services: list[Any]) -> None:
+    for one, other in permutations(services, 2):
+        name = other.runtime.instance
+        assert one.runtime.desk.books.take_changes(name, 1, full=True, changes=[])
+
+
 def test_two_services_that_hear_of_each_other_do_not_choose_alike(
     make_service: Any, site: Any, clock: Any
 ) -> None:
     services = [make_service(site.equal(40).environment, clock).refresh() for _ in range(2)]
-    for number, service in enumerate(services):
-        other = Change(f"{number + 1:016x}", (), clock.time)
-        assert service.runtime.desk.books.take_changes(f"{number + 1:016x}", 1, full=True, changes=[other])
+    hear_of_each_other(services)
     ask = {"subject": {"user": "alice", "node": "n1"}, "seed": 1}
     same = 0
     for _ in range(20):
         answers = [service.post("/v1/placements", ask).get_json() for service in services]
         same += len({answer["placements"][0]["element"] for answer in answers}) == 1
     assert same <= 10
+
+
+def test_services_that_hear_of_each_other_begin_each_on_an_element_of_its_own(
+    make_service: Any, site: Any, clock: Any
+) -> None:
+    services = [make_service(site.equal(6).environment, clock).refresh() for _ in range(6)]
+    hear_of_each_other(services)
+    ask = {"subject": {"user": "alice", "node": "n1"}, "seed": 1}
+
+    def placed(service: Any) -> Any:
+        return service.post("/v1/placements", ask).get_json()["placements"][0]
+
+    for service in services * 10:
+        service.runtime.desk.end(placed(service)["placement_id"], EndReason.CLOSED, None)
+    assert len({placed(service)["element"] for service in services}) == 6

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_service.ranking import first_rows, mixed, order_of_own, spread, still_open
+from ses_service.ranking import first_rows, lot_among, mixed, order_of_own, spread, still_open
 
 columns = st.integers(1, 40).flatmap(
     lambda size: st.lists(st.lists(st.integers(0, 3), min_size=size, max_size=size), min_size=1, max_size=4)
@@ -48,6 +48,30 @@ def counted(own: list[float], others: list[float], capability: list[float], unhe
 @given(st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=90), st.floats(0, 1, exclude_max=True))
 def test_an_order_has_every_row_once_however_narrow_it_is(capability: list[float], lot: float) -> None:
     assert sorted(order_of_own(np.array(capability), lot).tolist()) == list(range(len(capability)))
+
+
+names = st.lists(st.text("0123456789abcdef", min_size=16, max_size=16), min_size=2, max_size=40, unique=True)
+
+
+def lots(services: list[str]) -> dict[str, float]:
+    """The lot of each when all have heard of all, in whatever order."""
+    return {name: lot_among(name, {*services} - {name}) for name in services}
+
+
+@given(names)
+def test_lots_of_deciders_who_hear_of_each_other_lie_evenly_apart(services: list[str]) -> None:
+    expected = [(number + 0.5) / len(services) for number in range(len(services))]
+    assert sorted(lots(services).values()) == pytest.approx(expected)
+
+
+@given(names)
+def test_a_decider_that_comes_or_goes_moves_each_lot_by_less_than_their_distance(services: list[str]) -> None:
+    more, fewer = lots(services), lots(services[1:])
+    assert max(abs(more[name] - lot) for name, lot in fewer.items()) < 1 / len(services)
+
+
+def test_a_decider_alone_has_a_lot_too() -> None:
+    assert 0 <= lot_among("a", ()) < 1
 
 
 def test_an_order_begins_with_fast_rows_in_proportion() -> None:

@@ -5,8 +5,8 @@ since.  The best of all would be everybody's best at once.  Two ways out of that
 
 * ``ours``: the service's prediction, and its rule for several deciders
   (:func:`ses_service.ranking.spread`), told that ``lambda age`` files were placed by others since the ledger
-  was shared, and which files they had open then.  Lots are not drawn but kept: decider ``i`` of ``R`` has
-  ``(i + 1/2) / R``, as if they had agreed on numbers, so that each begins on an element of its own.
+  was shared, and which files they had open then.  Lots are by the rank of
+  the decider's name (:func:`ses_service.ranking.lot_among`), as if all had heard of all from the start.
 * ``ours-few``: ``decide`` about a few elements drawn in proportion to capability, ``d = clamp(round(2 M
   / (lambda age)), 2, 8)`` of ``M`` (section 4 of the design; Mitzenmacher, IEEE TPDS 2000), as an agent
   does that is cut off.
@@ -26,7 +26,7 @@ from ses_service.ledger import Ledger, LedgerCounts
 from ses_service.model import Kind, Subject
 from ses_service.placement import EndReason, Placement
 from ses_service.question import Question, View
-from ses_service.ranking import order_of_own, spread, still_open
+from ses_service.ranking import lot_among, order_of_own, spread, still_open
 from ses_service.selection import decide
 
 from ses_simulate.monitor import Sample
@@ -77,9 +77,10 @@ class OursApart(Policy):
         self._pending: list[tuple[float, File, Placement | None]] = []
         self._own = [LedgerCounts.zeros(len(self._table)) for _ in range(world.deciders)]
         self._open = np.zeros((world.deciders, len(self._table)))
+        names = [f"{decider:016x}" for decider in range(world.deciders)]
         self._orders = [
-            order_of_own(self._table.write_capability, (decider + 0.5) / world.deciders)
-            for decider in range(world.deciders)
+            order_of_own(self._table.write_capability, lot_among(name, names[:number] + names[number + 1 :]))
+            for number, name in enumerate(names)
         ]
         self._told = _Told.of(())
         self._open_files: dict[int, tuple[float, int, int]] = {}
