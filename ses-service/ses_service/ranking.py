@@ -22,7 +22,7 @@ _GOLDEN, _MIX_1, _MIX_2 = (
 )
 _GOLDEN_PART = 0.6180339887
 _FEWEST, _MOST = 2, 64
-_KEEPS_FIRST = 0.5  # streams
+_KEEPS_FIRST = 0.5, 0.9  # streams
 _JUST_OPENED = 0.1  # seconds
 _TINY = 1e-9
 
@@ -116,15 +116,16 @@ def spread(order: Codes, own: Floats, others: Floats, capability: Floats, unhear
 
     The few are the first of the decider's ``order`` (:func:`order_of_own`), those with less of its own before
     the rest: of these it knows best how they stand.  Rows that carry more than any would get if others spread
-    their files evenly are left out.  The first of the few is left only for one that is better by half a
-    stream, since within that the word of others says next to nothing.
+    their files evenly are left out.  The first of the few is left only for one that is better by as
+    many streams as others place there meanwhile, at least 0.5 and at most 0.9: within that their word says
+    next to nothing.
     """
     streams = own + others
     reached = order[(streams <= _level(streams, capability, unheard + 1.0) * capability)[order]]
     most = round(min(float(_MOST), len(reached) / max(unheard, _TINY)))
     few = reached[(own[reached] / capability[reached]).argsort(kind="stable")[: max(_FEWEST, most)]]
     load = streams[few]
-    load[1:] += _KEEPS_FIRST
+    load[1:] += min(max(unheard / len(capability), _KEEPS_FIRST[0]), _KEEPS_FIRST[1])
     return int(few[(load / capability[few]).argmin()])
 
 

@@ -109,8 +109,8 @@ def test_a_file_of_another_service_that_may_be_gone_leaves_the_element_the_first
     told = np.zeros(20)
     told[row] = 1.0
     busy = equal.carry(first, at=site.NOW)
-    assert chosen(busy, Beside(20.0, 0.4, told, 0.2 * told)) != [first]
-    assert chosen(busy, Beside(20.0, 0.4, told, 0.6 * told)) == [first]
+    assert chosen(busy, Beside(20.0, 0.4, told, 0.05 * told)) != [first]
+    assert chosen(busy, Beside(20.0, 0.4, told, 0.15 * told)) == [first]
 
 
 def test_refused_elements_are_never_chosen(site: Any) -> None:

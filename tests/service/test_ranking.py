@@ -122,13 +122,14 @@ def test_far_more_than_others_will_place_is_left_out_however_old_the_word_is() -
     assert counted([0.0] * 4, [0.0, 100.0, 100.0, 0.0], [1.0] * 4, 30.0)[1:3] == [0, 0]
 
 
-def test_half_a_stream_keeps_the_first_and_more_does_not() -> None:
-    able, none, others = np.full(4, 5e8), np.zeros(4), np.zeros(4)
+@pytest.mark.parametrize(("unheard", "better"), [(4.0, 0.5), (5.6, 0.7), (8.0, 0.9), (800.0, 0.9)])
+def test_the_first_is_kept_unless_another_is_better_by_what_is_unheard(unheard: float, better: float) -> None:
+    able, none, others = np.full(8, 5e8), np.zeros(8), np.zeros(8)
     order = order_of_own(able, 0.6)
-    others[order[0]] = 0.5
-    assert spread(order, none, others, able, 4.0) == order[0]
-    others[order[0]] = 0.6
-    assert spread(order, none, others, able, 4.0) == order[1]
+    others[order[0]] = better - 0.01
+    assert spread(order, none, others, able, unheard) == order[0]
+    others[order[0]] = better + 0.01
+    assert spread(order, none, others, able, unheard) == order[1]
 
 
 def test_rows_with_files_of_ones_own_are_passed_over() -> None:
