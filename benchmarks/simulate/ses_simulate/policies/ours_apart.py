@@ -5,8 +5,8 @@ since.  The best of all would be everybody's best at once.  Two ways out of that
 
 * ``ours``: the service's prediction, and its rule for several deciders
   (:func:`ses_service.ranking.spread`), told that ``lambda age`` files were placed by others since the ledger
-  was shared, and which files they had open then.  Lots are by the rank of
-  the decider's name (:func:`ses_service.ranking.lot_among`), as if all had heard of all from the start.
+  was shared, and which files they had open then.  Lots go by the rank of the decider's name
+  (:func:`ses_service.ranking.lot_among`), as where all have heard of all.
 * ``ours-few``: ``decide`` about a few elements drawn in proportion to capability, ``d = clamp(round(2 M
   / (lambda age)), 2, 8)`` of ``M`` (section 4 of the design; Mitzenmacher, IEEE TPDS 2000), as an agent
   does that is cut off.
