@@ -28,8 +28,10 @@ from ses_service.policies import Policies
 from ses_service.runtime import ServiceConfig, runtime
 from ses_service.server import numeric_address
 from ses_service.server import serve as serve_http
-from ses_service.store import Database, DatabaseError, DatabaseUrlError, RecordStore, WriterProcess
-from ses_service.store.database import sqlite_url
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.errors import DatabaseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
+from ses_service.store.writer_process import WriterProcess
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

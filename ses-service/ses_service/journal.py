@@ -26,7 +26,8 @@ from ses_service.courtesy import Courtesy
 from ses_service.placement import Placement
 from ses_service.sizes import SizeKey
 from ses_service.sources import Loop
-from ses_service.store import DatabaseError, DatabaseUrlError, RecordStore
+from ses_service.store.errors import DatabaseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
 
 T = TypeVar("T")
 

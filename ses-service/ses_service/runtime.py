@@ -30,7 +30,7 @@ from ses_service.placement import Placement
 from ses_service.policies import Policies
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop
-from ses_service.store import RecordStore
+from ses_service.store.records import RecordStore
 
 RUNTIME = "qstorman.runtime"
 

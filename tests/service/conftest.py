@@ -349,7 +349,7 @@ def postgresql() -> Iterator[Any]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """An empty database of each kind the service can use."""
-    from ses_service.store import Database
+    from ses_service.store.database import Database
 
     if request.param == "sqlite":
         made = Database(f"sqlite:///{tmp_path / 'ledger.db'}")

@@ -17,8 +17,8 @@ import pytest
 import urllib3
 from service_process import SITE, Running, until
 from ses_service.operations import STORING
-from ses_service.store import Database, RecordStore
-from ses_service.store.database import sqlite_url
+from ses_service.store.database import Database, sqlite_url
+from written_here import store_of
 
 AGENT = "a" * 16
 AT_ONCE = 40
@@ -103,7 +103,7 @@ def check_of(service: Running, name: str) -> dict[str, Any]:
 def in_database(url: str) -> dict[str, str]:
     database = Database(url)
     try:
-        return {one.placement_id: one.state.value for one in RecordStore(database).load().placements}
+        return {one.placement_id: one.state.value for one in store_of(database).load().placements}
     finally:
         database.close()
 

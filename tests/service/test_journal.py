@@ -16,8 +16,12 @@ from ses_service.books import RESTORED_LEASE
 from ses_service.desk import Desk
 from ses_service.edge import Edge
 from ses_service.journal import Journal
-from ses_service.store import Database, DatabaseError, RecordStore
+from ses_service.store.database import Database
+from ses_service.store.errors import DatabaseError
+from ses_service.store.records import RecordStore
+from ses_service.store.writer import Writer
 from structlog.testing import CapturingLogger
+from written_here import store_of
 
 AGENT = "a" * 16
 
@@ -26,7 +30,7 @@ class Flaky(RecordStore):
     """A store on a database that can be taken away."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(database, Writer(database))
         self.away: str | None = None
         self.slow = threading.Event()
         self.slow.set()
@@ -74,7 +78,7 @@ class Stored:
         return answer.get_json()
 
     def in_database(self) -> dict[str, str]:
-        loaded = RecordStore(self.store.database).load()
+        loaded = store_of(self.store.database).load()
         return {one.placement_id: one.state.value for one in loaded.placements}
 
 
@@ -290,7 +294,7 @@ def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock
 def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
     (one,) = stored.book()
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
-    sizes = RecordStore(stored.store.database).load().sizes
+    sizes = store_of(stored.store.database).load().sizes
     assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
 
 

@@ -25,9 +25,13 @@ from ses_service.placement import (
     Refusal,
 )
 from ses_service.sizes import SizeHistory, SizeKey, keys_of
-from ses_service.store import Database, DatabaseError, DatabaseInUseError, DatabaseUrlError, RecordStore
+from ses_service.store.database import Database
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
+from ses_service.store.revisions import upgrade
 from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
 from ses_service.store.tables import METADATA, VERSION_TABLE
+from written_here import store_of
 
 PREDICTED = (Prediction(Kind.CURRENT_WRITE_RATE, 5e6, 1e7, 0.5),)
 
@@ -79,13 +83,13 @@ FULL = placement(
 
 @pytest.fixture
 def store(database: Database) -> RecordStore:
-    made = RecordStore(database)
+    made = store_of(database)
     made.open()
     return made
 
 
 def reopened(store: RecordStore) -> RecordStore:
-    made = RecordStore(store.database)
+    made = store_of(store.database)
     assert made.open(), "the tables are there already"
     return made
 
@@ -101,8 +105,8 @@ def count(store: RecordStore, table: str) -> int:
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
-    assert database.upgrade() == (None, "0001")
-    assert database.upgrade() == ("0001", "0001")
+    assert upgrade(database) == (None, "0001")
+    assert upgrade(database) == ("0001", "0001")
     with database.transaction() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
@@ -111,11 +115,11 @@ def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> 
 
 
 def test_a_database_of_a_later_service_is_refused(database: Database) -> None:
-    database.upgrade()
+    upgrade(database)
     with database.transaction() as connection:
         connection.exec_driver_sql("update ses_alembic_version set version_num = '9999'")
     with pytest.raises(DatabaseUrlError, match="9999"):
-        database.upgrade()
+        upgrade(database)
 
 
 @pytest.mark.parametrize(
@@ -297,7 +301,7 @@ def test_beside_a_portal_with_revisions_of_its_own_the_tables_are_made(database:
         connection.exec_driver_sql("create table alembic_version (version_num varchar(32) not null)")
         connection.exec_driver_sql("insert into alembic_version values ('0001')")
         connection.exec_driver_sql("create table placement (id integer)")
-    store = RecordStore(database)
+    store = store_of(database)
     store.open()
     store.write(written(explained(1)))
     assert len(reopened(store).load().placements) == 1
@@ -311,7 +315,7 @@ def another(database: Database) -> Database:
 
 def test_one_service_at_a_time_writes_a_database(store: RecordStore) -> None:
     store.write(written(placement(1)))
-    other = RecordStore(another(store.database))
+    other = store_of(another(store.database))
     with pytest.raises(DatabaseInUseError, match=f"process {os.getpid()}.*--peer"):
         other.open()
     with pytest.raises(DatabaseError):
@@ -329,7 +333,7 @@ def test_one_service_at_a_time_writes_a_database(store: RecordStore) -> None:
 
 
 def test_who_lost_the_session_with_the_lock_writes_no_more(postgresql: Any) -> None:
-    first, second = RecordStore(Database(postgresql.url)), RecordStore(Database(postgresql.url))
+    first, second = store_of(Database(postgresql.url)), store_of(Database(postgresql.url))
     try:
         first.open()
         with second.database.transaction() as connection:
@@ -390,4 +394,4 @@ def test_a_server_that_asks_for_a_password_gets_it(postgresql: Any) -> None:
 
 def test_an_unreachable_database_is_an_error_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError, match="No such file or directory"):
-        RecordStore(Database(f"sqlite:///{tmp_path / 'nowhere' / 'ledger.db'}")).open()
+        store_of(Database(f"sqlite:///{tmp_path / 'nowhere' / 'ledger.db'}")).open()

@@ -12,15 +12,11 @@ from service_process import until
 from ses_service.model import Element, Kind, Subject
 from ses_service.placement import Basis, Candidate, Placement, Prediction
 from ses_service.sizes import SizeHistory, keys_of
-from ses_service.store import (
-    Database,
-    DatabaseError,
-    DatabaseInUseError,
-    DatabaseUrlError,
-    RecordStore,
-    WriterProcess,
-)
-from ses_service.store.database import sqlite_url
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
+from ses_service.store.writer_process import WriterProcess
+from written_here import store_of
 
 PREDICTED = (Prediction(Kind.CURRENT_WRITE_RATE, 5e6, 1e7, 0.5),)
 ELEMENT = Element("u/a", "", "a", "u", "/mnt/a", "")
@@ -62,7 +58,7 @@ class Apart:
 
     def stored(self) -> set[str]:
         """The ids that are in the database."""
-        return {one.placement_id for one in RecordStore(self.database).load().placements}
+        return {one.placement_id for one in store_of(self.database).load().placements}
 
     def close(self) -> None:
         self.writer.close()
@@ -89,7 +85,7 @@ def test_what_another_process_writes_is_what_is_read(apart: Apart) -> None:
     several = [placement(number) for number in range(700)]
     apart.store.write(written(*several), [(keys[0], history.get(keys[0]))])
     apart.store.write([(several[0].placement_id, None)])
-    loaded = RecordStore(apart.database).load()
+    loaded = store_of(apart.database).load()
     assert {one.placement_id for one in loaded.placements} == {one.placement_id for one in several[1:]}
     assert loaded.placements[0].predicted == PREDICTED
     assert [key for key, _ in loaded.sizes] == [keys[0]]
@@ -140,7 +136,7 @@ def test_a_database_of_a_later_service_is_refused_by_name(apart: Apart) -> None:
 
 def test_others_are_told_of_the_service_and_not_of_its_writer(apart: Apart, tmp_path: Path) -> None:
     apart.store.open()
-    other = RecordStore(Database(sqlite_url(tmp_path / "ledger.db")))
+    other = store_of(Database(sqlite_url(tmp_path / "ledger.db")))
     with pytest.raises(DatabaseInUseError, match=f"process {os.getpid()}"):
         other.open()
 

@@ -1,4 +1,4 @@
-"""The service's database: engine, and bringing its tables up to date.
+"""The service's database: engine, transactions, and the right to write.
 
 SQLite runs with a write-ahead log and ``synchronous=FULL``: a transaction that is committed survives the
 end of the process and a power cut.  PostgreSQL does the same unless its administrator says otherwise.
@@ -15,20 +15,13 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from ses_service.store.errors import DatabaseError, DatabaseUrlError, reason_of
 from ses_service.store.ownership import FileOwnership, Ownership, SessionOwnership
-from ses_service.store.tables import VERSION_TABLE
 
-_MIGRATIONS = "ses_service.store:migrations"
-_UPGRADE_LOCK = 0x5345534C  # one number for all services on one PostgreSQL database
 _PATIENCE = 5  # seconds to connect, and for another writer of the same SQLite file to finish
 _STATEMENT_MS = 10_000
 _LOG_BYTES = 64 * 2**20
@@ -85,19 +78,6 @@ class Database:
         with self._begun(self._ownership.connection, False) as connection:
             yield connection
 
-    def upgrade(self) -> tuple[str | None, str | None]:
-        """Run missing migrations; return the revision before and after.
-
-        Raises DatabaseError, and DatabaseUrlError when a later service has used this database.
-        """
-        with self.transaction() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
-            before = _revision(connection)
-            self._check_known(before)
-            command.upgrade(_config(connection), "head")
-            return before, _revision(connection)
-
     def close(self) -> None:
         """Close all connections, and give back the right to write."""
         self._ownership.release()
@@ -114,14 +94,6 @@ class Database:
                     yield connection
         except (SQLAlchemyError, OSError) as error:
             raise DatabaseError(reason_of(error)) from error
-
-    def _check_known(self, revision: str | None) -> None:
-        known = {script.revision for script in ScriptDirectory.from_config(_config(None)).walk_revisions()}
-        if revision is not None and revision not in known:
-            raise DatabaseUrlError(
-                f"{self.name} is at revision {revision}, which this service does not know: it was used by a "
-                "later service. Start that one, or name another database."
-            )
 
 
 def _checked(url: str, password: str | None) -> URL:
@@ -178,11 +150,6 @@ def _ownership(engine: Engine, url: URL, process: int) -> Ownership:
     return SessionOwnership(engine)
 
 
-def _revision(connection: Connection) -> str | None:
-    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-    return context.get_current_revision()
-
-
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions begin where we say so, see _begin_sqlite
     cursor = connection.cursor()
@@ -196,14 +163,6 @@ def _begin_sqlite(connection: Connection) -> None:
     # A writer takes its lock first, so that two of them wait for each other instead of failing.
     reading = connection.get_execution_options().get(_READING)
     connection.exec_driver_sql("begin" if reading else "begin immediate")
-
-
-def _config(connection: Connection | None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", _MIGRATIONS)
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    return config
 
 
 def sqlite_url(path: Path) -> str:

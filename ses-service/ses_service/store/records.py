@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Protocol
 
 import sqlalchemy as sa
 
@@ -19,10 +18,10 @@ from ses_service.placement import Placement
 from ses_service.sizes import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
+from ses_service.store.parts import Writes, removing, saving
 from ses_service.store.rows import Explanation
 from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
 from ses_service.store.upsert import Values
-from ses_service.store.writer import Part, Writer, removing, saving
 
 _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
@@ -43,22 +42,12 @@ class Loaded:
     unreadable: int
 
 
-class Writes(Protocol):
-    """Who puts rows into the database: a :class:`ses_service.store.writer.Writer`, wherever it runs."""
-
-    def open(self) -> bool:
-        """Take the right to write; return whether the tables are as we left them."""
-
-    def write(self, parts: Iterable[Part], between: Callable[[], None] = ...) -> None:
-        """Write all parts in one transaction."""
-
-
 class RecordStore:
-    """The tables of one database.  ``writer`` writes it; by default it is written here."""
+    """The tables of one database.  ``writer`` writes it."""
 
-    def __init__(self, database: Database, writer: Writes | None = None) -> None:
+    def __init__(self, database: Database, writer: Writes) -> None:
         self.database = database
-        self._writer = writer or Writer(database)
+        self._writer = writer
         self._explanation_of: dict[str, str | None] = {}
         self._uses: Counter[str] = Counter()
 

@@ -16,16 +16,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
-from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
+from ses_service.store.parts import Part
+from ses_service.store.revisions import upgrade
 from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
-from ses_service.store.upsert import Values, upsert
-
-Part: TypeAlias = tuple[str, Sequence[Any]]
+from ses_service.store.upsert import upsert
 
 _REMOVED_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
@@ -36,16 +35,6 @@ _SAVED = {
     PLACEMENT.name: (PLACEMENT, ("explanation_id",)),
     SIZE_HISTORY.name: (SIZE_HISTORY, ()),
 }
-
-
-def saving(table: sa.Table, rows: Sequence[Values]) -> Part:
-    """Return what inserts or changes these rows."""
-    return table.name, rows
-
-
-def removing(table: sa.Table, keys: Sequence[str]) -> Part:
-    """Return what removes the rows with these keys."""
-    return f"-{table.name}", keys
 
 
 class Writer:
@@ -61,7 +50,7 @@ class Writer:
         DatabaseInUseError and DatabaseUrlError.
         """
         self._database.own()
-        before, after = self._database.upgrade()
+        before, after = upgrade(self._database)
         with self._database.writing() as connection:
             ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self._database.owner
             if not ours:

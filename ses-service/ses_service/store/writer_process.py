@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from ses_service.store import errors
 from ses_service.store.errors import DatabaseError
-from ses_service.store.writer import Part
+from ses_service.store.parts import Part
 
 _ROWS_AT_ONCE = 256  # put into bytes in a tenth of a millisecond
 _PATIENCE = 60.0  # seconds for an answer

@@ -1,0 +1,32 @@
+"""What is handed to who writes a database: parts, each a list of rows of one table, or of keys to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import sqlalchemy as sa
+
+from ses_service.store.upsert import Values
+
+Part: TypeAlias = tuple[str, Sequence[Any]]
+
+
+def saving(table: sa.Table, rows: Sequence[Values]) -> Part:
+    """Return what inserts or changes these rows."""
+    return table.name, rows
+
+
+def removing(table: sa.Table, keys: Sequence[str]) -> Part:
+    """Return what removes the rows with these keys."""
+    return f"-{table.name}", keys
+
+
+class Writes(Protocol):
+    """Who puts rows into the database: a :class:`ses_service.store.writer.Writer`, wherever it runs."""
+
+    def open(self) -> bool:
+        """Take the right to write; return whether the tables are as we left them."""
+
+    def write(self, parts: Iterable[Part], between: Callable[[], None] = ...) -> None:
+        """Write all parts in one transaction."""
