@@ -154,7 +154,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     if (files_.contains(known.placement_id)) {
       continue;
     }
-    if (found == open.end() || !uid || placement_of_.contains(id)) {
+    if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
       announcer_.ended(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt,
                        known.path);
       continue;
@@ -214,20 +214,28 @@ void Watcher::begin(PlacedFile file) {
   if (polled) {
     polled_.insert(id);
   }
-  placement_of_[file.id] = id;
+  placement_of_.try_emplace(file.id, id);
   files_.emplace(id, Watched{std::move(file), polled, false});
   unchecked_.insert(id); // it may have been closed before the watch was there
 }
 
-// Another placement's file has the device and inode of FILE, and is the later one; if it is the
-// earlier one, it ends here.
+// The watched file of UID under that device and inode.  Only of UID: what one user says ends
+// nothing of another's.
+Watcher::Files::iterator Watcher::watched_as(const FileId &id, uid_t uid) {
+  const auto placement = placement_of_.find(id);
+  const auto it = placement == placement_of_.end() ? files_.end() : files_.find(placement->second);
+  return it != files_.end() && it->second.file.uid == uid ? it : files_.end();
+}
+
+// Another placement has a file with the device and inode of FILE, and is the later one; if it is
+// the earlier one, it ends here.
 bool Watcher::is_past(const PlacedFile &file) {
-  const auto other = placement_of_.find(file.id);
-  if (other == placement_of_.end()) {
+  const auto other = watched_as(file.id, file.uid);
+  if (other == files_.end()) {
     return false;
   }
   if (!file.orphan) {
-    end(files_.find(other->second), EndReason::kClosed);
+    end(other, EndReason::kClosed);
   }
   return file.orphan;
 }
@@ -354,7 +362,10 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   const uint64_t id = it->first;
   const Watched watched = std::move(it->second);
   files_.erase(it);
-  placement_of_.erase(watched.file.id);
+  if (const auto known = placement_of_.find(watched.file.id);
+      known != placement_of_.end() && known->second == id) {
+    placement_of_.erase(known);
+  }
   if (const auto count = files_of_.find(watched.file.uid); --count->second == 0) {
     files_of_.erase(count);
   }

@@ -75,6 +75,7 @@ private:
   void take_over();
   void compare_now(const std::vector<LedgerFile> &files);
   void begin(PlacedFile file);
+  [[nodiscard]] Files::iterator watched_as(const FileId &id, uid_t uid);
   [[nodiscard]] bool is_past(const PlacedFile &file);
   void read_events();
   void check_some(bool at_once);
@@ -100,7 +101,7 @@ private:
 
   // Of the thread only.
   Files files_;
-  std::map<FileId, uint64_t> placement_of_; // of those in files_
+  std::map<FileId, uint64_t> placement_of_; // the first of those in files_
   std::map<uid_t, size_t> files_of_;
   struct Process {
     UniqueFd pidfd;

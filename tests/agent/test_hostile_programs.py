@@ -7,6 +7,7 @@ import socket
 import stat
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -107,6 +108,42 @@ def test_report_about_somebody_elses_placement_changes_nothing(
     assert service.ended(victim.answer.placement) == []
     assert len(service.opened(victim.answer.placement)) == 1
     os.close(fd)
+
+
+@pytest.mark.root
+def test_report_about_somebody_elses_open_file_ends_nothing_of_theirs(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """Who may read a file may have it open, and say that it was created just now."""
+    victim = agent.ask(device)
+    fd = victim.create(tmp_path / "file")
+    wait_until(lambda: service.opened(victim.answer.placement), "the service is told")
+    script = (
+        "import os, pathlib, sys\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import program_side as side\n"
+        "fd = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "connection = pathlib.Path(sys.argv[2])\n"
+        "os.setgroups([]); os.setresgid(65534, 65534, 65534)\n"
+        "os.setresuid(65534, 65534, 65534)\n"
+        f"conversation = side.Conversation(connection, side.ask_message({device}, 'thief'))\n"
+        "conversation.report(side.CREATED, status=os.fstat(fd), fd=fd)\n"
+        "conversation.close()\n"
+        "print(conversation.answer.placement, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    for parent in (agent.socket.parent, *agent.socket.parents):
+        if parent.stat().st_uid == os.getuid() and parent != parent.parent:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    command = [sys.executable, "-c", script, str(tmp_path / "file"), str(agent.socket)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout
+        claimed = other.stdout.readline().strip()
+        wait_until(lambda: service.opened(claimed), "the other report is taken")
+    service.wait_for_end(claimed)
+    assert service.ended(victim.answer.placement) == []
+    os.close(fd)
+    service.wait_for_end(victim.answer.placement)
 
 
 def test_claim_to_have_created_what_the_process_has_not_open_is_not_believed(
