@@ -1,0 +1,73 @@
+/* What a stream that starts now would get; see ses/core.h for the formulas. */
+#include <stdbool.h>
+
+#include "number.h"
+#include "ses/core.h"
+
+void ses_core_defaults(struct ses_core_policy *policy) {
+  *policy = (struct ses_core_policy){
+      .saturation = 0.97,
+      .saturated_others = 1.5,
+      .hidden_others = 0.35,
+      .unseen_others = 1.0,
+      .ended_weight = 0.5,
+      .equal_distance = 0.02,
+      .equal_share = 0.10,
+      .plenty = 2.0,
+      .room_fraction = 0.05,
+      .minimum_free = 4.0 * 1024 * 1024,
+      .stripe_bytes = 256.0 * 1024 * 1024,
+      .most_stripes = 8,
+      .overrule_hints = 0,
+  };
+}
+
+/* Streams of others when the element was in use for the part BUSY of the time. */
+static double others_of(double busy, double queue, double own,
+                        const struct ses_core_policy *policy) {
+  if (is_number(queue))
+    return larger(0.0, larger(queue, busy) - own);
+  if (own > 0)
+    return policy->hidden_others;
+  return busy >= policy->saturation ? policy->saturated_others : busy;
+}
+
+void ses_core_observe(struct ses_core_element *element, const struct ses_core_sample *sample,
+                      const struct ses_core_policy *policy) {
+  double busy = smaller(1.0, sample->busy);
+  double average = is_number(sample->busy_average) ? smaller(1.0, sample->busy_average) : busy;
+  element->busy = (float)busy;
+  element->busy_average = (float)average;
+  element->others = (float)others_of(busy, sample->queue, sample->own, policy);
+  element->others_average = (float)others_of(average, not_a_number(), 0.0, policy);
+}
+
+void ses_core_unseen(struct ses_core_element *element, int some_seen,
+                     const struct ses_core_policy *policy) {
+  double others = some_seen ? policy->unseen_others : 0.0;
+  element->busy = element->busy_average = (float)not_a_number();
+  element->others = element->others_average = (float)others;
+}
+
+/* The share of CAPABILITY with STREAMS there.  HEADROOM: what is left over may be taken whole. */
+static double share_of(double capability, double streams, double busy, bool headroom) {
+  double fair = capability / (streams + 1.0);
+  return headroom && is_number(busy) ? larger(capability * (1.0 - busy), fair) : fair;
+}
+
+void ses_core_predict(const struct ses_core_element *element, double claims,
+                      const struct ses_core_policy *policy, struct ses_core_offer *offer) {
+  double ours = larger(0.0, element->own) + claims + policy->ended_weight * element->ended;
+  double now = ours + element->others;
+  double average = ours + element->others_average;
+  bool headroom = ours <= 0.0;
+  double limit = element->server_rate / (element->server_streams + claims + 1.0); /* NaN: none */
+  offer->read = least(share_of(element->read_rate, now, element->busy, headroom), limit);
+  offer->write = least(share_of(element->write_rate, now, element->busy, headroom), limit);
+  offer->average_read =
+      least(share_of(element->read_rate, average, element->busy_average, headroom), offer->read);
+  offer->average_write =
+      least(share_of(element->write_rate, average, element->busy_average, headroom), offer->write);
+  offer->free = larger(0.0, (is_number(element->free) ? element->free : element->size) -
+                                larger(0.0, element->reserved));
+}

@@ -1,0 +1,283 @@
+/*
+ * The decision: which storage element a file shall go to.
+ *
+ * One implementation for everybody who decides: programs under the preload
+ * library and libses, the node's ses-agent, the selection service and the
+ * simulator.  It is a set of pure functions: no I/O, no clock, no randomness,
+ * no allocation, no threads, nothing remembered between two calls.  The same
+ * arguments give the same answer.  All of it is async-signal-safe.
+ *
+ * In four steps:
+ *
+ *   1. filter    an element that cannot take the file is refused, with a reason
+ *   2. predict   what a stream that starts now would get from each of the rest
+ *   3. judge     how far that falls short of what the file needs: the distance
+ *   4. order     smallest distance, then largest share, then whose turn it is
+ *
+ * Units: rates are bytes per second, sizes bytes, times seconds.  NaN means
+ * that a number is not known.  An array of elements is called a table; a row
+ * is a place in it, from 0.
+ *
+ * Sources.  The kinds of requirement and the idea of a distance are those of
+ * the QStorMan paper (Slota et al., Computer Science 13(1), 2012, section 4.1),
+ * which publishes no formula; the formulas here are this project's own and are
+ * explained, with what each term is worth, in docs/decision.md.
+ */
+#ifndef SES_CORE_H
+#define SES_CORE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SES_CORE_VERSION 1u
+#define SES_CORE_STATED 4u       /* kinds that are not predicted, at a time */
+#define SES_CORE_REQUIREMENTS 8u /* requirements of one file */
+
+/* ------------------------------------------------------------------ elements */
+
+/* What an administrator, or the file system, says of an element. */
+enum ses_core_state {
+  SES_CORE_INACTIVE = 1u << 0,  /* takes nothing */
+  SES_CORE_READ_ONLY = 1u << 1, /* mounted so, or no creates */
+  SES_CORE_DRAINING = 1u << 2,  /* is being emptied */
+  SES_CORE_DEGRADED = 1u << 3,  /* takes files if no other element can */
+  SES_CORE_SCARCE = 1u << 4,    /* of a tier that is spared where others do as well */
+};
+
+/*
+ * One element as it is now: what the site says of it, what the monitor saw, and
+ * which of our files are open there.  128 bytes, the same in shared memory, in
+ * the service and in the simulator; whoever owns a table writes it, the core
+ * only reads it (but for ses_core_observe() and ses_core_unseen()).
+ *
+ * Streams are programs that move data.  `own` are those of files we placed, each
+ * counted while it is open (one that its node has seen not to move does not
+ * count); `others` are all the rest, as estimated from the last sample.
+ */
+struct ses_core_element {
+  double read_rate;   /* what it gives at best to readers; NaN: not known */
+  double write_rate;  /* the same for writers */
+  double size;        /* bytes it holds; NaN: not known */
+  double free;        /* bytes free when last seen; NaN: not known */
+  double reserved;    /* bytes that open files are still expected to take of `free` */
+  double server_rate; /* what all elements of its server give together; NaN: no limit known */
+  uint64_t turn; /* grows with each placement: the element with the least had none for longest */
+  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen */
+  float busy_average; /* the same over the monitor's long window */
+  float others;       /* streams of others now */
+  float others_average;
+  float own;                     /* our streams now */
+  float ended;                   /* our streams that ended since the last sample */
+  float server_streams;          /* streams on all elements of its server, this one among them */
+  float stated[SES_CORE_STATED]; /* values of kinds that are not predicted; NaN: not known */
+  uint32_t state;                /* enum ses_core_state, ored */
+  uint32_t server;               /* a number per server */
+  uint32_t padding[5];
+};
+
+/* What the monitor saw of an element in one sample. */
+struct ses_core_sample {
+  double busy;         /* part of the element's time in use, readers and writers together */
+  double busy_average; /* over the long window */
+  double queue;        /* mean number of requests in service or waiting; NaN: not visible */
+  double own;          /* our files that were open when the sample was taken */
+};
+
+/* -------------------------------------------------------------------- policy */
+
+/* Numbers a site may change; the formulas stay.  ses_core_defaults() fills them in. */
+struct ses_core_policy {
+  double saturation;       /* utilisation from which an element counts as saturated */
+  double saturated_others; /* streams of others on a saturated element without files of ours */
+  double hidden_others;    /* streams of others beside ours where the queue is not visible */
+  double unseen_others;    /* streams of others on an element without a usable sample */
+  double ended_weight;     /* part of a stream that counts on after its end, until a sample tells */
+  double equal_distance;   /* distances so near to the best are as good */
+  double equal_share;      /* shares that fall short of the best by no larger part are as good */
+  double plenty;           /* more than so many times the rate asked for is no better; 0: it is */
+  double room_fraction;    /* of an element's size: less room is tight for a file of unknown size */
+  double minimum_free;     /* bytes: an element with less is full */
+  double stripe_bytes;     /* what a stripe holds at least where the size is known */
+  uint32_t most_stripes;   /* of one file */
+  uint32_t overrule_hints; /* 1: use the rule where a program asks for a number of stripes */
+};
+
+void ses_core_defaults(struct ses_core_policy *policy);
+
+/* ---------------------------------------------------------------- what is needed */
+
+enum ses_core_kind {
+  SES_CORE_CURRENT_READ = 1,
+  SES_CORE_AVERAGE_READ = 2,
+  SES_CORE_CURRENT_WRITE = 3,
+  SES_CORE_AVERAGE_WRITE = 4,
+  SES_CORE_FREE = 5,
+  SES_CORE_STATED_FIRST = 16, /* + n: what the site states in `stated[n]` */
+};
+
+/* A value of KIND of at least (AT_MOST: at most) BOUND. */
+struct ses_core_requirement {
+  uint32_t kind; /* enum ses_core_kind */
+  uint16_t hard; /* 1: an element that misses it is refused; 0: it adds to the distance */
+  uint16_t at_most;
+  double bound;
+  double weight; /* > 0 */
+};
+
+/* What one file needs. */
+struct ses_core_need {
+  double bytes; /* expected size; negative: not known */
+  double room;  /* bytes below which room is tight where BYTES is not known: a high quantile of the
+                   sizes of files like it; negative: no file like it is known */
+  uint32_t count;
+  uint32_t stripes; /* the number a program asks for; 0: none */
+  struct ses_core_requirement requirements[SES_CORE_REQUIREMENTS];
+};
+
+/* ------------------------------------------------------------------ prediction */
+
+/* What a stream that starts now would get. */
+struct ses_core_offer {
+  double read;
+  double write;
+  double average_read;
+  double average_write;
+  double free; /* bytes free beyond what is reserved */
+};
+
+/*
+ * Take a sample: sets busy, busy_average, others and others_average of ELEMENT.
+ *
+ *     others = max(0, max(q, u) - L)    where the queue q is visible, with L files of ours open
+ * then = u, or 1.5 when saturated else, where L = 0 = a prior                  else
+ *
+ * A queue holds on average at least as many requests as the element is busy
+ * (Little's law), so that a depth below u counts as u.
+ */
+void ses_core_observe(struct ses_core_element *element, const struct ses_core_sample *sample,
+                      const struct ses_core_policy *policy);
+
+/* There is no usable sample of ELEMENT: static facts and our own files decide.  SOME_SEEN: there is
+ * of other elements; this one must not look idle beside them. */
+void ses_core_unseen(struct ses_core_element *element, int some_seen,
+                     const struct ses_core_policy *policy);
+
+/*
+ * Predict for each direction, with capability C and n streams there besides the newcomer:
+ *
+ *     n = own + CLAIMS + ended_weight * ended + others
+ *     a = C / (n + 1)
+ *       = max(C (1 - busy), C / (n + 1))     where no file of ours is or was since the sample
+ *
+ * and the same with averages; an average is never more than what there is now,
+ * since a file meets the load of now first.  Where the server's rate is known, a
+ * is at most that divided by its streams and the newcomer.
+ *
+ * CLAIMS: files placed there that `own` does not hold yet.
+ */
+void ses_core_predict(const struct ses_core_element *element, double claims,
+                      const struct ses_core_policy *policy, struct ses_core_offer *offer);
+
+/* --------------------------------------------------------------- filter and judge */
+
+/* Why an element cannot take a file; numbers reach files and sockets and are never changed. */
+enum ses_core_refusal {
+  SES_CORE_ACCEPTED = 0,
+  SES_CORE_REFUSED_EXCLUDED = 1, /* by who asks: another system, unreachable, named */
+  SES_CORE_REFUSED_INACTIVE = 2,
+  SES_CORE_REFUSED_READ_ONLY = 3,
+  SES_CORE_REFUSED_DRAINING = 4,
+  SES_CORE_REFUSED_NO_ROOM = 5,
+  SES_CORE_REFUSED_REQUIREMENT = 6, /* misses a hard one */
+  SES_CORE_REFUSED_DEGRADED = 7,    /* and others are left */
+};
+
+/*
+ * What was found of one element.
+ *
+ * With p what is predicted (or stated) and r what is required of one kind:
+ *
+ *     s = max(0, 1 - p / r)           1 where p is not known
+ *       = max(0, 1 - r / p)           where r is the most that is allowed
+ *     D = sqrt(sum(w s^2) / sum(w))   the distance, 0..1; 0 without requirements
+ *
+ * The share is the rate that tells two elements of the same distance apart: that
+ * of writing, since a file that is created is written first; where reading is
+ * asked for, that of writing a byte and reading it back, 1 / (1 / write + 1 / read).
+ */
+struct ses_core_verdict {
+  float distance;
+  float share;     /* NaN: not known; such elements come last */
+  uint8_t refusal; /* enum ses_core_refusal */
+  uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
+  uint8_t tight;   /* 1: there may be too little room for a file of unknown size */
+  uint8_t plenty;  /* 1: every rate asked for is met `plenty` times */
+};
+
+/* ------------------------------------------------------------------ the choice */
+
+/* A question about a table. */
+struct ses_core_query {
+  const struct ses_core_need *need;
+  const struct ses_core_policy *policy;
+  const struct ses_core_element *elements;
+  const uint32_t *claims;   /* a number per row, see ses_core_predict(); NULL: none */
+  const uint64_t *excluded; /* bit r % 64 of word r / 64: row r is excluded; NULL: none is */
+  size_t count;             /* rows */
+  size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
+                 for a decider who hears of others late; 0: all */
+};
+
+/* Filter and judge every row: fills VERDICTS, one per row, and returns how many are accepted. */
+size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts);
+
+/*
+ * The first MOST accepted rows in order, into ROWS; returns how many there are.
+ * VERDICTS are those ses_core_judge() gave for the same query.
+ *
+ *     1. elements that are not tight; tight ones by the room that is left
+ *     2. distance: those within equal_distance of the best are equals, and so on downwards
+ *     3. elements that are not scarce, where a rate is asked for and met
+ *     4. share: those within equal_share of the best are equals, and so on downwards;
+ *        where there is plenty, all are equals and the slower element comes first
+ *     5. fewer streams of ours
+ *     6. the last placement longest ago
+ *     7. the order of the table
+ */
+size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                     uint32_t *rows, size_t most);
+
+/* The first row in that order; negative: every element is refused. */
+int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts);
+
+/* ------------------------------------------------------------------- stripes */
+
+/*
+ * The rows one file is spread over, into ROWS (room for MOST): the first is the
+ * choice.  Returns how many, 0 when every element is refused.
+ *
+ * As many as a rate asked for takes, best shares first and one of each server
+ * before the second of any; without one, a file known to be large takes what the
+ * caps allow.  Caps: most_stripes, SIZE / stripe_bytes, half of the idle elements.
+ * A number the program asks for stands unless the policy says otherwise.
+ * SCRATCH: a word per row.
+ */
+size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                       uint32_t *scratch, uint32_t *rows, size_t most);
+
+#ifdef __cplusplus
+}
+#define SES_CORE_IS(condition, why) static_assert(condition, why)
+#else
+#define SES_CORE_IS(condition, why) _Static_assert(condition, why)
+#endif
+SES_CORE_IS(sizeof(struct ses_core_element) == 128, "two cache lines");
+SES_CORE_IS(sizeof(struct ses_core_requirement) == 24, "no padding between requirements");
+SES_CORE_IS(sizeof(struct ses_core_verdict) == 12, "no padding between verdicts");
+#undef SES_CORE_IS
+
+#endif /* SES_CORE_H */
