@@ -1,0 +1,149 @@
+/*
+ * The candidate table: what a node's ses-agent publishes, read-only, for every
+ * program of the node to choose from when it creates a file; byte for byte.
+ * Both sides include this file.
+ *
+ * Where it is: a System V shared memory segment with the key ses_table_key(),
+ * made by the agent, mode 0644.  A program believes it only if the kernel says
+ * that it was made by root or by its own effective user, still belongs to its
+ * maker, can be written by nobody else, and has exactly sizeof(struct ses_table)
+ * bytes; and if the head is as expected.  Anything else counts as no table.
+ * (Not a file: a segment never shrinks, so that no program dies of SIGBUS.)
+ *
+ * In it are, for each storage system that is mounted here, up to 64 elements as
+ * ses/core.h describes them, with the loads that the service told last and the
+ * files of this node since then, and where each element is.  The elements lie in
+ * an order of the node's own, by which nodes differ that hear of each other late.
+ *
+ * How to read a system: read `sequence`; odd means that it is being written.
+ * Choose, then read `sequence` again: if it has changed, what was read is worth
+ * nothing.  Only `own`, `reserved`, `server_streams` and `turn` of an element and
+ * `excluded` change in between, a word at a time; they may be read at any moment.
+ * Everything that is read must be bounded before it is used as an index.
+ *
+ * The table also says where the claims of each user lie (ses/claims.h), so that
+ * no other user can put a segment in that place.
+ *
+ * All integers are in host byte order; strings are NUL-terminated inside their
+ * fixed arrays; counters only grow.  Times are milliseconds of CLOCK_MONOTONIC.
+ * "atomic" marks what is read and written at once.  Any change of layout or
+ * meaning raises SES_TABLE_VERSION.
+ */
+#ifndef SES_TABLE_H
+#define SES_TABLE_H
+
+#include <stdint.h>
+
+#include "ses/core.h"
+#include "ses/protocol.h"
+
+#define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
+#define SES_TABLE_VERSION 1u
+
+#define SES_TABLE_SYSTEMS 8    /* storage systems mounted here */
+#define SES_TABLE_ELEMENTS 64  /* of a system */
+#define SES_TABLE_MOUNTS 32    /* devices by which the systems are reached */
+#define SES_TABLE_USERS 256    /* with claims of their own */
+#define SES_TABLE_PATH_MAX 288 /* bytes, with the NUL; with room for "/.ses/UID" in a stage path   \
+                                */
+
+#define SES_TABLE_STALE_MS 2000u /* a heartbeat older than this: the agent is gone or stuck */
+
+enum ses_table_state {
+  SES_TABLE_ALIVE = 1,
+  SES_TABLE_RETIRED = 2, /* look for another segment under the same key */
+};
+
+/* A device whose directories belong to a storage system.  Written before `mounts` of the head
+ * counts it; a system that is gone has the number SES_TABLE_SYSTEMS. */
+struct ses_table_mount {
+  uint32_t device_major; /* st_dev of the directories */
+  uint32_t device_minor;
+  uint32_t system; /* atomic; its place in ses_table.systems */
+  uint32_t reserved;
+  char mount_point[SES_TABLE_PATH_MAX];
+};
+
+/* Where an element is. */
+struct ses_table_place {
+  uint32_t index;                  /* Lustre: the OST's index; else 0 */
+  uint32_t lustre_form;            /* Lustre: enum ses_lustre_form */
+  char element[SES_ELEMENT_MAX];   /* "system/element" */
+  char pool[SES_POOL_MAX];         /* Lustre: the pool to create in; empty: none */
+  char branch[SES_TABLE_PATH_MAX]; /* mergerfs: the branch's directory */
+  char reserved[104];
+};
+
+struct ses_table_system {
+  uint32_t sequence; /* atomic; 0: never used; odd: being written */
+  uint32_t backend;  /* enum ses_backend */
+  uint32_t count;    /* elements */
+  uint32_t few;      /* see struct ses_core_query */
+  uint64_t epoch;    /* another one after every change but those of a word at a time */
+  uint64_t told_ms;  /* when the service told the loads */
+  uint64_t excluded; /* atomic; bit r: row r can take no file of anybody now */
+  struct ses_core_policy policy;
+  char padding[120];
+  struct ses_core_element elements[SES_TABLE_ELEMENTS];
+  struct ses_table_place places[SES_TABLE_ELEMENTS];
+};
+
+/* The claims of one user. */
+struct ses_table_user {
+  uint32_t uid;
+  int32_t segment; /* atomic; the number shmat() takes; negative: none */
+};
+
+struct ses_table_head {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t head_size;    /* sizeof(struct ses_table_head) */
+  uint64_t size;         /* sizeof(struct ses_table) */
+  uint64_t socket_hash;  /* ses_table_hash() of the agent's socket path */
+  uint64_t instance;     /* random, another one with each start of the agent */
+  uint64_t heartbeat_ms; /* atomic */
+  uint32_t state;        /* atomic, enum ses_table_state */
+  uint32_t asleep;       /* atomic; 1: the agent waits on this word; see ses/claims.h */
+  uint32_t users;        /* atomic; how many of `users` were ever used */
+  uint32_t mounts;       /* atomic; the same of `mounts` */
+  char padding[4096 - 56];
+};
+
+struct ses_table {
+  struct ses_table_head head;
+  struct ses_table_user users[SES_TABLE_USERS];
+  struct ses_table_mount mounts[SES_TABLE_MOUNTS];
+  char padding[4096 - (SES_TABLE_USERS * 8 + SES_TABLE_MOUNTS * 304) % 4096];
+  struct ses_table_system systems[SES_TABLE_SYSTEMS];
+};
+
+/* FNV-1a, 64 bits (Fowler, Noll, Vo; public domain). */
+static inline uint64_t ses_table_hash(const char *text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (; *text; text++)
+    hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+  return hash;
+}
+
+/* The key of a segment that NUMBER names (0: the table; others: ses/rules.h), of the agent that
+ * listens on a socket of this hash; never IPC_PRIVATE (0).  A key that meets another segment by
+ * chance is seen from its head. */
+static inline int32_t ses_table_key(uint64_t socket_hash, uint32_t number) {
+  uint64_t mixed = (socket_hash ^ number) * 0x9e3779b97f4a7c15u;
+  uint32_t key = (uint32_t)(mixed >> 32);
+  return key ? (int32_t)key : 1;
+}
+
+#ifdef __cplusplus
+#define SES_TABLE_IS(condition, why) static_assert(condition, why)
+#else
+#define SES_TABLE_IS(condition, why) _Static_assert(condition, why)
+#endif
+SES_TABLE_IS(sizeof(struct ses_table_head) == 4096, "the head is one page");
+SES_TABLE_IS(sizeof(struct ses_table_mount) == 304, "no padding between mounts");
+SES_TABLE_IS(sizeof(struct ses_table_place) == 512, "no place crosses a page");
+SES_TABLE_IS(sizeof(struct ses_table_system) % 128 == 0 && sizeof(struct ses_table) % 128 == 0,
+             "the arrays start on cache lines");
+#undef SES_TABLE_IS
+
+#endif /* SES_TABLE_H */
