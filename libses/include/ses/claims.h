@@ -106,7 +106,7 @@ struct ses_claims_head {
   uint16_t version;
   uint16_t head_size; /* sizeof(struct ses_claims_head) */
   uint64_t size;      /* sizeof(struct ses_claims) */
-  uint64_t instance;  /* random, another one for each segment; of which ids are made */
+  uint64_t instance;  /* random, as the table says; ids are made of it */
   uint32_t uid;
   uint32_t state;      /* atomic, enum ses_table_state */
   uint64_t generation; /* atomic; grows after an entry appeared or changed what it is about */

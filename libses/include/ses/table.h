@@ -44,8 +44,7 @@
 #define SES_TABLE_ELEMENTS 64  /* of a system */
 #define SES_TABLE_MOUNTS 32    /* devices by which the systems are reached */
 #define SES_TABLE_USERS 256    /* with claims of their own */
-#define SES_TABLE_PATH_MAX 288 /* bytes, with the NUL; with room for "/.ses/UID" in a stage path   \
-                                */
+#define SES_TABLE_PATH_MAX 288 /* bytes, with the NUL; there is room for "/.ses/UID" after it */
 
 #define SES_TABLE_STALE_MS 2000u /* a heartbeat older than this: the agent is gone or stuck */
 
@@ -88,10 +87,12 @@ struct ses_table_system {
   struct ses_table_place places[SES_TABLE_ELEMENTS];
 };
 
-/* The claims of one user. */
+/* The claims of one user.  What only the agent can write: a user could give the head of the own
+ * segment the instance of somebody else's, and make placements of the same ids. */
 struct ses_table_user {
   uint32_t uid;
-  int32_t segment; /* atomic; the number shmat() takes; negative: none */
+  int32_t segment;   /* atomic; the number shmat() takes; negative: none */
+  uint64_t instance; /* atomic; that the head of the segment must say; written before `segment` */
 };
 
 struct ses_table_head {
@@ -113,7 +114,7 @@ struct ses_table {
   struct ses_table_head head;
   struct ses_table_user users[SES_TABLE_USERS];
   struct ses_table_mount mounts[SES_TABLE_MOUNTS];
-  char padding[4096 - (SES_TABLE_USERS * 8 + SES_TABLE_MOUNTS * 304) % 4096];
+  char padding[4096 - (SES_TABLE_USERS * 16 + SES_TABLE_MOUNTS * 304) % 4096];
   struct ses_table_system systems[SES_TABLE_SYSTEMS];
 };
 
@@ -140,6 +141,7 @@ static inline int32_t ses_table_key(uint64_t socket_hash, uint32_t number) {
 #define SES_TABLE_IS(condition, why) _Static_assert(condition, why)
 #endif
 SES_TABLE_IS(sizeof(struct ses_table_head) == 4096, "the head is one page");
+SES_TABLE_IS(sizeof(struct ses_table_user) == 16, "no padding between users");
 SES_TABLE_IS(sizeof(struct ses_table_mount) == 304, "no padding between mounts");
 SES_TABLE_IS(sizeof(struct ses_table_place) == 512, "no place crosses a page");
 SES_TABLE_IS(sizeof(struct ses_table_system) % 128 == 0 && sizeof(struct ses_table) % 128 == 0,
