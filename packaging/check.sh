@@ -10,9 +10,9 @@ $bin/ruff check --quiet .
 $bin/ruff format --quiet --check .
 echo "mypy"
 MYPYPATH=benchmarks:packaging $bin/mypy --no-error-summary ses-service/ses_service smed-monitor/smed_monitor \
-  webface/ses_webface libses/python/ses benchmarks/simulate/ses_simulate benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py
+  webface/ses_webface libses/python/ses libses/core/python benchmarks/simulate/ses_simulate benchmarks/run.py benchmarks/ses_benchmarks packaging/compose_test.py
 echo "clang-format"
 git ls-files '*.c' '*.h' '*.cc' '*.cpp' '*.hpp' | xargs clang-format --dry-run -Werror
 echo "analyzer; warnings as a Debug build would meet them"
-printf '%s\0' libses/src/*.c libses/api/*.c | xargs -0 -P 2 -I '{}' gcc -std=gnu11 -D_GNU_SOURCE -DSES_VERSION='""' -O0 -Wall -Wextra -Werror \
+printf '%s\0' libses/core/*.c libses/src/*.c libses/api/*.c | xargs -0 -P 2 -I '{}' gcc -std=gnu11 -D_GNU_SOURCE -DSES_VERSION='""' -O0 -Wall -Wextra -Werror \
   -fanalyzer -Ilibses/src -Ilibses/api -Ilibses/include -c '{}' -o /dev/null

@@ -33,4 +33,12 @@ if [ ! -x .venv/bin/python ] || [ "$(cat .venv/lock.sha256 2>/dev/null)" != "$lo
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
     -e ses-service -e smed-monitor -e webface -e libses/python -e benchmarks/simulate
   echo "$lock_sum" >.venv/lock.sha256
+  rm -f .venv/core.sha256
+fi
+core_sum=$(cat libses/core/python/pyproject.toml libses/core/python/hatch_build.py libses/core/*.[ch] libses/include/ses/core.h \
+  | sha256sum | cut -d' ' -f1)
+if [ "$(cat .venv/core.sha256 2>/dev/null)" != "$core_sum" ]; then
+  echo "Compiling the decision core for Python"
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation -e libses/core/python
+  echo "$core_sum" >.venv/core.sha256
 fi

@@ -49,6 +49,19 @@ void ses_core_unseen(struct ses_core_element *element, int some_seen,
   element->others = element->others_average = (float)others;
 }
 
+void ses_core_observe_all(struct ses_core_element *elements, const struct ses_core_sample *samples,
+                          size_t count, const struct ses_core_policy *policy) {
+  bool some_seen = false;
+  for (size_t row = 0; row < count; row++)
+    some_seen = some_seen || is_number(samples[row].busy);
+  for (size_t row = 0; row < count; row++) {
+    if (is_number(samples[row].busy))
+      ses_core_observe(&elements[row], &samples[row], policy);
+    else
+      ses_core_unseen(&elements[row], some_seen, policy);
+  }
+}
+
 /* The share of CAPABILITY with STREAMS there.  HEADROOM: what is left over may be taken whole. */
 static double share_of(double capability, double streams, double busy, bool headroom) {
   double fair = capability / (streams + 1.0);
@@ -70,4 +83,10 @@ void ses_core_predict(const struct ses_core_element *element, double claims,
       least(share_of(element->write_rate, average, element->busy_average, headroom), offer->write);
   offer->free = larger(0.0, (is_number(element->free) ? element->free : element->size) -
                                 larger(0.0, element->reserved));
+}
+
+void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers) {
+  for (size_t row = 0; row < query->count; row++)
+    ses_core_predict(&query->elements[row], query->claims ? query->claims[row] : 0.0, query->policy,
+                     &offers[row]);
 }

@@ -15,7 +15,10 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && python3 -m venv /opt/build \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY ses-service ses-service
-RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./ses-service \
+COPY libses/core libses/core
+COPY libses/include libses/include
+RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
+    ./ses-service ./libses/core/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

@@ -112,7 +112,7 @@ def test_library_adds_little_stack(build: Path) -> None:
     """All frames of ours that can lie on one stack at a time stay within 2 KiB."""
     frames: dict[str, int] = {}
     later: dict[str, int] = {}  # begun when the placed create has returned, or before there are any
-    for listing in build.glob("**/CMakeFiles/ses_*.dir/*.su"):
+    for listing in build.glob("**/CMakeFiles/ses_[!c]*.dir/*.su"):  # the core is not linked into it
         for line in listing.read_text().splitlines():
             place, size, _ = line.split("\t")
             name = place.rsplit(":", 1)[1]

@@ -52,7 +52,7 @@ enum ses_core_state {
  * One element as it is now: what the site says of it, what the monitor saw, and
  * which of our files are open there.  128 bytes, the same in shared memory, in
  * the service and in the simulator; whoever owns a table writes it, the core
- * only reads it (but for ses_core_observe() and ses_core_unseen()).
+ * only reads it (but for ses_core_observe(), _unseen() and _observe_all()).
  *
  * Streams are programs that move data.  `own` are those of files we placed, each
  * counted while it is open (one that its node has seen not to move does not
@@ -166,6 +166,11 @@ void ses_core_observe(struct ses_core_element *element, const struct ses_core_sa
 void ses_core_unseen(struct ses_core_element *element, int some_seen,
                      const struct ses_core_policy *policy);
 
+/* Both for a table: takes SAMPLES[i] of ELEMENTS[i], where busy is NaN for an element that was not
+ * seen. */
+void ses_core_observe_all(struct ses_core_element *elements, const struct ses_core_sample *samples,
+                          size_t count, const struct ses_core_policy *policy);
+
 /*
  * Predict for each direction, with capability C and n streams there besides the newcomer:
  *
@@ -232,6 +237,9 @@ struct ses_core_query {
                  for a decider who hears of others late; 0: all */
 };
 
+/* Predict every row, with its claims: fills OFFERS, one per row. */
+void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers);
+
 /* Filter and judge every row: fills VERDICTS, one per row, and returns how many are accepted. */
 size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts);
 
@@ -256,18 +264,32 @@ int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict 
 
 /* ------------------------------------------------------------------- stripes */
 
+/* What decided the number of stripes; numbers reach files and sockets and are never changed. */
+enum ses_core_cause {
+  SES_CORE_BY_NOTHING = 0,  /* there was nothing to decide: one stripe */
+  SES_CORE_BY_RATE = 1,     /* so many shares add up to the rates asked for */
+  SES_CORE_BY_HINT = 2,     /* the program asks for so many */
+  SES_CORE_BY_SIZE = 3,     /* a stripe is to hold stripe_bytes at least */
+  SES_CORE_BY_IDLE = 4,     /* half of the idle elements are left to other files */
+  SES_CORE_BY_SITE = 5,     /* most_stripes */
+  SES_CORE_BY_ELEMENTS = 6, /* there are no more elements, or no more room in ROWS */
+};
+
 /*
  * The rows one file is spread over, into ROWS (room for MOST): the first is the
- * choice.  Returns how many, 0 when every element is refused.
+ * choice.  Returns how many, 0 when every element is refused, and in CAUSE what
+ * decided it.
  *
- * As many as a rate asked for takes, best shares first and one of each server
- * before the second of any; without one, a file known to be large takes what the
- * caps allow.  Caps: most_stripes, SIZE / stripe_bytes, half of the idle elements.
- * A number the program asks for stands unless the policy says otherwise.
- * SCRATCH: a word per row.
+ * The smallest number of shares that add up to each rate asked for, in the order
+ * of ses_core_rank() but one of each server before the second of any; without a
+ * rate, a file known to be large takes what the caps allow.  Caps: most_stripes,
+ * SIZE / stripe_bytes, half of the idle elements; one stripe is always allowed.
+ * An element is idle while a writer would share it with less than half a stream:
+ * its share is above its rate / 1.5.  A number the program asks for stands unless
+ * the policy says otherwise.  SCRATCH: a word per row.
  */
 size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
-                       uint32_t *scratch, uint32_t *rows, size_t most);
+                       uint32_t *scratch, uint32_t *rows, size_t most, enum ses_core_cause *cause);
 
 #ifdef __cplusplus
 }

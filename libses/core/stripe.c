@@ -1,0 +1,145 @@
+/* Over how many rows one file is spread, and which; see ses/core.h. */
+#include <stdbool.h>
+
+#include "number.h"
+#include "ses/core.h"
+
+/* An element is idle while a newcomer would share it with less than half a stream. */
+#define IDLE_SHARE (1.0 / 1.5)
+
+struct limit {
+  size_t count;
+  enum ses_core_cause cause;
+};
+
+static void cap(struct limit *limit, size_t most, enum ses_core_cause cause) {
+  if (most < 1)
+    most = 1;
+  if (most < limit->count)
+    *limit = (struct limit){most, cause};
+}
+
+static struct ses_core_offer offer_of(const struct ses_core_query *query, size_t row) {
+  struct ses_core_offer offer;
+  ses_core_predict(&query->elements[row], query->claims ? query->claims[row] : 0.0, query->policy,
+                   &offer);
+  return offer;
+}
+
+static bool is_rate(const struct ses_core_requirement *one) {
+  return one->kind >= SES_CORE_CURRENT_READ && one->kind <= SES_CORE_AVERAGE_WRITE && !one->at_most;
+}
+
+static double rate_of(uint32_t kind, const struct ses_core_offer *offer) {
+  return kind == SES_CORE_CURRENT_READ    ? offer->read
+         : kind == SES_CORE_AVERAGE_READ  ? offer->average_read
+         : kind == SES_CORE_CURRENT_WRITE ? offer->write
+                                          : offer->average_write;
+}
+
+static bool asks_for_a_rate(const struct ses_core_need *need) {
+  for (uint32_t i = 0; i < need->count && i < SES_CORE_REQUIREMENTS; i++)
+    if (is_rate(&need->requirements[i]))
+      return true;
+  return false;
+}
+
+/* How many accepted rows are idle; counts no further than ENOUGH. */
+static size_t idle_rows(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                        size_t enough) {
+  size_t idle = 0;
+  for (size_t row = 0; row < query->count && idle < enough; row++)
+    if (verdicts[row].refusal == SES_CORE_ACCEPTED)
+      idle += offer_of(query, row).write > query->elements[row].write_rate * IDLE_SHARE;
+  return idle;
+}
+
+static struct limit limit_of(const struct ses_core_query *query,
+                             const struct ses_core_verdict *verdicts, size_t accepted) {
+  const struct ses_core_policy *policy = query->policy;
+  struct limit limit = {accepted, SES_CORE_BY_ELEMENTS};
+  if (query->need->stripes > 0 && !policy->overrule_hints) {
+    if (query->need->stripes <= limit.count)
+      limit = (struct limit){query->need->stripes, SES_CORE_BY_HINT};
+    return limit;
+  }
+  cap(&limit, policy->most_stripes, SES_CORE_BY_SITE);
+  double held = query->need->bytes / policy->stripe_bytes;
+  if (query->need->bytes >= 0 && held < (double)limit.count)
+    cap(&limit, held >= 1 ? (size_t)held : 1, SES_CORE_BY_SIZE);
+  if (limit.count > 1)
+    cap(&limit, idle_rows(query, verdicts, 2 * limit.count) / 2, SES_CORE_BY_IDLE);
+  return limit;
+}
+
+/* Move COUNT of the LEFT ordered rows in SCRATCH to ROWS: the first of each server, then the second
+ * of each, and so on. */
+static void take_by_turns(const struct ses_core_query *query, uint32_t *scratch, size_t left,
+                          uint32_t *rows, size_t count) {
+  size_t taken = 0;
+  while (taken < count && left > 0) {
+    size_t turn = taken; /* rows from here on were taken in this turn */
+    size_t kept = 0;
+    for (size_t i = 0; i < left && taken < count; i++) {
+      uint32_t server = query->elements[scratch[i]].server;
+      size_t same = turn;
+      while (same < taken && query->elements[rows[same]].server != server)
+        same++;
+      if (same == taken)
+        rows[taken++] = scratch[i];
+      else
+        scratch[kept++] = scratch[i];
+    }
+    left = kept;
+  }
+}
+
+/* The smallest number of the first COUNT rows whose shares add up to each rate asked for; one more
+ * than there are when all of them do not. */
+static size_t rows_for_rates(const struct ses_core_query *query, const uint32_t *rows,
+                             size_t count) {
+  const struct ses_core_need *need = query->need;
+  double sums[SES_CORE_REQUIREMENTS] = {0};
+  for (size_t taken = 1; taken <= count; taken++) {
+    struct ses_core_offer offer = offer_of(query, rows[taken - 1]);
+    bool met = true;
+    for (uint32_t i = 0; i < need->count && i < SES_CORE_REQUIREMENTS; i++) {
+      if (!is_rate(&need->requirements[i]))
+        continue;
+      double rate = rate_of(need->requirements[i].kind, &offer);
+      sums[i] += is_number(rate) ? rate : 0.0;
+      met = met && sums[i] >= need->requirements[i].bound;
+    }
+    if (met)
+      return taken;
+  }
+  return count + 1;
+}
+
+size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                       uint32_t *scratch, uint32_t *rows, size_t most, enum ses_core_cause *cause) {
+  size_t accepted = 0;
+  for (size_t row = 0; row < query->count; row++)
+    accepted += verdicts[row].refusal == SES_CORE_ACCEPTED;
+  *cause = SES_CORE_BY_NOTHING;
+  bool rates = asks_for_a_rate(query->need);
+  bool decide = rates || query->need->bytes >= 0 || query->need->stripes > 0;
+  if (accepted < 2 || most < 2 || !decide)
+    return ses_core_rank(query, verdicts, rows, most < 1 ? 0 : 1);
+  struct limit limit = limit_of(query, verdicts, accepted < most ? accepted : most);
+  size_t count = limit.count;
+  if (count == 1) {
+    ses_core_rank(query, verdicts, rows, 1);
+  } else {
+    take_by_turns(query, scratch, ses_core_rank(query, verdicts, scratch, query->count), rows,
+                  count);
+  }
+  bool hinted = query->need->stripes > 0 && !query->policy->overrule_hints;
+  size_t needed = rates && !hinted ? rows_for_rates(query, rows, count) : count + 1;
+  if (needed <= count)
+    limit = (struct limit){needed, SES_CORE_BY_RATE};
+  else if (!rates && !hinted && (count == 1 || query->need->bytes < 0))
+    limit = (struct limit){1, SES_CORE_BY_NOTHING};
+  *cause = limit.cause;
+  return limit.count;
+}
