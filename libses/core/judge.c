@@ -1,44 +1,59 @@
 /* Which elements can take a file, and how far each falls short of what it needs; see ses/core.h. */
 #include <stdbool.h>
 
+#include "need.h"
 #include "number.h"
 #include "ses/core.h"
+#include "share.h"
 
-/* What the requirements say of rates, found once per query. */
-struct wanted {
-  bool reads;
-  bool writes;
-  double read_bound; /* the largest asked for */
-  double write_bound;
-  double weights;
+/* One requirement, as far as it is the same for every row. */
+struct part {
+  double inverse; /* 1 / bound, rounded up: what equals the bound meets it */
+  double weight;  /* of all weights together */
+  uint32_t kind;
+  uint8_t place; /* in the need */
+  bool hard;
+  bool at_most;
+  bool rate; /* of which more than enough is plenty */
 };
 
-static bool reads(uint32_t kind) {
-  return kind == SES_CORE_CURRENT_READ || kind == SES_CORE_AVERAGE_READ;
-}
+/* What is the same for every row, found once per query. */
+struct asked {
+  bool plenty;        /* some rate may be met so often that more is no better */
+  bool reads;         /* the rate of reading counts in the share */
+  bool predict_reads; /* it does, or is compared with a bound */
+  bool averages;
+  uint32_t count;
+  struct part parts[SES_CORE_REQUIREMENTS];
+};
 
-static bool writes(uint32_t kind) {
-  return kind == SES_CORE_CURRENT_WRITE || kind == SES_CORE_AVERAGE_WRITE;
-}
-
-static uint32_t count_of(const struct ses_core_need *need) {
-  return need->count < SES_CORE_REQUIREMENTS ? need->count : SES_CORE_REQUIREMENTS;
-}
-
-static struct wanted wanted_of(const struct ses_core_need *need) {
-  struct wanted wanted = {0};
-  for (uint32_t i = 0; i < count_of(need); i++) {
+/* A minimum of 0 is met by everything, even by what is not known: it needs no part. */
+static void ask(const struct ses_core_query *query, struct asked *asked) {
+  const struct ses_core_need *need = query->need;
+  double weights = 0;
+  for (uint32_t i = 0; i < requirements_of(need); i++)
+    weights += need->requirements[i].weight;
+  asked->plenty = asks_for_rates(need) && query->policy->plenty > 0;
+  asked->reads = asked->predict_reads = asked->averages = false;
+  asked->count = 0;
+  for (uint32_t i = 0; i < requirements_of(need); i++) {
     const struct ses_core_requirement *one = &need->requirements[i];
-    wanted.weights += one->weight;
-    if (reads(one->kind)) {
-      wanted.reads = true;
-      wanted.read_bound = larger(wanted.read_bound, one->bound);
-    } else if (writes(one->kind)) {
-      wanted.writes = true;
-      wanted.write_bound = larger(wanted.write_bound, one->bound);
-    }
+    if (is_rate_of_reading(one))
+      asked->reads = asked->predict_reads = true;
+    if (!one->at_most && !(one->bound > 0))
+      continue;
+    asked->predict_reads |= one->kind <= SES_CORE_AVERAGE_READ;
+    asked->averages |= is_average(one);
+    asked->parts[asked->count++] = (struct part){
+        .inverse = 1.0 / one->bound * (1.0 + 4 * __DBL_EPSILON__),
+        .weight = one->weight / weights,
+        .kind = one->kind,
+        .place = (uint8_t)i,
+        .hard = one->hard != 0,
+        .at_most = one->at_most != 0,
+        .rate = is_rate(one),
+    };
   }
-  return wanted;
 }
 
 static double value_of(uint32_t kind, const struct ses_core_element *element,
@@ -61,15 +76,15 @@ static double value_of(uint32_t kind, const struct ses_core_element *element,
   }
 }
 
-/* s, 0..1.  A minimum of 0 is met by everything, even by what is not known. */
-static double shortfall(const struct ses_core_requirement *one, double value) {
-  if (!one->at_most && !(one->bound > 0))
-    return 0.0;
-  if (!is_number(value))
-    return 1.0;
-  if (one->at_most)
-    return value > one->bound ? 1.0 - one->bound / value : 0.0;
-  return value < one->bound ? 1.0 - value / one->bound : 0.0;
+/* s, 0..1, where MET is the part of the bound that is there; without a branch, since half of the
+ * rows may go either way. */
+static double shortfall(double met) {
+  return larger(smaller(1.0 - met, 1.0), 0.0); /* 1 where MET is not known */
+}
+
+/* The same where BOUND is the most that is allowed. */
+static double excess(double value, double bound) {
+  return value <= bound ? 0.0 : shortfall(bound / value);
 }
 
 /* Bytes that must be free, beyond what is reserved; *TIGHT: below which there may be too little. */
@@ -101,48 +116,52 @@ static uint8_t refusal_of(const struct ses_core_query *query, size_t row) {
                                         : SES_CORE_ACCEPTED;
 }
 
-/* 1 / (1 / write + 1 / read) where reading is asked for. */
-static double share_of(const struct wanted *wanted, double write, double read) {
-  return wanted->reads ? 1.0 / (1.0 / write + 1.0 / read) : write;
-}
-
-static void judge(const struct ses_core_query *query, const struct wanted *wanted, size_t row,
+static void judge(const struct ses_core_query *query, const struct asked *asked, size_t row,
                   struct ses_core_verdict *verdict) {
   const struct ses_core_element *element = &query->elements[row];
-  const struct ses_core_need *need = query->need;
-  double claims = query->claims ? query->claims[row] : 0.0;
-  *verdict = (struct ses_core_verdict){.refusal = refusal_of(query, row)};
-  struct ses_core_offer offer;
-  ses_core_predict(element, claims, query->policy, &offer);
+  double claims = claims_of(query, row);
+  double unknown = not_a_number();
+  struct ses_core_offer offer = {unknown, unknown, unknown, unknown, unknown};
+  offer_of(element, claims, query->policy, asked->predict_reads, asked->averages, &offer);
   double tight = 0.0;
   double room = room_needed(query, element, claims, &tight);
-  if (verdict->refusal == SES_CORE_ACCEPTED && offer.free < room)
-    verdict->refusal = SES_CORE_REFUSED_NO_ROOM;
-  verdict->tight = offer.free < tight;
+  uint8_t refusal = refusal_of(query, row);
+  uint8_t unmet = 0;
+  if (refusal == SES_CORE_ACCEPTED && offer.free < room)
+    refusal = SES_CORE_REFUSED_NO_ROOM;
+  bool plenty = asked->plenty;
   double squares = 0.0;
-  for (uint32_t i = 0; i < count_of(need); i++) {
-    const struct ses_core_requirement *one = &need->requirements[i];
-    double missing = shortfall(one, value_of(one->kind, element, &offer));
+  for (uint32_t i = 0; i < asked->count; i++) {
+    const struct part *one = &asked->parts[i];
+    double value = value_of(one->kind, element, &offer);
+    double met = value * one->inverse;
+    double missing =
+        one->at_most ? excess(value, query->need->requirements[one->place].bound) : shortfall(met);
     squares += one->weight * missing * missing;
-    if (missing > 0 && one->hard && verdict->refusal == SES_CORE_ACCEPTED) {
-      verdict->refusal = SES_CORE_REFUSED_REQUIREMENT;
-      verdict->unmet = (uint8_t)i;
+    plenty &= !one->rate | (met >= query->policy->plenty);
+    if (one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
+      refusal = SES_CORE_REFUSED_REQUIREMENT;
+      unmet = one->place;
     }
   }
-  verdict->distance = squares > 0 ? (float)__builtin_sqrt(squares / wanted->weights) : 0.0F;
-  verdict->share = (float)share_of(wanted, offer.write, offer.read);
-  double plenty = query->policy->plenty;
-  verdict->plenty = plenty > 0 && (wanted->reads || wanted->writes) && verdict->distance == 0 &&
-                    (!wanted->reads || offer.read >= plenty * wanted->read_bound) &&
-                    (!wanted->writes || offer.write >= plenty * wanted->write_bound);
+  double share = asked->reads ? 1.0 / (1.0 / offer.write + 1.0 / offer.read) : offer.write;
+  *verdict = (struct ses_core_verdict){
+      .distance = (float)__builtin_sqrt(smaller(larger(squares, 0.0), 1.0)),
+      .share = (float)share,
+      .refusal = refusal,
+      .unmet = unmet,
+      .tight = offer.free < tight,
+      .plenty = plenty & !(squares > 0),
+  };
 }
 
 size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
-  struct wanted wanted = wanted_of(query->need);
+  struct asked asked;
+  ask(query, &asked);
   size_t accepted = 0;
   size_t sound = 0;
   for (size_t row = 0; row < query->count; row++) {
-    judge(query, &wanted, row, &verdicts[row]);
+    judge(query, &asked, row, &verdicts[row]);
     bool takes = verdicts[row].refusal == SES_CORE_ACCEPTED;
     accepted += takes;
     sound += takes && !(query->elements[row].state & SES_CORE_DEGRADED);

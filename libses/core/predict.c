@@ -3,6 +3,7 @@
 
 #include "number.h"
 #include "ses/core.h"
+#include "share.h"
 
 void ses_core_defaults(struct ses_core_policy *policy) {
   *policy = (struct ses_core_policy){
@@ -62,31 +63,12 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
   }
 }
 
-/* The share of CAPABILITY with STREAMS there.  HEADROOM: what is left over may be taken whole. */
-static double share_of(double capability, double streams, double busy, bool headroom) {
-  double fair = capability / (streams + 1.0);
-  return headroom && is_number(busy) ? larger(capability * (1.0 - busy), fair) : fair;
-}
-
 void ses_core_predict(const struct ses_core_element *element, double claims,
                       const struct ses_core_policy *policy, struct ses_core_offer *offer) {
-  double ours = larger(0.0, element->own) + claims + policy->ended_weight * element->ended;
-  double now = ours + element->others;
-  double average = ours + element->others_average;
-  bool headroom = ours <= 0.0;
-  double limit = element->server_rate / (element->server_streams + claims + 1.0); /* NaN: none */
-  offer->read = least(share_of(element->read_rate, now, element->busy, headroom), limit);
-  offer->write = least(share_of(element->write_rate, now, element->busy, headroom), limit);
-  offer->average_read =
-      least(share_of(element->read_rate, average, element->busy_average, headroom), offer->read);
-  offer->average_write =
-      least(share_of(element->write_rate, average, element->busy_average, headroom), offer->write);
-  offer->free = larger(0.0, (is_number(element->free) ? element->free : element->size) -
-                                larger(0.0, element->reserved));
+  offer_of(element, claims, policy, true, true, offer);
 }
 
 void ses_core_predict_all(const struct ses_core_query *query, struct ses_core_offer *offers) {
   for (size_t row = 0; row < query->count; row++)
-    ses_core_predict(&query->elements[row], query->claims ? query->claims[row] : 0.0, query->policy,
-                     &offers[row]);
+    ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offers[row]);
 }

@@ -1,27 +1,34 @@
 /* The order of the rows that can take a file; see ses/core.h. */
 #include <stdbool.h>
 
+#include "need.h"
 #include "number.h"
 #include "ses/core.h"
+#include "share.h"
+
+/* So many steps behind the best, or more, or not known. */
+#define MOST_STEPS 1000000.0
+/* What lies exactly at the end of a step is in it, whatever rounding did. */
+#define ROUNDED_UP 1.00001
 
 /* What the best of all rows has, from which the classes of equals are counted. */
 struct best {
   bool roomy; /* some row is not tight */
+  bool rates; /* a rate is asked for */
   float distance;
+  float near; /* the largest distance that is as good */
   float share;
-  size_t limit; /* rows from here on come after those before, of the nearest */
-  bool rates;   /* a rate is asked for */
+  float large;           /* the smallest share that is as good */
+  double distance_steps; /* steps of equal distance in 1 */
+  double share_steps;    /* steps of equal share in a byte per second */
+  size_t limit;          /* rows from here on come after those before, of the nearest */
 };
 
 /* One row as the order sees it; smaller comes first, member by member. */
 struct key {
-  uint32_t tight;
-  double full; /* less room is larger; 0 where not tight */
-  uint32_t distance;
-  uint32_t later; /* beyond the few that are compared */
-  uint32_t scarce;
-  uint32_t share;
-  double speed; /* where there is plenty: the capability */
+  double full;      /* less room is larger; minus infinity where room is not tight */
+  uint64_t classes; /* distance, later, scarce, share */
+  double speed;     /* where there is plenty: the capability */
   double ours;
   uint64_t turn;
   size_t row;
@@ -31,142 +38,184 @@ static bool is_accepted(const struct ses_core_verdict *verdict) {
   return verdict->refusal == SES_CORE_ACCEPTED;
 }
 
-/* How many steps of WIDTH lie in BEHIND; a number that is not known lies behind all. */
-static uint32_t class_of(double behind, double width) {
-  static const double most = 1e6;
-  if (!(behind >= 0))
-    return behind < 0 ? 0 : (uint32_t)most;
-  return width > 0 ? (uint32_t)smaller(behind / width, most) : behind > 0;
+static double width_of(double width) { return width > 0 ? width : 1e-6; }
+
+/* What lies BEHIND the first step is in which of the others, from 0; what is not known is in the
+ * last. */
+static inline uint64_t class_of(double behind, double steps) {
+  double step = behind * steps;
+  return step < MOST_STEPS ? (uint64_t)larger(step, 0.0) : (uint64_t)MOST_STEPS;
 }
 
-static bool asks_for_rates(const struct ses_core_need *need) {
-  for (uint32_t i = 0; i < need->count && i < SES_CORE_REQUIREMENTS; i++)
-    if (need->requirements[i].kind != SES_CORE_FREE &&
-        need->requirements[i].kind < SES_CORE_STATED_FIRST)
-      return true;
-  return false;
+static inline uint64_t distance_class(const struct best *best,
+                                      const struct ses_core_verdict *verdict) {
+  if (verdict->distance <= best->near)
+    return 0;
+  return 1 + class_of(verdict->distance - best->near, best->distance_steps);
 }
 
-static bool is_near(const struct ses_core_query *query, const struct best *best,
-                    const struct ses_core_verdict *verdict) {
-  return is_accepted(verdict) && !(best->roomy && verdict->tight) &&
-         class_of(verdict->distance - best->distance, query->policy->equal_distance) == 0;
+static inline uint64_t share_class(const struct best *best,
+                                   const struct ses_core_verdict *verdict) {
+  if (verdict->share >= best->large || verdict->plenty)
+    return 0;
+  return 1 + class_of((double)best->large - verdict->share, best->share_steps);
+}
+
+/* Of the rows with room if there are any, those whose distance is as good as the best. */
+static inline bool is_near(const struct best *best, const struct ses_core_verdict *verdict) {
+  return is_accepted(verdict) & !(best->roomy & verdict->tight) & (verdict->distance <= best->near);
+}
+
+static void find_distance(const struct ses_core_query *query,
+                          const struct ses_core_verdict *verdicts, struct best *best) {
+  float roomy = 2.0F; /* more than any distance is */
+  float any = 2.0F;
+  for (size_t row = 0; row < query->count; row++) {
+    float distance = is_accepted(&verdicts[row]) ? verdicts[row].distance : 2.0F;
+    float with_room = verdicts[row].tight ? 2.0F : distance;
+    any = distance < any ? distance : any;
+    roomy = with_room < roomy ? with_room : roomy;
+  }
+  double width = width_of(query->policy->equal_distance);
+  best->roomy = roomy < 2.0F;
+  best->distance = best->roomy ? roomy : any;
+  best->distance_steps = 1.0 / width;
+  best->near = (float)(best->distance + width * ROUNDED_UP);
+}
+
+/* Among those near, and no more of them than are to be compared. */
+static void find_share(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
+                       struct best *best) {
+  size_t few = query->few ? query->few : query->count;
+  size_t row = 0;
+  for (size_t near = 0; row < query->count && near < few; row++) {
+    bool counts = is_near(best, &verdicts[row]);
+    float share = counts ? verdicts[row].share : 0.0F;
+    best->share = share > best->share ? share : best->share;
+    near += counts;
+  }
+  best->limit = row;
+  double width = width_of(query->policy->equal_share) * best->share;
+  best->large = (float)(best->share - width * ROUNDED_UP);
+  best->share_steps = width > 0 ? 1.0 / width : 0.0;
 }
 
 static struct best best_of(const struct ses_core_query *query,
                            const struct ses_core_verdict *verdicts) {
-  struct best best = {.distance = 2.0F, .limit = query->count};
-  for (size_t row = 0; row < query->count; row++)
-    best.roomy = best.roomy || (is_accepted(&verdicts[row]) && !verdicts[row].tight);
-  for (size_t row = 0; row < query->count; row++)
-    if (is_accepted(&verdicts[row]) && !(best.roomy && verdicts[row].tight) &&
-        verdicts[row].distance < best.distance)
-      best.distance = verdicts[row].distance;
-  size_t near = 0;
-  for (size_t row = 0; row < best.limit; row++) {
-    if (!is_near(query, &best, &verdicts[row]))
-      continue;
-    if (verdicts[row].share > best.share)
-      best.share = verdicts[row].share;
-    if (++near == query->few)
-      best.limit = row + 1;
-  }
-  best.rates = asks_for_rates(query->need);
+  struct best best = {.rates = asks_for_rates(query->need)};
+  find_distance(query, verdicts, &best);
+  find_share(query, verdicts, &best);
   return best;
 }
 
-static struct key key_of(const struct ses_core_query *query, const struct best *best,
-                         const struct ses_core_verdict *verdict, size_t row) {
+static inline uint64_t classes_of(const struct ses_core_query *query, const struct best *best,
+                                  const struct ses_core_verdict *verdict, size_t row) {
+  uint64_t later = row >= best->limit;
+  uint64_t scarce =
+      best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
+  return distance_class(best, verdict) << 32 | later << 31 | scarce << 30 |
+         share_class(best, verdict);
+}
+
+static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
+                                const struct ses_core_verdict *verdict, size_t row) {
   const struct ses_core_element *element = &query->elements[row];
-  const struct ses_core_policy *policy = query->policy;
-  struct key key = {.row = row, .turn = element->turn};
-  if (verdict->tight && best->roomy)
-    key.tight = 1;
-  if (verdict->tight)
-    key.full = -((is_number(element->free) ? element->free : element->size) - element->reserved);
-  if (!is_number(key.full))
-    key.full = 0;
-  key.distance = class_of(verdict->distance - best->distance, policy->equal_distance);
-  key.later = row >= best->limit;
-  key.scarce = best->rates && verdict->distance == 0 && (element->state & SES_CORE_SCARCE) != 0;
-  key.share =
-      verdict->plenty ? 0 : class_of(1.0 - verdict->share / best->share, policy->equal_share);
-  if (verdict->plenty && is_number(element->write_rate))
-    key.speed = element->write_rate;
-  key.ours = element->own + (query->claims ? query->claims[row] : 0.0);
-  return key;
+  return (struct key){
+      .full = verdict->tight ? -room_of(element) : -__builtin_inf(),
+      .classes = classes_of(query, best, verdict, row),
+      .speed = verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf(),
+      .ours = larger(element->own, 0.0) + claims_of(query, row),
+      .turn = element->turn,
+      .row = row,
+  };
 }
 
 #define COMPARE(member)                                                                            \
-  if (a->member != b->member)                                                                      \
-  return a->member < b->member
+  if (a->member < b->member)                                                                       \
+    return true;                                                                                   \
+  if (b->member < a->member)                                                                       \
+  return false
 
-static bool comes_before(const struct key *a, const struct key *b) {
-  COMPARE(tight);
+static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(full);
-  COMPARE(distance);
-  COMPARE(later);
-  COMPARE(scarce);
-  COMPARE(share);
+  COMPARE(classes);
   COMPARE(speed);
   COMPARE(ours);
   COMPARE(turn);
   return a->row < b->row;
 }
 
-static bool row_before(const struct ses_core_query *query, const struct best *best,
-                       const struct ses_core_verdict *verdicts, uint32_t a, uint32_t b) {
-  struct key first = key_of(query, best, &verdicts[a], a);
-  struct key second = key_of(query, best, &verdicts[b], b);
-  return comes_before(&first, &second);
+/* Rows in a heap: the last in order on top. */
+struct heap {
+  const struct ses_core_query *query;
+  const struct best *best;
+  const struct ses_core_verdict *verdicts;
+  uint32_t *rows;
+  size_t count;
+};
+
+static struct key key_at(const struct heap *heap, size_t place) {
+  uint32_t row = heap->rows[place];
+  return key_of(heap->query, heap->best, &heap->verdicts[row], row);
 }
 
-/* ROWS is a heap of COUNT, the last in order on top; let what is at PLACE sink. */
-static void sink(const struct ses_core_query *query, const struct best *best,
-                 const struct ses_core_verdict *verdicts, uint32_t *rows, size_t count,
-                 size_t place) {
+/* Put ROW at PLACE and let it sink. */
+static void sink(const struct heap *heap, size_t place, uint32_t row) {
+  struct key sinking = key_of(heap->query, heap->best, &heap->verdicts[row], row);
   for (;;) {
     size_t child = 2 * place + 1;
-    if (child >= count)
-      return;
-    if (child + 1 < count && row_before(query, best, verdicts, rows[child], rows[child + 1]))
-      child++;
-    if (!row_before(query, best, verdicts, rows[place], rows[child]))
-      return;
-    uint32_t moved = rows[place];
-    rows[place] = rows[child];
-    rows[child] = moved;
+    if (child >= heap->count)
+      break;
+    struct key last = key_at(heap, child);
+    if (child + 1 < heap->count) {
+      struct key other = key_at(heap, child + 1);
+      if (comes_before(&last, &other)) {
+        last = other;
+        child++;
+      }
+    }
+    if (!comes_before(&sinking, &last))
+      break;
+    heap->rows[place] = heap->rows[child];
     place = child;
   }
+  heap->rows[place] = row;
+}
+
+static void order(struct heap *heap) {
+  for (size_t place = heap->count / 2; place-- > 0;)
+    sink(heap, place, heap->rows[place]);
 }
 
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                      uint32_t *rows, size_t most) {
   struct best best = best_of(query, verdicts);
-  size_t count = 0;
-  if (most == 0)
-    return 0;
-  for (size_t row = 0; row < query->count; row++) {
+  struct heap heap = {query, &best, verdicts, rows, 0};
+  struct key last = {0};
+  for (size_t row = 0; row < query->count && most > 0; row++) {
     if (!is_accepted(&verdicts[row]))
       continue;
-    if (count < most) {
-      rows[count++] = (uint32_t)row;
-      if (count == most)
-        for (size_t place = count / 2; place-- > 0;)
-          sink(query, &best, verdicts, rows, count, place);
-    } else if (row_before(query, &best, verdicts, (uint32_t)row, rows[0])) {
-      rows[0] = (uint32_t)row;
-      sink(query, &best, verdicts, rows, count, 0);
+    if (heap.count < most) {
+      rows[heap.count++] = (uint32_t)row;
+      if (heap.count < most)
+        continue;
+      order(&heap);
+    } else {
+      struct key key = key_of(query, &best, &verdicts[row], row);
+      if (!comes_before(&key, &last))
+        continue;
+      sink(&heap, 0, (uint32_t)row);
     }
+    last = key_at(&heap, 0);
   }
-  if (count < most)
-    for (size_t place = count / 2; place-- > 0;)
-      sink(query, &best, verdicts, rows, count, place);
-  for (size_t left = count; left > 1; left--) {
-    uint32_t last = rows[0];
-    rows[0] = rows[left - 1];
-    rows[left - 1] = last;
-    sink(query, &best, verdicts, rows, left - 1, 0);
+  if (heap.count < most)
+    order(&heap);
+  size_t count = heap.count;
+  while (heap.count > 1) {
+    uint32_t top = rows[0];
+    uint32_t moved = rows[--heap.count];
+    sink(&heap, 0, moved);
+    rows[heap.count] = top;
   }
   return count;
 }
@@ -175,12 +224,16 @@ int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict 
   if (ses_core_judge(query, verdicts) == 0)
     return -1;
   struct best best = best_of(query, verdicts);
+  size_t count = best.roomy ? best.limit : query->count;
   int chosen = -1;
-  struct key first = {0};
-  for (size_t row = 0; row < query->count; row++) {
-    if (!is_accepted(&verdicts[row]))
+  struct key first = {.classes = UINT64_MAX};
+  for (size_t row = 0; row < count; row++) {
+    const struct ses_core_verdict *verdict = &verdicts[row];
+    if (best.roomy ? !is_near(&best, verdict) : !is_accepted(verdict))
       continue;
-    struct key key = key_of(query, &best, &verdicts[row], row);
+    if (best.roomy && classes_of(query, &best, verdict, row) > first.classes)
+      continue;
+    struct key key = key_of(query, &best, verdict, row);
     if (chosen < 0 || comes_before(&key, &first)) {
       chosen = (int)row;
       first = key;

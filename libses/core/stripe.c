@@ -1,8 +1,10 @@
 /* Over how many rows one file is spread, and which; see ses/core.h. */
 #include <stdbool.h>
 
+#include "need.h"
 #include "number.h"
 #include "ses/core.h"
+#include "share.h"
 
 /* An element is idle while a newcomer would share it with less than half a stream. */
 #define IDLE_SHARE (1.0 / 1.5)
@@ -19,17 +21,6 @@ static void cap(struct limit *limit, size_t most, enum ses_core_cause cause) {
     *limit = (struct limit){most, cause};
 }
 
-static struct ses_core_offer offer_of(const struct ses_core_query *query, size_t row) {
-  struct ses_core_offer offer;
-  ses_core_predict(&query->elements[row], query->claims ? query->claims[row] : 0.0, query->policy,
-                   &offer);
-  return offer;
-}
-
-static bool is_rate(const struct ses_core_requirement *one) {
-  return one->kind >= SES_CORE_CURRENT_READ && one->kind <= SES_CORE_AVERAGE_WRITE && !one->at_most;
-}
-
 static double rate_of(uint32_t kind, const struct ses_core_offer *offer) {
   return kind == SES_CORE_CURRENT_READ    ? offer->read
          : kind == SES_CORE_AVERAGE_READ  ? offer->average_read
@@ -37,20 +28,16 @@ static double rate_of(uint32_t kind, const struct ses_core_offer *offer) {
                                           : offer->average_write;
 }
 
-static bool asks_for_a_rate(const struct ses_core_need *need) {
-  for (uint32_t i = 0; i < need->count && i < SES_CORE_REQUIREMENTS; i++)
-    if (is_rate(&need->requirements[i]))
-      return true;
-  return false;
-}
-
 /* How many accepted rows are idle; counts no further than ENOUGH. */
 static size_t idle_rows(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                         size_t enough) {
   size_t idle = 0;
   for (size_t row = 0; row < query->count && idle < enough; row++)
-    if (verdicts[row].refusal == SES_CORE_ACCEPTED)
-      idle += offer_of(query, row).write > query->elements[row].write_rate * IDLE_SHARE;
+    if (verdicts[row].refusal == SES_CORE_ACCEPTED) {
+      struct ses_core_offer offer;
+      ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offer);
+      idle += offer.write > query->elements[row].write_rate * IDLE_SHARE;
+    }
   return idle;
 }
 
@@ -101,9 +88,11 @@ static size_t rows_for_rates(const struct ses_core_query *query, const uint32_t 
   const struct ses_core_need *need = query->need;
   double sums[SES_CORE_REQUIREMENTS] = {0};
   for (size_t taken = 1; taken <= count; taken++) {
-    struct ses_core_offer offer = offer_of(query, rows[taken - 1]);
+    size_t row = rows[taken - 1];
+    struct ses_core_offer offer;
+    ses_core_predict(&query->elements[row], claims_of(query, row), query->policy, &offer);
     bool met = true;
-    for (uint32_t i = 0; i < need->count && i < SES_CORE_REQUIREMENTS; i++) {
+    for (uint32_t i = 0; i < requirements_of(need); i++) {
       if (!is_rate(&need->requirements[i]))
         continue;
       double rate = rate_of(need->requirements[i].kind, &offer);
@@ -122,7 +111,7 @@ size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core
   for (size_t row = 0; row < query->count; row++)
     accepted += verdicts[row].refusal == SES_CORE_ACCEPTED;
   *cause = SES_CORE_BY_NOTHING;
-  bool rates = asks_for_a_rate(query->need);
+  bool rates = asks_for_rates(query->need);
   bool decide = rates || query->need->bytes >= 0 || query->need->stripes > 0;
   if (accepted < 2 || most < 2 || !decide)
     return ses_core_rank(query, verdicts, rows, most < 1 ? 0 : 1);

@@ -210,6 +210,12 @@ enum ses_core_refusal {
  *       = max(0, 1 - r / p)           where r is the most that is allowed
  *     D = sqrt(sum(w s^2) / sum(w))   the distance, 0..1; 0 without requirements
  *
+ * A requirement AT_MOST of a rate asks for no rate; it only adds to the distance.
+ *
+ * Room: a file of known size B needs max(B, minimum_free) + CLAIMS * B free beyond
+ * what is reserved; one of unknown size minimum_free, and room is tight below
+ * (CLAIMS + 1) * max(room_fraction * size, ROOM).  What is not known refuses nobody.
+ *
  * The share is the rate that tells two elements of the same distance apart: that
  * of writing, since a file that is created is written first; where reading is
  * asked for, that of writing a byte and reading it back, 1 / (1 / write + 1 / read).
@@ -220,7 +226,7 @@ struct ses_core_verdict {
   uint8_t refusal; /* enum ses_core_refusal */
   uint8_t unmet;   /* of SES_CORE_REFUSED_REQUIREMENT: its place in the need */
   uint8_t tight;   /* 1: there may be too little room for a file of unknown size */
-  uint8_t plenty;  /* 1: every rate asked for is met `plenty` times */
+  uint8_t plenty;  /* 1: nothing is missing, and every rate asked for is met `plenty` times */
 };
 
 /* ------------------------------------------------------------------ the choice */
@@ -251,7 +257,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *     2. distance: those within equal_distance of the best are equals, and so on downwards
  *     3. elements that are not scarce, where a rate is asked for and met
  *     4. share: those within equal_share of the best are equals, and so on downwards;
- *        where there is plenty, all are equals and the slower element comes first
+ *        where there is plenty, all are equals of the best, and the element with the least
+ *        write_rate comes first; those without plenty come after
  *     5. fewer streams of ours
  *     6. the last placement longest ago
  *     7. the order of the table

@@ -1,0 +1,33 @@
+/* What the requirements of a file ask for. */
+#ifndef SES_CORE_NEED_H
+#define SES_CORE_NEED_H
+
+#include <stdbool.h>
+
+#include "ses/core.h"
+
+/* A need that says it has more than there is space for has so many. */
+static inline uint32_t requirements_of(const struct ses_core_need *need) {
+  return need->count < SES_CORE_REQUIREMENTS ? need->count : SES_CORE_REQUIREMENTS;
+}
+
+static inline bool is_rate(const struct ses_core_requirement *one) {
+  return one->kind >= SES_CORE_CURRENT_READ && one->kind <= SES_CORE_AVERAGE_WRITE && !one->at_most;
+}
+
+static inline bool is_rate_of_reading(const struct ses_core_requirement *one) {
+  return is_rate(one) && one->kind <= SES_CORE_AVERAGE_READ;
+}
+
+static inline bool is_average(const struct ses_core_requirement *one) {
+  return one->kind == SES_CORE_AVERAGE_READ || one->kind == SES_CORE_AVERAGE_WRITE;
+}
+
+static inline bool asks_for_rates(const struct ses_core_need *need) {
+  for (uint32_t i = 0; i < requirements_of(need); i++)
+    if (is_rate(&need->requirements[i]))
+      return true;
+  return false;
+}
+
+#endif /* SES_CORE_NEED_H */

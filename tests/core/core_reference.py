@@ -1,0 +1,219 @@
+"""The decision in plain Python, written from the text of ses/core.h: slow, and easy to compare with it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ses_core import Cause, Kind, Refusal, State
+
+NAN = math.nan
+RATES = (Kind.CURRENT_READ, Kind.AVERAGE_READ, Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE)
+READS = (Kind.CURRENT_READ, Kind.AVERAGE_READ)
+
+
+def known(value: float) -> bool:
+    return not math.isnan(value)
+
+
+def share(capability: float, streams: float, busy: float, alone: bool, limit: float) -> float:
+    if not known(capability):
+        return limit
+    got = capability / (streams + 1)
+    if alone and known(busy):
+        got = max(capability * (1 - busy), got)
+    return min(got, limit) if known(limit) else got
+
+
+def predict(row: Any, claims: float, policy: Any) -> dict[int, float]:
+    """What a newcomer gets, by kind."""
+    ours = row["own"] + claims + policy["ended_weight"] * row["ended"]
+    alone = ours == 0
+    limit = row["server_rate"] / (row["server_streams"] + claims + 1)
+    found = {}
+    for kind, average, rate in (
+        (Kind.CURRENT_READ, Kind.AVERAGE_READ, "read_rate"),
+        (Kind.CURRENT_WRITE, Kind.AVERAGE_WRITE, "write_rate"),
+    ):
+        if not known(row[rate]):
+            found[kind] = found[average] = NAN
+            continue
+        found[kind] = share(row[rate], ours + row["others"], row["busy"], alone, limit)
+        over_time = share(row[rate], ours + row["others_average"], row["busy_average"], alone, NAN)
+        found[average] = min(over_time, found[kind])
+    free = row["free"] if known(row["free"]) else row["size"]
+    found[Kind.FREE] = max(0.0, free - row["reserved"]) if known(free) else NAN
+    for place, value in enumerate(row["stated"]):
+        found[Kind.STATED_FIRST + place] = float(value)
+    return found
+
+
+def shortfall(one: Any, value: float) -> float:
+    bound = one["bound"]
+    if one["at_most"]:
+        if not known(value):
+            return 1.0
+        return min(1.0, 1 - bound / value) if value > bound else 0.0
+    if bound <= 0:
+        return 0.0
+    return 1.0 if not known(value) else min(1.0, max(0.0, 1 - value / bound))
+
+
+def state_refusal(row: Any, excluded: bool) -> Refusal:
+    if excluded:
+        return Refusal.EXCLUDED
+    for state, refusal in (
+        (State.INACTIVE, Refusal.INACTIVE),
+        (State.READ_ONLY, Refusal.READ_ONLY),
+        (State.DRAINING, Refusal.DRAINING),
+    ):
+        if int(row["state"]) & state:
+            return refusal
+    return Refusal.ACCEPTED
+
+
+def judge_row(row: Any, claims: float, excluded: bool, need: Any, policy: Any) -> dict[str, Any]:
+    offer = predict(row, claims, policy)
+    requirements = need["requirements"][: need["count"]]
+    refusal = state_refusal(row, excluded)
+    free = offer[Kind.FREE]
+    least, tight = policy["minimum_free"], 0.0
+    if need["bytes"] >= 0:
+        least = max(least, need["bytes"]) + claims * need["bytes"]
+    else:
+        of_size = policy["room_fraction"] * row["size"]
+        wished = [one for one in (of_size, need["room"]) if known(one) and one >= 0]
+        tight = max(wished, default=0.0) * (claims + 1)
+    if refusal == Refusal.ACCEPTED and known(free) and free < least:
+        refusal = Refusal.NO_ROOM
+    missing = [shortfall(one, offer[int(one["kind"])]) for one in requirements]
+    unmet = 0
+    for place, (one, by) in enumerate(zip(requirements, missing, strict=True)):
+        if refusal == Refusal.ACCEPTED and one["hard"] and by > 0:
+            refusal, unmet = Refusal.REQUIREMENT, place
+    weights = sum(float(one["weight"]) for one in requirements)
+    squares = sum(float(one["weight"]) * by**2 for one, by in zip(requirements, missing, strict=True))
+    distance = math.sqrt(squares / weights) if weights else 0.0
+    rates = [one for one in requirements if one["kind"] in RATES and not one["at_most"]]
+    got = offer[Kind.CURRENT_WRITE]
+    if any(one["kind"] in READS for one in rates):
+        read = offer[Kind.CURRENT_READ]
+        if got == 0 or read == 0:
+            got = 0.0 if known(got) and known(read) else NAN
+        else:
+            got = 1 / (1 / got + 1 / read)
+    times = policy["plenty"]
+    plenty = (
+        times > 0
+        and bool(rates)
+        and distance == 0
+        and all(one["bound"] <= 0 or offer[int(one["kind"])] >= times * one["bound"] for one in rates)
+    )
+    return {
+        "distance": distance,
+        "share": got,
+        "refusal": refusal,
+        "unmet": unmet,
+        "tight": int(known(free) and free < tight),
+        "plenty": int(plenty),
+    }
+
+
+def judge(table: Any, claims: Any, excluded: list[bool], need: Any, policy: Any) -> list[dict[str, Any]]:
+    found = [
+        judge_row(row, float(claims[place]), excluded[place], need, policy) for place, row in enumerate(table)
+    ]
+    takes = [place for place, one in enumerate(found) if one["refusal"] == Refusal.ACCEPTED]
+    degraded = [place for place in takes if int(table[place]["state"]) & State.DEGRADED]
+    if len(degraded) < len(takes):
+        for place in degraded:
+            found[place]["refusal"] = Refusal.DEGRADED
+    return found
+
+
+def step(behind: float, width: float) -> float:
+    """Which step of WIDTH holds BEHIND; what lies at the end of one is in it."""
+    return max(0, math.ceil(behind / width - 1e-4) - 1) if known(behind) else math.inf
+
+
+def order(table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: int) -> list[int]:
+    """The accepted rows in order, by the verdicts of the core: rounding to float is not judged twice."""
+    takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
+    if not takes:
+        return []
+    roomy = [place for place in takes if not verdicts[place]["tight"]] or takes
+    nearest = min(float(verdicts[place]["distance"]) for place in roomy)
+
+    def far(place: int) -> float:
+        return step(float(verdicts[place]["distance"]) - nearest, policy["equal_distance"])
+
+    near = [place for place in roomy if far(place) == 0]
+    compared = near[:few] if few else near
+    shares = [float(verdicts[place]["share"]) for place in compared]
+    best = max((one for one in shares if known(one)), default=0.0)
+    asked = need["requirements"][: need["count"]]
+    rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
+    beyond = compared[-1] + 1 if few and len(near) >= few else len(verdicts)
+
+    def key(place: int) -> tuple[Any, ...]:
+        verdict, row = verdicts[place], table[place]
+        free = row["free"] if known(row["free"]) else row["size"]
+        got = float(verdict["share"])
+        behind = (
+            0
+            if verdict["plenty"] or got == best
+            else step((best - got) / best if best else NAN, policy["equal_share"])
+        )
+        speed = math.inf
+        if verdict["plenty"]:
+            speed = float(row["write_rate"]) if known(row["write_rate"]) else 0.0
+        return (
+            bool(verdict["tight"]),
+            -max(0.0, free - row["reserved"]) if verdict["tight"] else 0,
+            far(place),
+            place >= beyond,
+            rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),
+            behind,
+            speed,
+            row["own"] + claims[place],
+            row["turn"],
+            place,
+        )  # fmt: skip
+
+    return sorted(takes, key=key)
+
+
+def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -> tuple[list[int], Cause]:
+    """The rows of one file, of those RANKED, and what decided how many."""
+    if not ranked:
+        return [], Cause.NOTHING
+    turns: dict[int, int] = {}
+    by_turn = []
+    for place, row in enumerate(ranked):
+        server = int(table[row]["server"])
+        by_turn.append((turns.get(server, 0), place, row))
+        turns[server] = turns.get(server, 0) + 1
+    spread = [row for _, _, row in sorted(by_turn)]
+    offers = {row: predict(table[row], float(claims[row]), policy) for row in spread}
+    if need["stripes"] and not policy["overrule_hints"] and len(spread) > 1:
+        hinted = int(need["stripes"])
+        return (spread[:hinted], Cause.HINT) if hinted <= len(spread) else (spread, Cause.ELEMENTS)
+    idle = sum(offers[row][Kind.CURRENT_WRITE] > table[row]["write_rate"] / 1.5 for row in spread)
+    caps = [(len(spread), Cause.ELEMENTS), (int(policy["most_stripes"]), Cause.SITE)]
+    if need["bytes"] >= 0:
+        caps.append((max(1, int(need["bytes"] // policy["stripe_bytes"])), Cause.SIZE))
+    caps.append((max(1, idle // 2), Cause.IDLE))
+    limit, cause = min(caps, key=lambda one: one[0])
+    rates = [
+        one for one in need["requirements"][: need["count"]] if one["kind"] in RATES and not one["at_most"]
+    ]
+    if not rates:
+        if need["bytes"] < 0 or limit == 1:
+            return spread[:1], Cause.NOTHING
+        return spread[:limit], cause
+    for count in range(1, limit + 1):
+        got = [[offers[row][int(one["kind"])] for row in spread[:count]] for one in rates]
+        sums = [sum(rate for rate in some if known(rate)) for some in got]
+        if all(total >= one["bound"] for total, one in zip(sums, rates, strict=True)):
+            return spread[:count], Cause.RATE
+    return spread[:limit], cause

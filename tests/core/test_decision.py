@@ -1,0 +1,134 @@
+"""The core decides as ses/core.h says: compared with the reference, and by what must always hold."""
+
+from __future__ import annotations
+
+import core_reference as reference
+import numpy as np
+import pytest
+from core_tables import Question, arbitrary, questions
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from ses_core import Cause, Refusal
+
+NAMES = ("distance", "share", "refusal", "unmet", "tight", "plenty")
+
+
+@given(questions())
+def test_offers_are_those_of_the_reference(question: Question) -> None:
+    offers = question.query().predict()
+    names = ("read", "average_read", "write", "average_write", "free")
+    for place, row in enumerate(question.table):
+        expected = reference.predict(row, float(question.claims[place]), question.policy[0])
+        for kind, name in zip(
+            expected, ("read", "average_read", "write", "average_write", "free"), strict=False
+        ):
+            assert offers[name][place] == pytest.approx(expected[kind], nan_ok=True), (place, name)
+    assert set(names) == set(offers.dtype.names)
+
+
+@given(questions())
+def test_verdicts_are_those_of_the_reference(question: Question) -> None:
+    query = question.query()
+    accepted = query.judge()
+    expected = reference.judge(
+        question.table, question.claims, question.excluded, question.need[0], question.policy[0]
+    )
+    for verdict, one in zip(query.verdicts, expected, strict=True):
+        for name in NAMES:
+            assert verdict[name] == pytest.approx(one[name], rel=1e-5, abs=1e-6, nan_ok=True), name
+    assert accepted == sum(one["refusal"] == Refusal.ACCEPTED for one in expected)
+
+
+@given(questions())
+def test_order_is_that_of_the_reference(question: Question) -> None:
+    query = question.query()
+    query.judge()
+    expected = reference.order(
+        question.table, question.claims, query.verdicts, question.need[0], question.policy[0], question.few
+    )
+    assert query.rank().tolist() == expected
+
+
+@given(questions())
+def test_choice_is_the_first_in_order(question: Question) -> None:
+    query = question.query()
+    chosen = query.choose()
+    ranked = query.rank(1).tolist()
+    assert ranked == ([chosen] if chosen >= 0 else [])
+
+
+@given(questions(), st.integers(0, 12))
+def test_shorter_ranking_is_the_start_of_the_whole(question: Question, most: int) -> None:
+    query = question.query()
+    query.judge()
+    whole = query.rank().tolist()
+    assert query.rank(most).tolist() == whole[:most]
+    accepted = np.flatnonzero(query.verdicts["refusal"] == Refusal.ACCEPTED).tolist()
+    assert sorted(whole) == accepted
+
+
+@given(questions(), st.randoms(use_true_random=False))
+def test_order_of_the_table_only_breaks_ties(question: Question, random: st.Random) -> None:
+    assume(not question.few)
+    question.table["turn"] = np.arange(len(question.table))
+    places = list(range(len(question.table)))
+    random.shuffle(places)
+    first, second = question.query(), question.rows(places).query()
+    first.judge()
+    second.judge()
+    assert first.verdicts[places].tobytes() == second.verdicts.tobytes()
+    ranked = first.rank().tolist()
+    assert [places[row] for row in second.rank().tolist()] == ranked
+
+
+@given(questions(), st.data())
+def test_claim_never_makes_an_element_better(question: Question, data: st.DataObject) -> None:
+    assume(len(question.table))
+    place = data.draw(st.integers(0, len(question.table) - 1))
+    query = question.query()
+    query.judge()
+    before = query.verdicts[place].copy()
+    question.claims[place] += 1
+    query.judge()
+    after = query.verdicts[place]
+    assert not (after["distance"] < before["distance"] - 1e-6 and after["refusal"] == Refusal.ACCEPTED)
+    assert not after["share"] > before["share"]
+    assert after["tight"] >= before["tight"]
+    assert after["plenty"] <= before["plenty"]
+    if before["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED):
+        assert after["refusal"] not in (Refusal.ACCEPTED, Refusal.DEGRADED)
+
+
+@given(arbitrary())
+def test_any_bytes_have_a_total_order(question: Question) -> None:
+    query = question.query()
+    chosen = query.choose()
+    ranked = query.rank().tolist()
+    accepted = np.flatnonzero(query.verdicts["refusal"] == Refusal.ACCEPTED).tolist()
+    assert sorted(ranked) == accepted
+    assert chosen == (ranked[0] if ranked else -1)
+    assert set(query.stripe()[0].tolist()) <= set(accepted)
+
+
+@given(questions())
+def test_stripes_are_those_of_the_reference(question: Question) -> None:
+    query = question.query()
+    query.judge()
+    ranked = query.rank().tolist()
+    expected = reference.stripe(question.table, question.claims, ranked, question.need[0], question.policy[0])
+    rows, cause = query.stripe()
+    if len(ranked) < 2:  # there is nothing to decide
+        assert (rows.tolist(), cause) == (ranked, Cause.NOTHING)
+    else:
+        assert (rows.tolist(), cause) == expected
+
+
+@given(questions(), st.integers(0, 12))
+def test_stripes_keep_within_the_room_for_them(question: Question, most: int) -> None:
+    query = question.query()
+    chosen = query.choose()
+    rows = query.stripe(most)[0].tolist()
+    assert len(rows) <= most
+    assert len(set(rows)) == len(rows)
+    if chosen >= 0 and most:
+        assert rows[0] == chosen
