@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import creates, crowds, plans, report, selections, site_description
+from ses_benchmarks import core, creates, crowds, plans, report, selections, site_description
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -142,7 +142,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--scratch", type=Path, default=Path("/dev/shm"), help="directory to work in, on tmpfs (%(default)s)"
     )
-    parser.add_argument("--only", choices=("creates", "selections"), help="measure only this half")
+    parser.add_argument("--only", choices=("core", "creates", "selections"), help="measure only this part")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
     length.add_argument("--long", action="store_true", help="crowds for 20 s at each rate")
@@ -154,18 +154,20 @@ def main() -> int:
     chosen = arguments()
     plan = QUICK if chosen.quick else LONG if chosen.long else FULL
     programs = Path(sys.executable).parent
+    build = chosen.build.resolve()
     measured: list[Measurement] = []
     failures: list[str] = []
     print(report.machine_line(), flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is stopped and unmounted
     with tempfile.TemporaryDirectory(prefix="ses-bench-", dir=chosen.scratch) as name:
         scratch = Path(name)
-        halves = {
-            "creates": measure_creates(plan, chosen.build.resolve(), programs, scratch),
+        parts = {
+            "core": core.choices(build, plan.creates.pairs, plan.creates.calls, scratch),
+            "creates": measure_creates(plan, build, programs, scratch),
             "selections": measure_selections(plan, programs, scratch),
         }
-        for half, started in halves.items():
-            if chosen.only not in (None, half):
+        for part, started in parts.items():
+            if chosen.only not in (None, part):
                 continue
             with closing(started) as rows:
                 try:
@@ -173,7 +175,7 @@ def main() -> int:
                         print(f"  {row.name}: {row.ratio:.2f}", file=sys.stderr, flush=True)
                         measured.append(row)
                 except (BenchmarkError, OSError, subprocess.SubprocessError) as error:
-                    failures.append(f"{half}: not all measured: {error}")
+                    failures.append(f"{part}: not all measured: {error}")
     report.write_json(chosen.output, measured)
     print(report.table(measured))
     print(report.machine_line())
