@@ -38,7 +38,7 @@ class Question:
 
 
 _rates = st.sampled_from([NAN, 0.0, 20 * MB, 90 * MB, 100 * MB, 110 * MB, 500 * MB, 2 * GB, 1e15])
-_sizes = st.sampled_from([NAN, 0.0, 1e6, 50 * GB, 1e12, 1e18])
+_sizes = st.sampled_from([NAN, 0.0, 1e6, 50 * GB, 100 * GB, 1e12, 1e18])
 _parts = st.sampled_from([NAN, 0.0, 0.03, 0.5, 0.96, 0.97, 1.0])
 _streams = st.sampled_from([0.0, 0.25, 1.0, 1.5, 7.0])
 _states = st.sampled_from([State(0)] * 6 + list(State) + [State.SCARCE, State.SCARCE, State.DEGRADED])

@@ -105,3 +105,20 @@ def test_empty_table_refuses_quietly() -> None:
     assert query.choose() < 0
     assert query.rank().tolist() == []
     assert query.stripe()[0].tolist() == []
+
+
+def test_equals_take_turns() -> None:
+    table = idle_table(3)
+    table["turn"] = [7, 5, 6]
+    assert Query(table, ses_core.need(), ses_core.defaults()).choose() == 1
+
+
+def test_claims_take_room_of_known_sizes() -> None:
+    table = idle_table(1)
+    table["free"] = 15e6
+    claims = np.zeros(1, np.uint32)
+    query = Query(table, ses_core.need(size=1e7), ses_core.defaults(), claims=claims)
+    assert query.judge() == 1
+    claims[0] = 1
+    assert query.judge() == 0
+    assert query.verdicts["refusal"][0] == Refusal.NO_ROOM
