@@ -11,15 +11,19 @@ from collections.abc import Iterable
 import orjson
 
 from smed_monitor.model import Observation, Record
+from smed_monitor.rates import Windows
 from smed_monitor.table import Snapshot
 
 
-def observations_json(snapshot: Snapshot, *, complete: bool = True) -> bytes:
+def observations_json(snapshot: Snapshot, windows: Windows, *, complete: bool = True) -> bytes:
     """``snapshot`` as JSON; ``complete`` says that it holds every element."""
-    head = b'{"sequence":%d,"complete":%s,"observations":[' % (
+    head = b'{"sequence":%d,"complete":%s,"current_window_seconds":%b,"average_window_seconds":%b,' % (
         snapshot.sequence,
         b"true" if complete else b"false",
+        orjson.dumps(windows.current),
+        orjson.dumps(windows.average),
     )
+    head += b'"observations":['
     return head + b",".join(_observations(snapshot.observations)) + b"]}"
 
 
@@ -41,6 +45,7 @@ def _encoded(record: Record) -> bytes:
         "source": record.source,
         "target": record.target,
         "sampled_at": record.at.wall if record.at else None,
+        "interval_seconds": None if record.interval is None else round(record.interval, 3),
         "read_bytes_per_second": {"current": record.read.current, "average": record.read.average},
         "write_bytes_per_second": {"current": record.write.current, "average": record.write.average},
         "queue_depth": record.queue_depth,

@@ -29,7 +29,7 @@ from smed_monitor.schemas import (
     ReadinessOut,
 )
 
-CONTRACT_VERSION = "1.2.0"
+CONTRACT_VERSION = "1.3.0"
 MONITOR = "SMED_MONITOR"
 READERS = "SMED_READERS"
 Responses = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]

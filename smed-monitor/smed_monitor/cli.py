@@ -91,7 +91,7 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
     monitor.scrape_once()
     snapshot = monitor.table.snapshot()
     if as_json:
-        answer = ObservationsOut.model_validate_json(observations_json(snapshot))
+        answer = ObservationsOut.model_validate_json(observations_json(snapshot, monitor.windows))
         click.echo(answer.model_dump_json(indent=2))
     else:
         print_table(snapshot.observations)

@@ -63,7 +63,7 @@ class Readers:
             return Answer(304, _etag(instance, known), b"")
         news = table.changes(after) if query.changes and after is not None else None
         snapshot = table.snapshot() if news is None else news
-        body = observations_json(snapshot, complete=news is None)
+        body = observations_json(snapshot, self._monitor.windows, complete=news is None)
         return Answer(200, _etag(instance, snapshot.sequence), body)
 
 

@@ -94,6 +94,8 @@ class Record:
     time of one operation over the short window.  A capability (bytes per second) is what the element
     can give at best; its source is ``given``, ``measured`` or ``learned``.  ``encoded`` is what the
     first answer that held the record made of it, for the next ones; no copy takes it along.
+    ``gap`` is how long before ``at`` the sample before was taken, ``interval`` how far apart samples are:
+    the shorter of the last two gaps, so that one that is late says nothing yet.
     """
 
     element: str
@@ -115,6 +117,8 @@ class Record:
     capability_source: str = ""
     missing: bool = True
     detail: str = "not scraped yet"
+    gap: float | None = None
+    interval: float | None = None
     encoded: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
 

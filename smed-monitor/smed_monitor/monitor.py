@@ -16,7 +16,7 @@ from smed_monitor.history import Ring
 from smed_monitor.model import Outcome
 from smed_monitor.recorder import Recorder
 from smed_monitor.scheduler import Scheduler
-from smed_monitor.scrape import scrapers
+from smed_monitor.scrape import scrapers, windows_of
 from smed_monitor.settings import Settings
 from smed_monitor.statefile import NAME, StateError, load
 from smed_monitor.table import Table
@@ -38,6 +38,7 @@ class Monitor:
         self.settings = settings
         self.instance = secrets.token_hex(4)
         self.gather_seconds = settings.gather_seconds
+        self.windows = windows_of(settings)
         self.ring = Ring(settings.history.points)
         path = state_dir / NAME if state_dir else None
         self._scrapers = scrapers(settings, collectors, self._taken_up(path))

@@ -61,6 +61,9 @@ class ObservationOut(_Model):
     age_seconds: Annotated[
         float | None, Field(description="Measured on a steady clock; right whatever the wall clock did.")
     ]
+    interval_seconds: Annotated[
+        float | None, Field(description="How far apart samples of it are; null before the second.")
+    ]
     read_bytes_per_second: Rates
     write_bytes_per_second: Rates
     queue_depth: Annotated[float | None, Field(description="Mean requests in flight over the short window.")]
@@ -83,6 +86,10 @@ class ObservationsOut(_Model):
 
     sequence: Annotated[int, Field(description="Outcomes of scrapes since the monitor started.")]
     complete: Annotated[bool, Field(description="False: only elements with news since `after`.")]
+    current_window_seconds: Annotated[
+        float, Field(description="Time constant of the weighted means behind `current`.")
+    ]
+    average_window_seconds: Annotated[float, Field(description="The same behind `average`.")]
     observations: list[ObservationOut]
 
 

@@ -166,12 +166,19 @@ class Scraper:
             if unmoved[row] and not last.missing:
                 continue
             if readings.absent[row]:
-                gone = replace(self._first_record(element), at=last.at, detail=readings.absent[row])
+                gone = replace(
+                    self._first_record(element),
+                    at=last.at,
+                    detail=readings.absent[row],
+                    gap=last.gap,
+                    interval=last.interval,
+                )
                 self._records[element] = gone
                 continue
             read_now, read, write_now, write, queue_depth, service_seconds, free, size = figures[row]
             read_only, degraded, no_create = readings.flags[row]
             most_read, most_write, taught_by = self._capabilities(self._elements[element], loads.best[row])
+            gap = None if last.at is None else at.monotonic - last.at.monotonic
             self._records[element] = Record(
                 element=element,
                 source=last.source,
@@ -192,6 +199,8 @@ class Scraper:
                 capability_source=taught_by,
                 missing=False,
                 detail=readings.notes[row],
+                gap=gap,
+                interval=gap if gap is None or last.gap is None else min(gap, last.gap),
             )
         return self.records()
 
@@ -215,15 +224,20 @@ def known(table: NDArray[np.float64]) -> list[list[float | None]]:
     return rows
 
 
-def scrapers(
-    settings: Settings, collectors: Mapping[str, Collector[Any]], taught: Mapping[str, Best]
-) -> tuple[Scraper, ...]:
-    """One scraper per target of ``settings``, in their order; ``taught`` is what was learned before."""
-    windows = Windows(
+def windows_of(settings: Settings) -> Windows:
+    """The windows of ``settings``."""
+    return Windows(
         current=settings.current_window_seconds,
         average=settings.average_window_seconds,
         longest_gap=settings.stale_after_seconds,
     )
+
+
+def scrapers(
+    settings: Settings, collectors: Mapping[str, Collector[Any]], taught: Mapping[str, Best]
+) -> tuple[Scraper, ...]:
+    """One scraper per target of ``settings``, in their order; ``taught`` is what was learned before."""
+    windows = windows_of(settings)
     seen_at: dict[str, list[ElementSettings]] = {target.name: [] for target in settings.targets}
     for element in settings.elements:
         for name in dict.fromkeys(element.targets):

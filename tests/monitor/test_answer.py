@@ -8,9 +8,11 @@ from dataclasses import replace
 import pytest
 from smed_monitor.answer import observations_json
 from smed_monitor.model import Moment, Observation, RatePair, Record, State
+from smed_monitor.rates import Windows
 from smed_monitor.schemas import ObservationsOut
 from smed_monitor.table import Snapshot
 
+WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 SEEN = Record(
     element="fs/OST0000",
     source="lustre_hpe",
@@ -24,7 +26,7 @@ SEEN = Record(
 
 
 def answered(*observations: Observation) -> list[dict[str, object]]:
-    body = observations_json(Snapshot(7, observations))
+    body = observations_json(Snapshot(7, observations), WINDOWS)
     ObservationsOut.model_validate_json(body)
     found: list[dict[str, object]] = json.loads(body)["observations"]
     return found

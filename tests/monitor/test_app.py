@@ -100,6 +100,7 @@ def test_an_observation_carries_rates_space_state_and_age() -> None:
     answer = create_app(monitor).test_client().get("/v1/observations").json
     assert answer is not None
     assert answer["sequence"] == 1
+    assert (answer["current_window_seconds"], answer["average_window_seconds"]) == (2.0, 60.0)
     observation = answer["observations"][0]
     assert observation.pop("age_seconds") >= 0.5
     assert observation.pop("sampled_at") == pytest.approx(now().wall, abs=60)
@@ -108,6 +109,7 @@ def test_an_observation_carries_rates_space_state_and_age() -> None:
         "source": "node_exporter",
         "target": "http://n1:9100/metrics",
         "state": "ok",
+        "interval_seconds": None,
         "read_bytes_per_second": {"current": 0.0, "average": 0.0},
         "write_bytes_per_second": {"current": 5e6, "average": 2.5e6},
         "queue_depth": 1.5,

@@ -9,11 +9,13 @@ import pytest
 from pydantic import ValidationError
 from smed_monitor.answer import observations_json
 from smed_monitor.model import Moment, Outcome, Record
+from smed_monitor.rates import Windows
 from smed_monitor.schemas import ObservationsOut
 from smed_monitor.settings import LONGEST_GATHER_SECONDS, Settings
 from smed_monitor.table import MANY_TARGETS, Table
 
 PROMISED_SECONDS = 0.05
+WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 
 
 class Clock:
@@ -79,7 +81,7 @@ def test_the_first_news_waits_once_and_what_comes_meanwhile_goes_with_it() -> No
     assert clock.slept == [pytest.approx(0.03)]
     news = table.changes(0)
     assert news is not None
-    answer = ObservationsOut.model_validate_json(observations_json(news, complete=False))
+    answer = ObservationsOut.model_validate_json(observations_json(news, WINDOWS, complete=False))
     assert [each.element for each in answer.observations] == ["fs/e1", "fs/e2"]
     assert [each.age_seconds for each in answer.observations] == [pytest.approx(0.03), pytest.approx(0.02)]
 

@@ -81,6 +81,17 @@ def test_two_captured_pages_a_second_apart_give_the_rate_between_them(page: Page
     assert record.detail == ""
 
 
+def test_samples_are_as_far_apart_as_the_shorter_of_the_last_two_gaps() -> None:
+    late = play(*((at, text(at)) for at in (10, 11, 12.5, 60, 61, 62)))
+    intervals = [outcome.records[0].interval for outcome in late]
+    assert intervals == [None, 1.0, 1.0, 1.5, 1.0, 1.0]
+
+
+def test_a_page_that_lacks_an_element_does_not_change_how_far_apart_its_samples_are() -> None:
+    gone = play((10, text(1)), (11, text(2)), (12, text(2, mounted=False)), (13, text(3)))
+    assert last(gone).interval == 1.0
+
+
 def test_the_first_page_gives_space_but_no_rates(page: Page) -> None:
     record = last(play((10.0, page("before"))))
     assert record.free_bytes == 52_671_488
