@@ -6,17 +6,20 @@ nothing, so that an agent that got no answer can repeat it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ses_service.columns import ElementTable
 from ses_service.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.model import Subject
+from ses_service.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.resolve import with_home_vo
 
 SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
 NODES_PER_SECOND = 200.0
+SHORTEST_BUSY_PACE, BUSY_NODES_PER_SECOND = 1.0, 1000.0
 SHORTEST_SILENCE = 30.0
 SILENT_PACES = 3.0
 
@@ -25,7 +28,7 @@ SILENT_PACES = 3.0
 class Origin:
     """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
 
-    ``decided_by`` is ``agent`` when the node had to decide without the service.
+    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it had to ask the agent.
     """
 
     elements: tuple[str, ...]
@@ -38,10 +41,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that was created, and how its placement came about if the agent says so."""
+    """A file that was created, how its placement came about, and by which decision, if the agent says so."""
 
     opening: Opening
     origin: Origin | None = None
+    turn: Turn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Announcement:
     opened: tuple[Opened, ...] = ()
     ended: tuple[Ended, ...] = ()
     complete: bool = False
+    decisions: NodeDecisions = NOTHING_TOLD
 
     @property
     def files(self) -> int:
@@ -74,12 +79,13 @@ class Announcement:
 class Taken:
     """What came of an announcement.
 
-    ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and
-    reason.  ``open``: what the ledger held open for the node before an incarnation of its agent that
-    was not heard of before.  ``pace``: seconds within which the next sign of life is expected.
+    ``pace``: seconds within which the next sign of life is expected.  ``nodes`` are heard of.  ``unknown``:
+    opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.  ``open``:
+    what the ledger held open for the node before an incarnation of its agent that was not heard of before.
     """
 
     pace: float
+    nodes: int
     unknown: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     open: tuple[Placement, ...] | None
@@ -88,6 +94,11 @@ class Taken:
 def pace_for(nodes: int) -> float:
     """Return how many seconds there may be between two signs of life of one of so many nodes."""
     return min(LONGEST_PACE, max(SHORTEST_PACE, nodes / NODES_PER_SECOND))
+
+
+def busy_pace_for(nodes: int) -> float:
+    """Return the same for nodes where programs choose from a table, which should not grow old."""
+    return min(LONGEST_PACE, max(SHORTEST_BUSY_PACE, nodes / BUSY_NODES_PER_SECOND))
 
 
 def silence_for(pace: float) -> float:
@@ -112,6 +123,7 @@ def merged(taken: Sequence[Taken]) -> Taken:
     first = taken[0]
     return Taken(
         first.pace,
+        first.nodes,
         tuple(one for part in taken for one in part.unknown),
         tuple(one for part in taken for one in part.refused),
         first.open,
@@ -143,7 +155,8 @@ def take(
                 if one.origin is None or table is None:
                     unknown.append(placement_id)
                     continue
-                ledger.restore(_restored(one, one.origin, announcement.node, table, home_vo, backend_of, now))
+                ledger.restore(_restored(one, one.origin, announcement, table, home_vo, backend_of, now))
+                continue
             ledger.open(one.opening, now, node=announcement.node)
         except PlacementEndedError:
             continue  # said late: the end is known already
@@ -159,7 +172,7 @@ def take(
             ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
     if announcement.complete:
         end_others(announcement, ledger, now)
-    return Taken(pace, tuple(unknown), tuple(refused), held)
+    return Taken(pace, len(ledger.nodes), tuple(unknown), tuple(refused), held)
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
@@ -171,7 +184,7 @@ def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
 def _restored(
     one: Opened,
     origin: Origin,
-    node: str,
+    announcement: Announcement,
     table: ElementTable,
     home_vo: Mapping[str, str],
     backend_of: Callable[[str], str],
@@ -181,7 +194,7 @@ def _restored(
     if missing or not origin.elements:
         raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
     stripes = tuple(table.elements[table.index[name]] for name in origin.elements)
-    opening = one.opening
+    opening, node = one.opening, announcement.node
     booked_at = min(now, origin.booked_at)
     subject = Subject(opening.user or "", opening.application, None, node, opening.job)
     placement = Placement(
@@ -191,13 +204,32 @@ def _restored(
         backend=backend_of(stripes[0].storage_system),
         distance=origin.distance,
         booked_at=booked_at,
-        lease_until=now,
+        lease_until=math.inf,  # as long as the node is heard of
         notes=origin.notes,
         stripes=stripes if len(stripes) > 1 else (),
         stripe_count=len(stripes),
         decided_by=origin.decided_by,
         expected_bytes=origin.expected_bytes,
+        state=PlacementState.OPEN,
+        path=opening.path,
+        device=opening.device,
+        inode=opening.inode,
+        pid=opening.pid,
+        opened_at=max(booked_at, min(now, opening.opened_at or now)),
     )
-    return replace(
-        placement, state=PlacementState.OPEN, opened_at=max(booked_at, min(now, opening.opened_at or now))
+    turn = one.turn
+    told = None if turn is None else announcement.decisions.find(turn.decision)
+    if turn is None or told is None:
+        return placement
+    why = announcement.decisions.explained(turn.decision, node, table)
+    placement.requirements, placement.candidates, placement.refused = (
+        why.requirements,
+        why.candidates,
+        why.refused,
     )
+    placement.notes = (*origin.notes, *why.notes)
+    placement.predicted = predictions(why.requirements, turn.predicted, placement.element)
+    placement.turn, placement.turns = turn.turn, turn.turns
+    placement.rank = why.ranks.get(placement.element.id, len(why.ranks) + 1)
+    placement.expected_from = told.expected_from
+    return placement

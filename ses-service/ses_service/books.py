@@ -83,6 +83,11 @@ class Books:
         with self._sizes_lock:
             return self._sizes.expected(keys)
 
+    def rooms(self, user: str) -> dict[str, float]:
+        """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""
+        with self._sizes_lock:
+            return self._sizes.high(user)
+
     def sizes(self, user: str | None, limit: int) -> list[tuple[SizeKey, Sizes]]:
         """Return what is known of the sizes of files, of one user or of all, the last learned first."""
         self.learn()

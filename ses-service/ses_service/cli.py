@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -98,6 +99,11 @@ def main() -> None:
     help="TOML file that says which LDAP groups and token claims stand for which VO.",
 )
 @click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
+@click.option(
+    "--max-data-age",
+    type=click.FloatRange(min=0.1),
+    help="Seconds after which a sample counts as unknown.  [six of its intervals, 10 at least]",
+)
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
 def serve(
     listen: tuple[str, int],
@@ -115,6 +121,7 @@ def serve(
     trust_loopback: bool,
     members: Path | None,
     scarce_tier: tuple[str, ...],
+    max_data_age: float | None,
     log_level: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
@@ -177,7 +184,7 @@ def serve(
                 members=mapping,
                 members_state=state_dir / "members.json",
                 accounts_state=state_dir / "accounts.json",
-                policies=Policies(scarce_tiers=frozenset(scarce_tier)),
+                policies=_policies(scarce_tier, max_data_age),
             )
         )
         running = runtime(app)
@@ -198,6 +205,13 @@ def serve(
         cleanup.callback(running.stop)
         serve_http(app, address, port, ready=lambda: log.info("serving", address=address, port=port))
         log.info("stopped")
+
+
+def _policies(scarce_tiers: tuple[str, ...], max_data_age: float | None) -> Policies:
+    policies = Policies(scarce_tiers=frozenset(scarce_tiers))
+    if max_data_age is None:
+        return policies
+    return replace(policies, max_data_age=max_data_age, sample_intervals=0.0)
 
 
 def _store(

@@ -111,6 +111,7 @@ class ObservationTable:
     ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
     element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
     seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.health`), in the same unit.
+    ``interval`` is how many seconds samples of it are apart.
     """
 
     by_row: tuple[Observation | None, ...]
@@ -130,6 +131,7 @@ class ObservationTable:
     average_utilisation: Floats
     top_speed: Floats
     health: Floats
+    interval: Floats
 
 
 def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
@@ -192,4 +194,5 @@ def observation_table(
         average_utilisation=utilisation_of(average_read, average_write, *capabilities),
         top_speed=np.ones(len(table)),
         health=np.ones(len(table)),
+        interval=column(lambda one: one.interval),
     )

@@ -25,7 +25,6 @@ from ses_service.columns import (
     read_parts,
 )
 from ses_service.evaluation import Offers
-from ses_service.generations import Generations
 from ses_service.health import learned
 from ses_service.ledger import Ledger, Node, Opening
 from ses_service.model import (
@@ -38,11 +37,14 @@ from ses_service.model import (
     RequirementSet,
     Subject,
 )
+from ses_service.needs import Needs
+from ses_service.node_tables import NodeTables, TableAsked
 from ses_service.placement import EndReason, Placement
 from ses_service.policies import Policies
 from ses_service.question import HISTORY, REQUEST, Decision, Question, View
 from ses_service.ranking import lot_among
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
+from ses_service.rows import Rows, oldest_ages, stated_kinds
 from ses_service.selection import decide
 from ses_service.snapshot import Sampled, sample
 from ses_service.standing import Kept
@@ -122,7 +124,10 @@ class Desk:
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
         self._sets: Mapping[tuple[Level, str], RequirementSet] = {}
-        self._generations: Generations | None = None
+        self._needs: Needs | None = None
+        self._window = policies.rate_window
+        self._rows = Rows(policies)
+        self._tables = NodeTables(self._rows, self._ledger.recent, name, self._window)
 
     @property
     def environment(self) -> Environment:
@@ -153,25 +158,33 @@ class Desk:
             observations = observation_table(table, self._observed)
             self._table, self._observations = table, observations
             self._sets = index_sets(sets)
-            self._generations = None
-            self._ledger.bind(table, self._reference(observations), self._clock())
+            self._needs = None
+            now = self._clock()
+            self._ledger.bind(table, self._reference(observations), now)
+            self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
 
     def take_sets(self, sets: Iterable[RequirementSet]) -> None:
         """Replace all requirement sets; the site stays, with the tables made of it."""
         with self._lock:
             self._sets = index_sets(sets)
-            self._generations = None
+            self._bind_needs()
 
     def take_set(self, changed: RequirementSet) -> None:
         """Replace one requirement set."""
         with self._lock:
             self._sets = {**self._sets, (changed.level, changed.name): changed}
-            self._generations = None
+            self._bind_needs()
 
     def take_observations(
-        self, observed: Iterable[Observation], between: Callable[[], None] = lambda: None
+        self,
+        observed: Iterable[Observation],
+        between: Callable[[], None] = lambda: None,
+        window: float | None = None,
     ) -> None:
-        """Replace the observations of all elements.  ``between`` is called whenever others may go first."""
+        """Replace the observations of all elements.  ``between`` is called whenever others may go first.
+
+        ``window`` is that of their rates in seconds, where the monitor says so.
+        """
         kept = tuple(observed)
         with self._lock:
             table, before = self._table, list(self._observed)
@@ -185,7 +198,10 @@ class Desk:
                 observations = observation_table(self._table, kept)
             observations = learned(observations, self._observations, self.policies)
             self._observations = observations
-            self._ledger.observe(self._reference(observations), self._clock(), read_parts(observations))
+            self._window = self._tables.window = self.policies.rate_window if window is None else window
+            now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
+            self._ledger.observe(self._reference(observations), now, read_parts(observations), lasting)
+            self._rows.observe(observations, self._ledger.counts, now)
         while before:  # freed all at once, those of before would hold everybody up
             between()
             del before[-_FREED_AT_ONCE:]
@@ -314,10 +330,33 @@ class Desk:
         with self._lock:
             if self._table is None:
                 return {}
-            if self._generations is None:
-                self._generations = Generations(self._sets, self._table.environment.home_vo)
-            now = self._clock()
-            return {user: self._generations.of(user, now) for user in users}
+            needs, now = self._needs_now(), self._clock()
+            return {user: needs.digest_of(user, now) for user in users}
+
+    def news_for(
+        self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Return what is new for a node, as JSON: the needs of users, and the tables it asks for.
+
+        ``users`` are those on the node with the generation of their needs that it has.  Nothing is new before
+        the site is read.
+        """
+        with self._lock:
+            if self._table is None:
+                return [], []
+            now = self._now()
+            self._rows.follow(self._ledger.counts, self._ledger.changes)
+            needs = self._needs_now()
+            found = {user: needs.of(user, now) for user in users}
+            in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
+            of_site = needs.of_site(now)
+            in_use.setdefault(of_site.tobytes(), of_site)
+            told = [
+                text
+                for one in asked
+                if (text := self._tables.told(node, one, list(in_use.values()), now)) is not None
+            ]
+            return [one.body for user, one in found.items() if one.generation != users[user]], told
 
     def lease_of(self, placement: Placement) -> float | None:
         """Return until when a placement counts without another word, ``None`` when it has ended."""
@@ -345,6 +384,14 @@ class Desk:
         """
         with self._lock:
             return self._ledger.expire(self._clock(), _ENDED_AT_ONCE) >= _ENDED_AT_ONCE
+
+    def grow_old(self) -> None:
+        """Note what became old by now; about once a second."""
+        with self._lock:
+            now = self._clock()
+            self._rows.grow_old(now)
+            self._tables.forget(now)
+            self._ledger.recent.forget(now)
 
     def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
         """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""
@@ -412,7 +459,30 @@ class Desk:
 
     def _reference(self, observations: ObservationTable) -> Floats:
         """Return the moments the rates describe: the middle of their window."""
-        return observations.sampled_at - self.policies.rate_window / 2
+        return observations.sampled_at - self._window / 2
+
+    def _required_kinds(self) -> set[str]:
+        """Return the kinds that anybody requires."""
+        stated = (
+            requirement
+            for one in self._sets.values()
+            for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        )
+        return {one.kind.value for one in stated}
+
+    def _bind_needs(self) -> None:
+        """Note that requirements changed; rows have room for the kinds that are required only."""
+        self._needs = None
+        if self._table is None or self._observations is None:
+            return
+        wanted = self._required_kinds()
+        if self._rows.stated != stated_kinds(self._table, wanted):
+            self._rows.bind(self._table, wanted, self._observations, self._ledger.counts, self._clock())
+
+    def _needs_now(self) -> Needs:
+        if self._needs is None:
+            self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.books.rooms)
+        return self._needs
 
 
 def _known(value: float) -> float | None:

@@ -22,6 +22,7 @@ from ses_service.lately import Lately
 from ses_service.model import Element, Subject
 from ses_service.placement import Placement
 from ses_service.ranking import still_open
+from ses_service.recent import SystemArrivals
 from ses_service.tally import Tally, elements_of
 
 _SURE = 10.0  # seconds after which a file is taken for one that stays: 0.02 of it is in doubt then
@@ -52,8 +53,11 @@ class Peer:
 class Foreign:
     """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
 
-    def __init__(self, tally: Tally, is_own: Callable[[str], bool]) -> None:
+    def __init__(
+        self, tally: Tally, is_own: Callable[[str], bool], arrivals: SystemArrivals | None = None
+    ) -> None:
         self._tally = tally
+        self._arrivals = arrivals or SystemArrivals()
         self._is_own = is_own
         self._peers: dict[str, Peer] = {}
         self._said: dict[str, dict[str, Placement]] = {}
@@ -174,6 +178,8 @@ class Foreign:
             peer.held.add(change.placement_id)
             if len(said) == 1:
                 self._tally.booked(placement)
+                system = placement.element.id.partition("/")[0]
+                self._arrivals.count(system, change.node, placement.booked_at)
         elif known and not change.elements:
             del said[origin]
             peer.held.discard(change.placement_id)

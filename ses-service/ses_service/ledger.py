@@ -29,6 +29,7 @@ from ses_service.columns import ElementTable, Floats
 from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
+from ses_service.recent import SystemArrivals
 from ses_service.tally import Arrivals, LedgerCounts, Tally, is_stream
 
 __all__ = [
@@ -96,7 +97,8 @@ class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent, ``states``
-    what has not ended by state.  ``learn``, if set, is called with a placement when its size becomes known.
+    what has not ended by state; ``recent`` says what is placed of late.  ``learn``, if set, is called with a
+    placement when its size becomes known.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -111,7 +113,8 @@ class Ledger:
         self._silences: list[tuple[float, str]] = []
         self._tally = Tally(policies)
         self._arrivals = Arrivals()
-        self._foreign = Foreign(self._tally, self._is_own)
+        self.recent = SystemArrivals()
+        self._foreign = Foreign(self._tally, self._is_own, self.recent)
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -159,11 +162,16 @@ class Ledger:
         self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
         self._foreign.bind(table)
 
-    def observe(self, reference: Floats, now: float, reading: Floats | None = None) -> None:
+    def observe(
+        self, reference: Floats, now: float, reading: Floats | None = None, lasting: float | None = None
+    ) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).
 
-        ``reading`` is the part of its read capability that an element used then (``nan``: unknown).
+        ``reading`` is the part of its read capability that an element used then (``nan``: unknown);
+        ``lasting`` for how many seconds an observation counts, if that is another number than before.
         """
+        if lasting is not None:
+            self._tally.lasting = lasting
         unknown = np.full(len(reference), np.nan)
         self._tally.observe(reference, now, unknown if reading is None else reading)
 
@@ -175,6 +183,7 @@ class Ledger:
         self._activate(placement)
         self._tally.booked(placement)
         self._arrivals.count(placement.booked_at)
+        self._count(placement)
 
     def restore(self, placement: Placement) -> None:
         """Take up a placement the ledger does not know, in the state it has.
@@ -188,6 +197,7 @@ class Ledger:
             self._keep(placement)
         else:
             self._activate(placement)
+            self._count(placement)
         self._tally.booked(placement)
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
@@ -379,6 +389,10 @@ class Ledger:
         """Yield every placement that is kept, in no order."""
         yield from self._active.values()
         yield from self._ended.values()
+
+    def _count(self, placement: Placement) -> None:
+        node = placement.subject.node
+        self.recent.count(placement.element.storage_system, node, placement.booked_at)
 
     def _opened(self, before: Placement, opening: Opening, now: float, node: str | None) -> Placement:
         opened_at = before.opened_at

@@ -180,6 +180,7 @@ class Observation:
     ``sampled_at`` is seconds since the epoch by this machine's clock, ``None`` when the monitor
     never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.  A
     capability is what the monitor knows the element can give at best; the site's description goes before.
+    ``interval`` is how many seconds its samples are apart.
     """
 
     element: str
@@ -200,6 +201,7 @@ class Observation:
     no_create: bool = False
     read_capability: float | None = None
     write_capability: float | None = None
+    interval: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Literal, Required
+from typing import Any, Literal, NamedTuple, Required
 from urllib.parse import urlencode
 
 import structlog
@@ -60,12 +60,14 @@ class _Observation(TypedDict, total=False):
     no_create: bool
     read_capability_bytes_per_second: float | None
     write_capability_bytes_per_second: float | None
+    interval_seconds: float | None
     detail: str
 
 
 class _Answer(TypedDict, total=False):
     sequence: Required[int]
     complete: bool
+    current_window_seconds: float
     observations: Required[list[Any]]
 
 
@@ -76,6 +78,14 @@ _NOTHING: _RatePair = {}
 
 def _nothing() -> None:
     """Let nobody else go first."""
+
+
+class Seen(NamedTuple):
+    """What the monitor sees: of all elements, with rates over a window of so many seconds, if it says so."""
+
+    sequence: int
+    observations: tuple[Observation, ...]
+    window: float | None = None
 
 
 class MonitorError(Exception):
@@ -103,10 +113,8 @@ class MonitorClient:
         self._kept: dict[str, Observation] = {}
         self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False)
 
-    def observations(
-        self, after: int | None, clock: Callable[[], float]
-    ) -> tuple[int, tuple[Observation, ...]]:
-        """Return the sequence number and all observations, at once or when newer than ``after``.
+    def observations(self, after: int | None, clock: Callable[[], float]) -> Seen:
+        """Return all observations, at once or when newer than ``after``.
 
         Only what changed is asked for; the rest is what the last answers said.
 
@@ -119,11 +127,11 @@ class MonitorClient:
             limit += self._wait
         body = self._get(url, limit)
         received = clock()
-        sequence, complete, observations = _read(body, received, self._between)
-        if complete:
+        answer, observations = _read(body, received, self._between)
+        if answer.get("complete", True):
             self._kept = {}
         self._kept.update((each.element, each) for each in observations)
-        return sequence, tuple(self._kept.values())
+        return Seen(answer["sequence"], tuple(self._kept.values()), answer.get("current_window_seconds"))
 
     def close(self) -> None:
         """Close the connection."""
@@ -161,7 +169,7 @@ def _words(error: Exception) -> str:
 
 def _read(
     body: bytes, received: float, between: Callable[[], None]
-) -> tuple[int, bool, tuple[Observation, ...]]:
+) -> tuple[_Answer, tuple[Observation, ...]]:
     """Parse an answer.  What cannot be parsed in pieces is parsed as a whole, which says what is wrong."""
     try:
         answer, parts = _in_pieces(body, between)
@@ -172,7 +180,7 @@ def _read(
     while parts:  # a part is freed before the next is taken, so that they are not freed all at once
         between()
         found.extend([_observation(one, received) for one in parts.pop()])
-    return answer["sequence"], answer.get("complete", True), tuple(found)
+    return answer, tuple(found)
 
 
 def _in_pieces(body: bytes, between: Callable[[], None]) -> tuple[_Answer, list[list[_Observation]]]:
@@ -248,6 +256,7 @@ def _observation(one: _Observation, received: float) -> Observation:
         no_create=one.get("no_create", False),
         read_capability=one.get("read_capability_bytes_per_second"),
         write_capability=one.get("write_capability_bytes_per_second"),
+        interval=one.get("interval_seconds"),
         source=one.get("source", ""),
         target=one.get("target", ""),
         state=one.get("state", "ok"),
@@ -264,7 +273,7 @@ class Observer:
     def __init__(
         self,
         url: str | None,
-        take: Callable[[tuple[Observation, ...]], None],
+        take: Callable[[Seen], None],
         clock: Callable[[], float],
         client: MonitorClient | None = None,
         between: Callable[[], None] = _nothing,
@@ -293,14 +302,14 @@ class Observer:
         if self._client is None:
             return 3600.0
         try:
-            sequence, observations = self._client.observations(self._sequence, self._clock)
-            self._take(observations)
+            seen = self._client.observations(self._sequence, self._clock)
+            self._take(seen)
         except MonitorError as error:
             self._failed(str(error))
             delay = _RETRY[min(self._failures, len(_RETRY)) - 1]
         else:
-            delay = 0.25 if sequence == self._sequence else 0.0
-            self._sequence = sequence
+            delay = 0.25 if seen.sequence == self._sequence else 0.0
+            self._sequence = seen.sequence
             self._succeeded()
         return delay
 

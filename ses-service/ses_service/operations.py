@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ses_service import render
-from ses_service.announcement import merged, parts_of
+from ses_service.announcement import busy_pace_for, merged, parts_of
 from ses_service.auth import EVERYONE, Principal, Role
 from ses_service.desk import Asked, NoEnvironmentError
 from ses_service.problems import InvalidProblem, NoElementProblem
@@ -126,15 +126,19 @@ def announce_in_parts(
     if body.snapshot:
         with suppress(NoEnvironmentError):
             snapshot = render.snapshot(*now.desk.snapshot(body.snapshot), backends(now))
+    have = {user: body.generations.get(user, "") for user in body.users}
+    needs, tables = now.desk.news_for(node, have, [one.to_model() for one in body.tables])
     answer = {
         "instance": now.instance,
-        "next_within_seconds": taken.pace,
+        "next_within_seconds": busy_pace_for(taken.nodes) if body.busy else taken.pace,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
         "applications": now.desk.applications_of(body.users),
         "generations": now.desk.generations_of(body.users),
         "snapshot": snapshot,
+        "needs": render.fragments(needs),
+        "tables": render.fragments(tables),
     }
     made = render.reply(answer)
     yield replace(made, stored=now.stored()) if body.opened or body.ended else made

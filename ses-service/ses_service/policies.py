@@ -14,7 +14,10 @@ class Policies:
     """Numbers the decision uses.  Times are seconds, sizes bytes.
 
     Age of data
-        ``max_data_age``: an observation older than this counts as unknown.
+        ``max_data_age``, ``sample_intervals``: an observation counts as unknown when it is older than the
+        first and than so many intervals between samples of its element.  A monitor that is started again
+        has rates after some seconds, and its last samples should hold until then; and one sample that is
+        late, or lost, must not make an element look unseen.
         ``rate_window``: the monitor's window for current rates; a rate describes the middle of
         its window, so the ledger is compared with ``sampled_at - rate_window / 2``.
     Load model
@@ -52,6 +55,7 @@ class Policies:
     """
 
     max_data_age: float = 10.0
+    sample_intervals: float = 6.0
     rate_window: float = 2.0
     saturation: float = 0.97
     saturated_prior: float = 1.5

@@ -23,8 +23,8 @@ from ses_service.members.follower import Members
 from ses_service.members.mapping import Mapping as MembersMapping
 from ses_service.membership import Membership
 from ses_service.metrics import Metrics
-from ses_service.model import Level, Observation
-from ses_service.observer import Observer
+from ses_service.model import Level
+from ses_service.observer import Observer, Seen
 from ses_service.peers import Peer
 from ses_service.placement import Placement
 from ses_service.policies import Policies
@@ -140,8 +140,8 @@ class Runtime:
         """Return a placement with its explanation, if that is kept anywhere."""
         return placement if self.journal is None else self.journal.explained(placement)
 
-    def _take_observations(self, observed: tuple[Observation, ...]) -> None:
-        self.desk.take_observations(observed, self.courtesy.give_way)
+    def _take_observations(self, seen: Seen) -> None:
+        self.desk.take_observations(seen.observations, self.courtesy.give_way, seen.window)
 
     def _home(self, user: str) -> Home | None:
         """Return the VO of a user by the members file, else by the account of a portal."""
@@ -160,6 +160,7 @@ class Runtime:
         self.courtesy.give_way()
         if self.desk.expire():
             return _BREATH
+        self.desk.grow_old()
         self.desk.books.learn()
         return 1.0
 

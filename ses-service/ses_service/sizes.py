@@ -105,6 +105,16 @@ class Sizes:
         return sorted(self.recent)[(len(self.recent) - 1) // 2]
 
     @property
+    def high(self) -> float:
+        """A size that few files like these exceed.
+
+        After ``n`` sizes the next is larger than all with the chance ``1 / (n + 1)``: the largest one that is
+        kept is a high quantile where there are many, and says little where there are few, so that a part of
+        it is added that shrinks as they become more.
+        """
+        return max(self.recent) * (1.0 + 2.0 / len(self.recent))
+
+    @property
     def last(self) -> float:
         """The last size."""
         return self.recent[-1]
@@ -143,6 +153,11 @@ class SizeHistory:
             if known is not None:
                 return known.median
         return None
+
+    def high(self, user: str) -> dict[str, float]:
+        """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""
+        mine = self._of_user.get(user, OrderedDict[SizeKey, Sizes]())
+        return {key.application: one.high for key, one in mine.items() if not key.pattern}
 
     def put(self, key: SizeKey, sizes: Sizes) -> None:
         """Set what is known of a key, and forget what was learned longest ago if that is too much."""

@@ -78,7 +78,7 @@ class Tally:
     """The counts of all elements.  Not safe for use from several threads.
 
     ``version`` is another number after every change by which an element may look worse than before;
-    ``changes`` tells the rows of every change.
+    ``changes`` tells the rows of every change.  ``lasting`` is for how many seconds an observation counts.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -91,6 +91,7 @@ class Tally:
         self.counts = LedgerCounts.zeros(0)
         self.version = 0
         self.changes = Changes()
+        self.lasting = policies.max_data_age
 
     def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
@@ -121,7 +122,7 @@ class Tally:
         self.version += 1
         self.changes.note_all()
         self._reference = reference
-        self._lately.drop_before(now - 2 * self._policies.max_data_age - self._policies.rate_window)
+        self._lately.drop_before(now - 2 * self.lasting - self._policies.rate_window)
         since, ended = self._lately.counted(reference)
         self.counts.since[:], self.counts.ended[:] = since, ended
         self._readers.observe(reference, reading, now)

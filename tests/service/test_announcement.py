@@ -14,6 +14,7 @@ from ses_service.announcement import (
     Opened,
     Origin,
     Taken,
+    busy_pace_for,
     end_others,
     merged,
     pace_for,
@@ -23,7 +24,23 @@ from ses_service.announcement import (
 )
 from ses_service.columns import ElementTable, element_table
 from ses_service.ledger import Ledger, Opening
-from ses_service.model import Element, Environment, Subject
+from ses_service.model import (
+    Element,
+    Environment,
+    Kind,
+    Level,
+    Requirement,
+    ResolvedRequirement,
+    Subject,
+)
+from ses_service.node_decisions import (
+    Considered,
+    NodeDecision,
+    NodeDecisions,
+    Offered,
+    Refused,
+    Turn,
+)
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
 
@@ -280,3 +297,72 @@ def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:
     assert 10_000 / pace_for(10_000) < 250
     assert pace_for(10**6) == 60
     assert silence_for(60) == 180
+
+
+def told(number: int = 0) -> NodeDecision:
+    wanted = ResolvedRequirement(Requirement(Kind.CURRENT_WRITE_RATE, 100e6), Level.USER, "alice")
+    return NodeDecision(
+        decided_at=99.0,
+        age=7.0,
+        cut_off=True,
+        requirements=(wanted,),
+        expected_bytes=None,
+        expected_from=None,
+        candidates=(
+            Considered("u/b", 0.0, Offered(write=120e6, free=5e9), 1.0, 0.4),
+            Considered("u/a", 0.5, Offered(write=50e6), 0.0, None),
+        ),
+        refused=(Refused("u/c", "hard-requirement", 0),),
+        refused_total=4,
+    )
+
+
+def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(site: Site) -> None:
+    origin = Origin(("u/a",), 99.5, 0.5, "program")
+    opening = Opening("a" * 16, "/u/f", 7, "42", 9, None, "alice", "dd", "job-1")
+    turn = Turn(3, turn=2, turns=5, predicted=Offered(write=25e6))
+    said = replace(saying(Opened(opening, origin, turn)), decisions=NodeDecisions({3: told()}))
+    site.say(said)
+    found = site.ledger.get("a" * 16)
+    assert (found.state, found.path, found.decided_by) == (PlacementState.OPEN, "/u/f", "program")
+    assert (found.rank, found.turn, found.turns) == (2, 2, 5)
+    assert [(one.element.id, one.rank, one.basis.value) for one in found.candidates] == [
+        ("u/b", 1, "monitor+ledger"),
+        ("u/a", 2, "static"),
+    ]
+    assert [(one.value, one.shortfall) for one in found.candidates[1].predicted] == [(50e6, 0.5)]
+    assert [(one.value, one.shortfall) for one in found.predicted] == [(25e6, 0.75)]
+    assert [(one.reason.value, one.detail) for one in found.refused] == [
+        ("hard-requirement", "It misses the hard minimum of 100 MB/s for current-write-rate.")
+    ]
+    assert found.notes == (
+        "The node was cut off from the service, whose last word was 7.0 s old.",
+        "3 more elements were refused.",
+    )
+    assert site.open_now() == [1, 0, 0]
+
+
+def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
+    files = [
+        Opened(
+            Opening(f"{number:016x}", user="alice"),
+            Origin(("u/a",), 99.5, 0.0, "program"),
+            Turn(0, number, 2),
+        )
+        for number in (1, 2)
+    ]
+    site.say(replace(saying(*files), decisions=NodeDecisions({0: told()})))
+    first, second = (site.ledger.get(f"{number:016x}") for number in (1, 2))
+    assert first.candidates is second.candidates
+    assert (first.turn, second.turn) == (1, 2)
+
+
+def test_a_file_of_a_decision_that_is_not_told_is_taken_without_an_explanation(site: Site) -> None:
+    origin = Origin(("u/a",), 99.5, 0.0, "program")
+    site.say(saying(Opened(Opening("b" * 16, user="alice"), origin, Turn(9))))
+    assert site.ledger.get("b" * 16).candidates == ()
+
+
+def test_nodes_where_programs_choose_speak_more_often_than_others() -> None:
+    assert (busy_pace_for(1), busy_pace_for(10_000)) == (1.0, 10.0)
+    assert all(busy_pace_for(nodes) <= pace_for(nodes) for nodes in (1, 1000, 10_000, 100_000))

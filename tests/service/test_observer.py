@@ -88,7 +88,9 @@ class Seen:
         self.taken: list[tuple[Observation, ...]] = []
         self.time = NOW
         client = MonitorClient(url, wait=0.2, patience=patience)
-        self.observer = Observer(url, self.taken.append, lambda: self.time, client)
+        self.observer = Observer(
+            url, lambda seen: self.taken.append(seen.observations), lambda: self.time, client
+        )
 
 
 @pytest.fixture
@@ -317,10 +319,10 @@ def test_an_answer_is_the_same_in_pieces_and_as_a_whole(
     if last:
         answer = {"observations": listed, "sequence": 7, "complete": False}
     turns: list[None] = []
-    sequence, complete, found = observer_module._read(
+    answer, found = observer_module._read(
         json.dumps(answer, **layout).encode(), NOW, lambda: turns.append(None)
     )
-    assert (sequence, complete) == (7, False)
+    assert (answer["sequence"], answer["complete"]) == (7, False)
     assert [one.element for one in found] == [one["element"] for one in listed]
     assert {(one.detail, one.current_read_rate, one.sampled_at) for one in found} == {
         (detail, 1.0, NOW - 0.5)

@@ -204,7 +204,7 @@ class PlacementSummary(Answer):
     bytes_written: float | None
     expected_bytes: float | None
     expected_from: ExpectedFrom | None
-    decided_by: Literal["service", "agent"]
+    decided_by: Literal["service", "agent", "program"]
     lease_until: float | None
 
 

@@ -1,0 +1,58 @@
+"""How many things a second happen of late.
+
+A count that fades: what happened ``t`` seconds ago weighs ``exp(-t / FADES)``.  Time is that of what is
+counted, so that what is told late weighs as little as it should.
+"""
+
+from __future__ import annotations
+
+import math
+
+FADES = 5.0
+
+
+class Recent:
+    """One count."""
+
+    __slots__ = ("_at", "_weight")
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self._weight = 0.0
+
+    def count(self, at: float) -> None:
+        """Count one that happened at a time, in seconds since the epoch."""
+        if at > self._at:
+            self._weight = self._weight * math.exp((self._at - at) / FADES) + 1.0
+            self._at = at
+        else:
+            self._weight += math.exp((at - self._at) / FADES)
+
+    def rate(self, now: float) -> float:
+        """Return how many a second there are."""
+        return self._weight * math.exp(min(0.0, (self._at - now) / FADES)) / FADES
+
+
+class SystemArrivals:
+    """Placements a second, of each storage system and of each node on it."""
+
+    def __init__(self) -> None:
+        self._of_system: dict[str, Recent] = {}
+        self._of_node: dict[tuple[str, str], Recent] = {}
+
+    def count(self, system: str, node: str | None, at: float) -> None:
+        """Count a placement."""
+        self._of_system.setdefault(system, Recent()).count(at)
+        if node is not None:
+            self._of_node.setdefault((system, node), Recent()).count(at)
+
+    def of_others(self, system: str, node: str, now: float) -> float:
+        """Return how many are made a second on a system, but by one node."""
+        all_of_it, own = self._of_system.get(system), self._of_node.get((system, node))
+        if all_of_it is None:
+            return 0.0
+        return max(0.0, all_of_it.rate(now) - (0.0 if own is None else own.rate(now)))
+
+    def forget(self, now: float) -> None:
+        """Forget the nodes that placed nothing for long."""
+        self._of_node = {key: one for key, one in self._of_node.items() if one.rate(now) > 1e-6}

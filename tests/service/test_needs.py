@@ -1,0 +1,96 @@
+"""What agents are told of the needs of users, and when they are told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ses_service.model import Kind, Level, Requirement, RequirementSet
+from ses_service.needs import MOST_APPLICATIONS, Needs, code_of, rounded_up
+from ses_service.resolve import index_sets
+from ses_service.sizes import SizeHistory, keys_of
+
+NOW = 1_000_000.0
+WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 50e6)
+READ = Requirement(Kind.CURRENT_READ_RATE, 80e6)
+
+
+class Told:
+    """The needs of users over some sets, and what is known of sizes."""
+
+    def __init__(self, *sets: RequirementSet) -> None:
+        self.history = SizeHistory()
+        self.needs = Needs(index_sets(sets), {"alice": "materials"}, ("latency",), self.history.high)
+
+    def entries(self, user: str, now: float = NOW) -> dict[str | None, Any]:
+        told = json.loads(b"[%b]" % self.needs.of(user, now).body)
+        return {one["application"]: one for one in told}
+
+
+def test_each_application_with_requirements_has_an_entry_beside_the_users_own() -> None:
+    told = Told(
+        RequirementSet(Level.USER, "alice", (WRITE,)),
+        RequirementSet(Level.APPLICATION, "alice:sort", (READ,)),
+        RequirementSet(Level.APPLICATION, "bob:sort", (READ,)),
+    ).entries("alice")
+    assert list(told) == [None, "sort"]
+    assert [one["kind"] for one in told[None]["requirements"]] == ["current-write-rate"]
+    assert [(one["kind"], one["level"], one["level_name"]) for one in told["sort"]["requirements"]] == [
+        ("current-read-rate", "application", "alice:sort"),
+        ("current-write-rate", "user", "alice"),
+    ]
+
+
+def test_a_vos_requirements_apply_to_its_members() -> None:
+    told = Told(RequirementSet(Level.VO, "materials", (WRITE,)))
+    assert told.entries("alice")[None]["requirements"][0]["level_name"] == "materials"
+    assert told.entries("bob")[None]["requirements"] == []
+
+
+def test_room_is_more_than_any_file_of_the_like_took_and_most_where_few_were_seen() -> None:
+    told = Told()
+    told.history.learn(keys_of("alice", "sort", "/d/a"), 1e9, NOW)
+    assert told.entries("alice")["sort"]["room_bytes"] >= 3e9
+    for _ in range(40):
+        told.history.learn(keys_of("alice", "sort", "/d/a"), 1e9, NOW)
+    found = told.entries("alice", NOW + 2)
+    assert 1e9 <= found["sort"]["room_bytes"] <= 1.3e9
+    assert found["sort"]["expected_from"] == "history"
+    assert found[None]["room_bytes"] == found["sort"]["room_bytes"]
+    assert told.entries("bob")[None]["room_bytes"] is None
+
+
+def test_the_generation_changes_with_what_is_needed_and_with_nothing_else() -> None:
+    first, other = Told(RequirementSet(Level.USER, "alice", (WRITE,))), Told()
+    generation = first.needs.of("alice", NOW).generation
+    assert first.needs.of("alice", NOW + 60).generation == generation
+    assert other.needs.of("alice", NOW).generation != generation
+    first.history.learn(keys_of("alice", None, None), 5e9, NOW)
+    assert first.needs.of("alice", NOW + 60.9).generation == generation  # asked less than a second ago
+    assert first.needs.of("alice", NOW + 62).generation != generation
+
+
+def test_a_requirement_that_ends_is_not_told_any_more() -> None:
+    until = Requirement(Kind.CURRENT_WRITE_RATE, 50e6, valid_until=NOW + 10)
+    told = Told(RequirementSet(Level.USER, "alice", (until,)))
+    assert told.entries("alice")[None]["requirements"]
+    assert not told.entries("alice", NOW + 11)[None]["requirements"]
+
+
+def test_there_are_no_more_entries_than_a_node_has_room_for() -> None:
+    sets = [RequirementSet(Level.APPLICATION, f"alice:a{n}", (READ,)) for n in range(100)]
+    assert len(Told(*sets).entries("alice")) == MOST_APPLICATIONS + 1
+
+
+def test_a_kind_the_site_states_has_its_place_and_one_it_does_not_has_none() -> None:
+    latency, iops = Kind("latency", "ms", 1e-3, at_most=True), Kind("iops", "1/s", 1.0)
+    assert code_of(latency, ("latency",)) == 16
+    assert code_of(iops, ("latency",)) == 20
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1000.0, 123456789.0])
+def test_rounding_up_adds_a_fifth_at_most_and_is_done_once(size: float) -> None:
+    up = rounded_up(size)
+    assert size <= up <= 1.2 * size + 1
+    assert rounded_up(up) <= up + 1

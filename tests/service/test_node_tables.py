@@ -1,0 +1,170 @@
+"""Tables of nodes: what an agent is told of the elements, once, and only what changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from ses_service.columns import element_table, observation_table
+from ses_service.needs import need_of
+from ses_service.node_tables import CHOSEN_FOR, MOST_ELEMENTS, NodeTables, TableAsked
+from ses_service.recent import SystemArrivals
+from ses_service.rows import Rows
+
+NOW = 1_000_000.0
+LOAD = [
+    "row",
+    "busy",
+    "busy_average",
+    "others",
+    "others_average",
+    "own",
+    "ended",
+    "server_streams",
+    "free",
+    "reserved",
+    "age",
+    "state",
+    "turn",
+]
+
+
+class Told:
+    """What nodes are told of a site."""
+
+    def __init__(self, site: Any) -> None:
+        self.site = site
+        self.table = element_table(site.environment)
+        self.rows = Rows(site.policies)
+        self.arrivals = SystemArrivals()
+        seen = observation_table(self.table, site.observed.values())
+        self.rows.bind(self.table, (), seen, site.ledger.counts, NOW)
+        self.tables = NodeTables(self.rows, self.arrivals, "s1", 2.0)
+        self.needs = [need_of((), ())]
+
+    def ask(self, node: str = "n1", now: float = NOW, **have: Any) -> dict[str, Any]:
+        self.rows.follow(self.site.ledger.counts, self.site.ledger.changes)
+        text = self.tables.told(node, TableAsked("union", **have), self.needs, now)
+        assert text is not None
+        told: dict[str, Any] = json.loads(text)
+        return told
+
+    def again(self, before: dict[str, Any], node: str = "n1", now: float = NOW) -> dict[str, Any]:
+        return self.ask(node, now, revision=before["revision"], version=before["version"])
+
+
+def names(told: dict[str, Any]) -> list[str]:
+    return [one["element"] for one in told["elements"]]
+
+
+def test_the_first_answer_says_everything_of_each_element(site: Any) -> None:
+    told = Told(site.equal(3).see_all(write=50, age=0.5)).ask()
+    assert sorted(names(told)) == ["union/b0", "union/b1", "union/b2"]
+    first = told["elements"][0]
+    assert (first["read_rate"], first["size"], first["server_rate"]) == (1e8, 1e12, None)
+    load = dict(zip(LOAD, told["loads"][0], strict=True))
+    assert (load["row"], load["busy"], load["free"], load["age"]) == (0, 0.5, 5e11, 0.5)
+    assert (told["total"], told["max_age_seconds"], told["rate_window_seconds"]) == (3, 10.0, 2.0)
+    assert told["policy"]["saturation"] == 0.97
+
+
+def test_afterwards_only_rows_that_changed_are_told(site: Any) -> None:
+    told = Told(site.equal(3).see_all())
+    first = told.ask()
+    assert told.again(first)["loads"] == []
+    told.site.ledger.book(told.site.placement(told.table.elements[1]))
+    second = told.again(first)
+    assert second["elements"] is None
+    place = names(first).index("union/b1")
+    assert [(load[0], load[5]) for load in second["loads"]] == [(place, 1.0)]
+    assert told.again(second)["loads"] == []
+
+
+def test_what_is_not_seen_is_told_as_null(site: Any) -> None:
+    load = dict(zip(LOAD, Told(site.equal(1)).ask()["loads"][0], strict=True))
+    assert (load["busy"], load["free"], load["age"]) == (None, None, None)
+
+
+def test_other_facts_are_another_revision(site: Any) -> None:
+    told = Told(site(site.element("b0", read=None, write=None)).see("b0", write_capability=1e8))
+    first = told.ask()
+    told.site.see("b0", write_capability=2e8)
+    seen = observation_table(told.table, told.site.observed.values())
+    told.rows.observe(seen, told.site.ledger.counts, NOW)
+    second = told.again(first)
+    assert second["revision"] != first["revision"]
+    assert second["elements"][0]["write_rate"] == 2e8
+
+
+def test_each_node_has_the_elements_in_an_order_of_its_own_and_keeps_it(site: Any) -> None:
+    told = Told(site.equal(8))
+    orders = {node: names(told.ask(node)) for node in ("n1", "n2", "n3", "n4")}
+    assert len({order[0] for order in orders.values()}) == 4
+    assert {node: names(told.ask(node, NOW + 3600)) for node in orders} == orders
+
+
+def test_the_rate_is_that_of_other_nodes_in_the_system(site: Any) -> None:
+    told = Told(site.equal(2))
+    for node in ("n1", "n2", "n2"):
+        told.arrivals.count("union", node, NOW)
+    told.arrivals.count("other", "n3", NOW)
+    rates = [told.ask(node)["rate"] for node in ("n1", "n2", "n3")]
+    assert rates == [pytest.approx(2 / 5), pytest.approx(1 / 5), pytest.approx(3 / 5)]
+    assert told.ask("n3", NOW + 60)["rate"] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_node_is_told_nothing_of_systems_it_does_not_mount_or_that_are_not_there(site: Any) -> None:
+    elsewhere = Told(site(site.element("b0"), node_access={"n1": frozenset()}))
+    assert elsewhere.tables.told("n1", TableAsked("union"), elsewhere.needs, NOW) is None
+    assert elsewhere.tables.told("n2", TableAsked("union"), elsewhere.needs, NOW) is not None
+    assert elsewhere.tables.told("n2", TableAsked("lustre"), elsewhere.needs, NOW) is None
+
+
+def many(site: Any, fast: int) -> Any:
+    """A thousand elements, the last few of which are fast."""
+    return site(*(site.element(f"b{n:03}", write=300 if n >= 1000 - fast else 100) for n in range(1000)))
+
+
+def test_of_many_elements_each_need_has_its_part_and_nodes_have_different_ones(site: Any) -> None:
+    told = Told(many(site, fast=40).see_all())
+    told.needs.append(need_of([site.write(250)], ()))
+    first, second = names(told.ask("n1")), names(told.ask("n2"))
+    assert len(first) == len(set(first)) == MOST_ELEMENTS
+    for order in (first, second):
+        assert sum(name >= "union/b960" for name in order) >= MOST_ELEMENTS // 2
+        assert sum(name < "union/b960" for name in order) >= MOST_ELEMENTS // 4
+    assert first != second
+
+
+def test_elements_of_a_node_are_kept_as_long_as_they_do(site: Any) -> None:
+    told = Told(many(site, fast=0).see_all())
+    first = told.ask()
+    assert told.again(first, now=NOW + 2 * CHOSEN_FOR)["elements"] is None
+    for row in np.flatnonzero(np.isin([one.id for one in told.table.elements], names(first)))[:40]:
+        told.rows.elements["state"][row] = 1
+    assert told.again(first, now=NOW + 2 * CHOSEN_FOR + 1)["elements"] is None  # they hold for a while
+    changed = told.again(first, now=NOW + 3 * CHOSEN_FOR + 2)
+    assert len(set(names(changed)) & set(names(first))) <= 24
+
+
+def test_a_need_that_nothing_meets_gets_the_elements_that_are_nearest_and_an_empty_one_none(
+    site: Any,
+) -> None:
+    told = Told(many(site, fast=0).see_all())
+    told.needs = [need_of([site.write(250)], ())]
+    assert len(names(told.ask())) == MOST_ELEMENTS
+    told.needs = [need_of([site.write(250, hard=True)], ())]
+    assert names(told.ask("n2")) == []
+
+
+def test_tables_nobody_asked_for_lately_are_forgotten_where_there_are_many(site: Any) -> None:
+    told = Told(site.equal(1))
+    for number in range(1001):
+        told.ask(f"n{number}")
+    told.tables.forget(NOW + 60)
+    assert len(told.tables._seats) == 1001
+    told.ask("n5", NOW + 3600)
+    told.tables.forget(NOW + 3600)
+    assert list(told.tables._seats) == [("n5", "union")]

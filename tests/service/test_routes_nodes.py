@@ -1,0 +1,118 @@
+"""Announcements over HTTP: what an agent is told, and what its decisions look like afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ses_service.model import Level
+
+ROUTE = "/v1/nodes/n1/announcements"
+AGENT = {"incarnation": "1" * 16}
+WRITE = {
+    "kind": "current-write-rate",
+    "code": 3,
+    "bound": 100e6,
+    "weight": 1.0,
+    "hard": False,
+    "at_most": False,
+    "unit": "MB/s",
+    "size": 1e6,
+    "level": "user",
+    "level_name": "alice",
+    "profile": None,
+}
+DECISION = {
+    "id": 4,
+    "decided_at": 999_999.0,
+    "system": "union",
+    "version": 17,
+    "age_seconds": 0.4,
+    "requirements": [WRITE],
+    "candidates": [
+        {"element": "union/b1", "distance": 0.5, "write": 50e6, "free": 2e9, "streams": 1.0, "age": 0.7}
+    ],
+    "refused": [{"element": "union/b2", "reason": "not-usable-here"}],
+    "refused_total": 1,
+}
+
+
+def opened(**more: Any) -> dict[str, Any]:
+    return {
+        "placement_id": "a" * 16,
+        "user": "alice",
+        "path": "/mnt/union/f",
+        "device": 7,
+        "inode": "42",
+        "restore": {"element": "union/b1", "booked_at": 999_999.0, "distance": 0.5, "decided_by": "program"},
+        "decision": {"id": 4, "turn": 2, "turns": 3, "predicted": {"write": 25e6}},
+        **more,
+    }
+
+
+def say(service: Any, **said: Any) -> Any:
+    answer = service.post(ROUTE, {**AGENT, **said})
+    assert answer.status_code == 200, answer.get_json()
+    return answer.get_json()
+
+
+def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> None:
+    told = say(service, opened=[opened()], decisions=[DECISION])
+    assert (told["unknown"], told["refused"]) == ([], [])
+    record = service.get(f"/v1/placements/{'a' * 16}").get_json()
+    assert (record["decided_by"], record["element"], record["state"]) == ("program", "union/b1", "open")
+    assert (record["rank"], record["turn"], record["turns"]) == (1, 2, 3)
+    assert record["requirements"][0]["minimum"] == 100.0
+    assert record["predicted"][0]["value"] == 25.0
+    (first,) = record["candidates"]
+    assert (first["available"]["write_mb_s"], first["free_gb"], first["age_seconds"]) == (50.0, 2.0, 0.7)
+    assert [(one["element"], one["reason"]) for one in record["refused"]] == [("union/b2", "unreachable")]
+
+
+def test_own_files_show_in_the_very_answer(service: Any) -> None:
+    asked = [{"system": "union"}]
+    table = say(service, tables=asked, opened=[opened()], decisions=[DECISION])["tables"][0]
+    own = {table["elements"][load[0]]["element"]: load[5] for load in table["loads"]}
+    assert own == {"union/b0": 0.0, "union/b1": 1.0, "union/b2": 0.0}
+    had = [{"system": "union", "revision": table["revision"], "version": table["version"]}]
+    again = say(service, tables=had, ended=[{"placement_id": "a" * 16, "reason": "closed"}])["tables"][0]
+    assert again["elements"] is None
+    assert [load[5] for load in again["loads"]] == [0.0]
+
+
+def test_needs_come_once_and_again_when_they_changed(service: Any, site: Any) -> None:
+    def needs(**have: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = say(service, users=["alice"], generations=have)["needs"]
+        return found
+
+    first = needs()
+    assert [(one["application"], one["requirements"]) for one in first] == [(None, [])]
+    assert needs(alice=first[0]["generation"]) == []
+    service.knowledge.put(Level.APPLICATION, "alice:sort", site.write(100))
+    service.refresh()
+    changed = needs(alice=first[0]["generation"])
+    assert [one["application"] for one in changed] == [None, "sort"]
+    assert changed[1]["requirements"][0] == {**WRITE, "level": "application", "level_name": "alice:sort"}
+
+
+def test_nodes_where_programs_choose_are_to_speak_each_second(service: Any) -> None:
+    assert say(service, busy=True)["next_within_seconds"] == 1.0
+    assert say(service)["next_within_seconds"] == 2.0
+
+
+def test_what_a_newer_agent_says_more_is_passed_over(service: Any) -> None:
+    told = say(service, mood="fine", opened=[opened(colour="red")], decisions=[{**DECISION, "more": 1}])
+    assert told["refused"] == []
+
+
+@pytest.mark.parametrize("wrong", [{"id": -1}, {"candidates": [{"element": "b1"}]}, {"refused": [{}]}])
+def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any]) -> None:
+    assert service.post(ROUTE, {**AGENT, "decisions": [{**DECISION, **wrong}]}).status_code == 422
+
+
+def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:
+    seen = site.equal(3).see_all(interval=15.0).observed.values()
+    service.runtime.desk.take_observations([replace(one) for one in seen], window=30.0)
+    table = say(service, tables=[{"system": "union"}])["tables"][0]
+    assert (table["max_age_seconds"], table["rate_window_seconds"]) == (90.0, 30.0)

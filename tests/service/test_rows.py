@@ -1,0 +1,160 @@
+"""The rows the decision core reads: what they say of an element, and which of them changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from ses_core import State
+from ses_service.columns import element_table, observation_table
+from ses_service.model import ElementState
+from ses_service.policies import Policies
+from ses_service.rows import Rows, stated_kinds
+
+MB, GB, NOW = 1e6, 1e9, 1_000_000.0
+
+
+class Watched:
+    """The rows of a site of the tests, and the ledger behind them."""
+
+    def __init__(self, site: Any, policies: Policies | None = None) -> None:
+        self.site = site
+        self.table = element_table(site.environment)
+        self.ledger = site.ledger
+        self.rows = Rows(policies or site.policies)
+        self.rows.bind(self.table, (), self.seen(), self.ledger.counts, NOW)
+        self.follow()
+
+    def seen(self) -> Any:
+        return observation_table(self.table, self.site.observed.values())
+
+    def observe(self, now: float = NOW) -> None:
+        seen = self.seen()
+        self.ledger.observe(seen.sampled_at - 1.0, now)
+        self.rows.observe(seen, self.ledger.counts, now)
+
+    def follow(self) -> int:
+        """Take what changed; return the version before."""
+        before = self.rows.version
+        self.rows.follow(self.ledger.counts, self.ledger.changes)
+        return before
+
+    def changed(self, since: int) -> list[int]:
+        return list(np.flatnonzero(self.rows.changed > since))
+
+    def __getitem__(self, name: str) -> list[float]:
+        found: list[float] = self.rows.elements[name].tolist()
+        return found
+
+
+def test_facts_are_those_of_the_description(site: Any) -> None:
+    watched = Watched(
+        site(site.element("fast", read=200, write=150), site.element("dark", read=None, write=None))
+    )
+    assert watched["read_rate"][0] == 200 * MB
+    assert watched["write_rate"][0] == 150 * MB
+    assert np.isnan(watched["read_rate"][1])
+    assert watched["size"] == [1000 * GB, 1000 * GB]
+
+
+def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
+    watched = Watched(site.equal(3).see_all())
+    version = watched.follow()
+    placement = watched.site.placement(watched.table.elements[1], at=NOW, size=2 * GB)
+    watched.ledger.book(placement)
+    watched.follow()
+    assert watched.changed(version) == [1]
+    assert (watched["own"], watched["reserved"]) == ([0, 1, 0], [0, 2 * GB, 0])
+    assert watched["turn"][1] > watched["turn"][0]
+
+
+def test_a_stream_that_ended_after_the_sample_counts_as_ended_until_the_next(site: Any) -> None:
+    watched = Watched(site.equal(2).see_all(age=0.5).carry("b0", at=NOW - 60))
+    placement = next(iter(watched.ledger.active()))
+    watched.ledger.end(placement.placement_id, "closed", NOW)
+    watched.follow()
+    assert (watched["own"], watched["ended"]) == ([0, 0], [1, 0])
+    watched.site.see_all(age=-5.0)
+    watched.observe(NOW + 5)
+    assert watched["ended"] == [0, 0]
+
+
+def test_a_queue_beyond_our_own_files_is_of_others(site: Any) -> None:
+    watched = Watched(site.equal(2).see("b0", write=100, queue_depth=3.0).see("b1").carry("b0", at=NOW - 60))
+    watched.observe()
+    assert watched["others"] == [2.0, 0.0]
+    assert watched["busy"] == [1.0, 0.0]
+
+
+def test_an_element_nobody_sees_does_not_look_idle_beside_others(site: Any) -> None:
+    watched = Watched(site.equal(2).see("b0"))
+    assert np.isnan(watched["busy"][1])
+    assert watched["others"] == [0.0, watched.site.policies.unseen_streams]
+
+
+@pytest.mark.parametrize(
+    ("interval", "age", "counts"), [(None, 9, True), (1, 11, False), (15, 80, True), (15, 95, False)]
+)
+def test_a_sample_counts_for_six_intervals_of_its_own_and_ten_seconds_at_least(
+    site: Any, interval: float | None, age: float, counts: bool
+) -> None:
+    watched = Watched(site.equal(1).see("b0", age=age, interval=interval))
+    assert np.isnan(watched["busy"][0]) != counts
+
+
+def test_a_sample_that_grows_too_old_is_not_believed_any_more_and_is_told(site: Any) -> None:
+    watched = Watched(site.equal(2).see("b0", write=50, age=0).see("b1", age=-8))
+    version = watched.rows.version
+    watched.rows.grow_old(NOW + 9)
+    assert watched.changed(version) == []
+    watched.rows.grow_old(NOW + 11)
+    assert watched.changed(version) == [0]
+    assert np.isnan(watched["busy"][0])
+    assert watched["others"] == [watched.site.policies.unseen_streams, 0.0]
+
+
+def test_only_rows_with_a_later_sample_or_other_loads_change(site: Any) -> None:
+    watched = Watched(site.equal(3).see_all(age=1))
+    version = watched.rows.version
+    watched.observe()
+    assert watched.changed(version) == []
+    watched.site.see("b2", age=0.5)
+    watched.observe()
+    assert watched.changed(version) == [2]
+
+
+def test_states_are_those_of_site_and_monitor_together(site: Any) -> None:
+    elements = [
+        site.element("plain"),
+        site.element("gone", state=ElementState.INACTIVE),
+        site.element("full", state=ElementState.DRAINING),
+        site.element("nvme", tier="nvme"),
+        site.element("shut"),
+    ]
+    made = site(*elements).see_all().see("shut", no_create=True, degraded=True)
+    watched = Watched(made, Policies(scarce_tiers=frozenset({"nvme"})))
+    assert watched["state"] == [
+        0,
+        State.INACTIVE,
+        State.DRAINING,
+        State.SCARCE,
+        State.READ_ONLY | State.DEGRADED,
+    ]
+
+
+def test_a_capability_that_hardly_moves_is_no_other_fact(site: Any) -> None:
+    watched = Watched(site(site.element("b0", read=None, write=None)).see("b0", write_capability=100 * MB))
+    facts = watched.rows.revisions.tolist()
+    for seen, told in ((105 * MB, 100 * MB), (120 * MB, 120 * MB)):
+        watched.site.see("b0", write_capability=seen)
+        watched.observe()
+        assert watched["write_rate"] == [told]
+        assert (watched.rows.revisions.tolist() == facts) == (told == 100 * MB)
+
+
+def test_kinds_that_are_required_have_room_before_others(site: Any) -> None:
+    stated = tuple((f"kind-{number}", float(number)) for number in range(6))
+    table = element_table(site(replace(site.element("b0"), stated=stated)).environment)
+    assert stated_kinds(table, {"kind-5"}) == ("kind-5", "kind-0", "kind-1", "kind-2")
