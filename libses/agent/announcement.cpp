@@ -1,7 +1,10 @@
 #include "announcement.h"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "service_json.h"
 
@@ -23,7 +26,7 @@ json restore_of(const Origin &origin) {
   json restore = {{"booked_at", origin.booked_at},
                   {"expected_bytes", or_null(origin.expected_bytes)},
                   {"distance", origin.distance},
-                  {"decided_by", origin.by_agent ? "agent" : "service"},
+                  {"decided_by", origin.decided_by},
                   {"notes", origin.notes}};
   if (origin.elements.size() == 1) {
     restore["element"] = origin.elements.front();
@@ -33,7 +36,7 @@ json restore_of(const Origin &origin) {
   return restore;
 }
 
-json opened_of(const Announcement::Opened &opened) {
+json opened_of(const Announcement::Opened &opened, json decision) {
   const OpenedFile &file = *opened.file;
   const bool restore = opened.restore && file.origin && !file.origin->elements.empty();
   return {{"placement_id", format_id(file.placement_id)},
@@ -45,7 +48,56 @@ json opened_of(const Announcement::Opened &opened) {
           {"opened_at", file.opened_at > 0 ? json(file.opened_at) : json(nullptr)},
           {"application", text_or_null(file.application)},
           {"job", text_or_null(file.job)},
-          {"restore", restore ? restore_of(*file.origin) : json(nullptr)}};
+          {"restore", restore ? restore_of(*file.origin) : json(nullptr)},
+          {"decision", std::move(decision)}};
+}
+
+// The decisions of FILES, each once, and for each file which it is and its turn in that.
+struct Decisions {
+  json all = json::array();
+  std::vector<json> of_file;
+};
+
+Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
+  struct Group {
+    const Announcement::Opened *first = nullptr;
+    unsigned turns = 0;
+  };
+  Decisions decisions;
+  std::vector<Group> groups;
+  std::vector<std::pair<size_t, unsigned>> place; // of each file: group and turn
+  std::map<std::tuple<const Epoch *, std::string, std::string>, std::vector<size_t>> alike;
+  for (const auto &opened : files) {
+    const Choice *choice = opened.file->choice.get();
+    if (choice == nullptr || !opened.restore) {
+      place.emplace_back(0, 0);
+      continue;
+    }
+    auto &candidates = alike[{choice->epoch.get(), opened.user, choice->application}];
+    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
+      return share_decision(*groups[group].first->file->choice, *choice);
+    });
+    const size_t group = found == candidates.end() ? groups.size() : *found;
+    if (found == candidates.end()) {
+      candidates.push_back(group);
+      groups.push_back({&opened, 0});
+    }
+    place.emplace_back(group, ++groups[group].turns);
+  }
+  for (size_t group = 0; group < groups.size(); ++group) {
+    decisions.all.push_back(decision_json(*groups[group].first->file->choice));
+    decisions.all.back()["id"] = group;
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto &[group, turn] = place[i];
+    decisions.of_file.push_back(turn == 0 ? json(nullptr)
+                                          : json{{"id", group},
+                                                 {"turn", turn},
+                                                 {"turns", groups[group].turns},
+                                                 {"predicted",
+                                                  predicted_json(*files[i].file->choice)}});
+  }
+  return decisions;
 }
 
 json ended_of(const EndedFile &file) {
@@ -100,20 +152,53 @@ std::string announcement_path(const std::string &node) {
 }
 
 std::string announcement_body(const Announcement &announcement) {
-  json opened = json::array(), ended = json::array();
-  for (const auto &file : announcement.opened) {
-    opened.push_back(opened_of(file));
+  json opened = json::array(), ended = json::array(), tables = json::array();
+  Decisions decisions = decisions_of(announcement.opened);
+  for (size_t i = 0; i < announcement.opened.size(); ++i) {
+    opened.push_back(opened_of(announcement.opened[i], std::move(decisions.of_file[i])));
   }
   for (const auto &file : announcement.ended) {
     ended.push_back(ended_of(file));
+  }
+  for (const TableWanted &table : announcement.tables) {
+    tables.push_back(
+        {{"system", table.system}, {"revision", table.revision}, {"version", table.version}});
   }
   return text_of({{"incarnation", announcement.incarnation},
                   {"opened", std::move(opened)},
                   {"ended", std::move(ended)},
                   {"complete", announcement.complete},
                   {"users", announcement.users},
-                  {"snapshot", announcement.snapshot}});
+                  {"generations", announcement.generations},
+                  {"tables", std::move(tables)},
+                  {"decisions", std::move(decisions.all)},
+                  {"busy", announcement.busy}});
 }
+
+namespace {
+
+// One that makes no sense is as good as none; the next request asks for all of it again.
+void read_tables(const json &tables, AnnouncementReply &reply) {
+  for (const json &table : tables) {
+    try {
+      reply.tables.push_back(parse_table(table));
+      reply.kept_tables.push_back(table);
+    } catch (const std::exception &error) {
+      reply.nonsense = std::string("a table: ") + error.what();
+    }
+  }
+}
+
+void read_needs(const json &needs, AnnouncementReply &reply) {
+  try {
+    reply.needs = parse_needs(needs);
+    reply.kept_needs = needs;
+  } catch (const std::exception &error) {
+    reply.nonsense = std::string("needs: ") + error.what();
+  }
+}
+
+} // namespace
 
 std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body) {
   try {
@@ -142,14 +227,11 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
         reply.open->push_back(ledger_file(file));
       }
     }
-    if (const json *applications = field_of(object, "applications")) {
-      reply.applications = applications->get<decltype(reply.applications)>();
+    if (const json *tables = field_of(object, "tables")) {
+      read_tables(*tables, reply);
     }
-    if (const json *generations = field_of(object, "generations")) {
-      reply.generations = generations->get<decltype(reply.generations)>();
-    }
-    if (const json *snapshot = field_of(object, "snapshot")) {
-      reply.snapshot = text_of(*snapshot);
+    if (const json *needs = field_of(object, "needs")) {
+      read_needs(*needs, reply);
     }
     return reply;
   } catch (const std::exception &) {

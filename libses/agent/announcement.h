@@ -10,10 +10,16 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "claims/needs.h"
+#include "table/choice.h"
+#include "table/exchange.h"
+#include "table/table_answer.h"
 
 namespace ses::agent {
 
@@ -26,8 +32,8 @@ struct Origin {
   double booked_at = 0;              // seconds since the epoch
   std::optional<int64_t> expected_bytes;
   double distance = 0;
-  bool by_agent = false;          // chosen here, without the service
-  std::vector<std::string> notes; // what a person should know about the decision
+  const char *decided_by = "agent"; // or "program"
+  std::vector<std::string> notes;   // what a person should know about the decision
 };
 
 // A file that was created as a placement says.
@@ -40,7 +46,8 @@ struct OpenedFile {
   double opened_at = 0;                 // seconds since the epoch
   std::string application;              // empty: not known
   std::string job;                      // empty: none
-  std::shared_ptr<const Origin> origin; // null: not known
+  std::shared_ptr<const Origin> origin; // null: not known, as the next
+  std::shared_ptr<const Choice> choice;
 };
 
 struct EndedFile {
@@ -61,7 +68,9 @@ struct Announcement {
   std::vector<EndedFile> ended;
   bool complete = false; // OPENED is all that is open on this node
   std::vector<std::string> users;
-  unsigned snapshot = 0; // how many elements to describe
+  std::map<std::string, std::string> generations; // by user: that of the needs known here
+  std::vector<TableWanted> tables;
+  bool busy = false; // programs that can make claims run here
 };
 
 // What the service's ledger holds open for this node.
@@ -78,13 +87,12 @@ struct AnnouncementReply {
   std::string instance;
   std::chrono::milliseconds next_within{5000};
   std::vector<uint64_t> unknown;
-  std::vector<std::pair<uint64_t, std::string>> refused;        // with the reason
-  std::optional<std::vector<LedgerFile>> open;                  // none: nothing to compare
-  std::map<std::string, std::vector<std::string>> applications; // by user
-  // By user, a digest of all that their requirements are resolved from.  A service that does not
-  // say it leaves this empty.
-  std::map<std::string, std::string> generations;
-  std::string snapshot; // JSON for parse_snapshot(); empty: none
+  std::vector<std::pair<uint64_t, std::string>> refused; // with the reason
+  std::optional<std::vector<LedgerFile>> open;            // none: nothing to compare
+  std::vector<TableAnswer> tables;
+  NeedsByUser needs;
+  nlohmann::json kept_tables, kept_needs; // as the service said them, those that make sense
+  std::string nonsense;                   // what of those is not as it should be
 };
 
 [[nodiscard]] std::string announcement_path(const std::string &node);

@@ -58,11 +58,11 @@ void AnnouncementBook::forget(std::unordered_map<uint64_t, Open> &map, uint64_t 
 
 void AnnouncementBook::opened(uid_t uid, OpenedFile file) {
   const uint64_t id = file.placement_id;
-  const bool by_agent = file.origin && file.origin->by_agent;
+  const bool has_origin = file.origin != nullptr;
   Open &open = open_[id];
   open.opening.uid = uid;
   open.opening.file = std::move(file);
-  open.opening.restore = by_agent;
+  open.opening.restore = has_origin;
   queue_opening(id, open, false);
 }
 
@@ -146,6 +146,7 @@ void AnnouncementBook::settle(const Batch &batch, const std::vector<uint64_t> &u
     for (const auto &[id, said] : restored) {
       if (const auto found = map->find(id); found != map->end()) {
         found->second.acknowledged = true;
+        found->second.opening.file.choice.reset(); // told, and large
         found->second.opening.restore = found->second.opening.restore && !said;
       }
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "service_json.h"
 #include "service_messages.h"
 #include "wire.h"
 
@@ -13,15 +14,18 @@ namespace {
 
 constexpr size_t kLargestBatch = 2000; // the contract's, as the next
 constexpr size_t kMostUsers = 1000;
-constexpr std::chrono::milliseconds kCollect{200}; // one request in this time, on average
-constexpr int kAtOnce = 4; // as many without collecting, after a quiet while: few files, soon known
+// Whoever chooses elsewhere should hear of a file soon, and the service of many at a time: a batch
+// waits for the last file this long, and for the first one four times as long.  Where there are so
+// many nodes that the service asks for slower signs of life, longer.
+constexpr std::chrono::milliseconds kCollect{50};
+constexpr int kMostCollects = 4;
+constexpr int kCollectsInPace = 100; // 50 ms for 5 s
+constexpr std::chrono::milliseconds kLongestCollect{1000};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
-constexpr std::chrono::milliseconds kUnhurried{5000}; // pace of a service with few nodes
 constexpr std::chrono::hours kUserLife{1};
-constexpr std::chrono::minutes kIdleSnapshot{5}; // renewed this often even if nobody creates files
-constexpr unsigned kSnapshotElements = 64;
 constexpr unsigned kMostAttempts = 3;
+constexpr size_t kMostKnown = 4096;
 
 std::string random_digits() {
   std::random_device device;
@@ -35,21 +39,19 @@ std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double least,
       static_cast<int64_t>(static_cast<double>(whole.count()) * share(random)));
 }
 
-std::vector<uid_t> users_of_closed(const AnnouncementBook::Batch &batch) {
-  std::set<uid_t> users;
-  for (const auto &ending : batch.ended) {
-    if (ending.file.reason == EndReason::kClosed || ending.file.reason == EndReason::kExited) {
-      users.insert(ending.uid);
-    }
-  }
-  return {users.begin(), users.end()};
+bool moved_data(EndReason reason) {
+  return reason == EndReason::kClosed || reason == EndReason::kExited;
 }
 
 } // namespace
 
 Announcer::Announcer(Service service)
     : service_(service), client_(service.services, service.token, service.ca_file),
-      incarnation_(random_digits()), batch_limit_(kLargestBatch) {}
+      incarnation_(random_digits()), batch_limit_(kLargestBatch) {
+  for (const auto &[uid, needs] : service.kept.needs().users) {
+    generation_of_[uid] = needs->generation;
+  }
+}
 
 Announcer::~Announcer() { stop(std::chrono::milliseconds(0)); }
 
@@ -78,29 +80,41 @@ void Announcer::stop(std::chrono::milliseconds limit) {
 }
 
 void Announcer::opened(uid_t uid, OpenedFile file) {
+  bool is_time = false;
   {
     const std::lock_guard lock(mutex_);
+    is_time = note_waiting();
     book_.opened(uid, std::move(file));
   }
-  wake_.notify_one();
+  if (is_time) {
+    wake_.notify_one();
+  }
 }
 
 void Announcer::ended(uid_t uid, uint64_t placement_id, EndReason reason,
                       std::optional<uint64_t> bytes_written, std::string path) {
   spdlog::debug("placement {} of uid {} ended: {}", format_id(placement_id), uid, name_of(reason));
+  service_.exchange.ended({placement_id, moved_data(reason)});
+  bool is_time = false;
   {
     const std::lock_guard lock(mutex_);
+    is_time = note_waiting();
     if (!book_.ended(uid, {placement_id, reason, bytes_written, std::move(path)})) {
       complete_due_ = true; // then what is not listed has ended
     }
   }
-  wake_.notify_one();
+  if (is_time) {
+    wake_.notify_one();
+  }
 }
 
-void Announcer::unused(uid_t uid, const std::vector<uint64_t> &placement_ids) {
-  for (const uint64_t id : placement_ids) {
-    ended(uid, id, EndReason::kUnused);
-  }
+// One more waits from now on.  True when the thread, which knows when the batch so far is to go, has
+// to look again: any other only puts that off.
+bool Announcer::note_waiting() {
+  last_waits_since_ = Clock::now();
+  const bool is_first = book_.waiting() == 0;
+  first_waits_since_ = is_first ? last_waits_since_ : first_waits_since_;
+  return is_first || book_.waiting() + 1 >= batch_limit_;
 }
 
 void Announcer::compared() {
@@ -124,11 +138,18 @@ void Announcer::user_seen(uid_t uid) {
   wake_.notify_one();
 }
 
+void Announcer::announce_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    heartbeat_at_ = Clock::now();
+  }
+  wake_.notify_one();
+}
+
 void Announcer::service_found() {
   {
     const std::lock_guard lock(mutex_);
     heartbeat_at_ = Clock::now();
-    batch_limit_ = kLargestBatch;
   }
   wake_.notify_one();
 }
@@ -164,7 +185,10 @@ Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
   if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
     const bool now = stopping_ || book_.waiting() >= batch_limit_;
-    next = std::min(next, now ? sent_at_ : spent_until_ - kAtOnce * kCollect);
+    const auto collect = std::clamp(pace_ / kCollectsInPace, kCollect, kLongestCollect);
+    next = std::min(next, now ? sent_at_
+                              : std::min(first_waits_since_ + kMostCollects * collect,
+                                         last_waits_since_ + collect));
   }
   return std::max(next, not_before_);
 }
@@ -194,12 +218,9 @@ void Announcer::send(Lock &lock, Batch batch) {
     }
   }
   users.resize(std::min(users.size(), kMostUsers));
-  const std::chrono::milliseconds renew = users.empty() ? kIdleSnapshot : pace_;
-  const bool with_snapshot = !snapshot_at_ || now - *snapshot_at_ >= renew;
-  sent_at_ = now;
-  spent_until_ = std::max(spent_until_, now) + kCollect;
+  sent_at_ = first_waits_since_ = now; // of what is left over, too
   lock.unlock();
-  const Announcement announcement = announcement_of(batch, users, with_snapshot);
+  const Announcement announcement = announcement_of(batch, users);
   const Reply reply =
       client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
   auto parsed = reply.status == 200 ? parse_announcement_reply(reply.body) : std::nullopt;
@@ -208,15 +229,15 @@ void Announcer::send(Lock &lock, Batch batch) {
     failed(std::move(batch), reply);
     return;
   }
-  settle(lock, batch, std::move(*parsed));
+  settle(lock, batch, std::move(*parsed), now);
 }
 
-Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users,
-                                        bool with_snapshot) {
+Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
   Announcement announcement;
   announcement.incarnation = incarnation_;
   announcement.complete = batch.complete;
-  announcement.snapshot = with_snapshot ? kSnapshotElements : 0;
+  announcement.tables = service_.exchange.wanted();
+  announcement.busy = service_.exchange.busy();
   for (const auto &opening : batch.opened) {
     announcement.opened.push_back({&opening.file, names_.name_of(opening.uid), opening.restore});
   }
@@ -227,6 +248,9 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
   for (const uid_t uid : users) {
     announcement.users.push_back(names_.name_of(uid));
     uid_of_[announcement.users.back()] = uid;
+    if (const auto known = generation_of_.find(uid); known != generation_of_.end()) {
+      announcement.generations[announcement.users.back()] = known->second;
+    }
   }
   return announcement;
 }
@@ -245,13 +269,13 @@ void Announcer::failed(Batch batch, const Reply &reply) {
     book_.drop(batch);
     return;
   }
-  // The service books and does not get through this: there is too much of it.
-  const bool too_long = reply.timed_out && size > 1 && service_.health.worked_since(reply.sent_at);
-  const bool broken_by_it =
-      too_long || (reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
-                   reply.status != 429 && reply.status != 503);
+  const bool broken_by_it = reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
+                            reply.status != 429 && reply.status != 503;
   if (!broken_by_it || size == 0) {
     book_.put_back(std::move(batch));
+    if (reply.timed_out && size > 1) { // perhaps there is too much of it
+      batch_limit_ = size / 2;
+    }
     const std::string cause = failure_of(reply);
     service_.health.failed(cause.empty() ? "its answer to an announcement is not one" : cause,
                            reply);
@@ -259,10 +283,8 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   }
   not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
   if (size > 1 || ++attempts_ < kMostAttempts) {
-    spdlog::debug("an announcement of {} files failed: {}", size,
-                  too_long
-                      ? reply.error
-                      : "HTTP " + std::to_string(reply.status) + " " + problem_detail(reply.body));
+    spdlog::debug("an announcement of {} files failed: HTTP {} {}", size, reply.status,
+                  problem_detail(reply.body));
     batch_limit_ = std::max<size_t>(size / 2, 1);
     book_.put_back(std::move(batch));
     return;
@@ -274,29 +296,8 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   book_.drop(batch);
 }
 
-std::vector<uid_t> Announcer::changed_users(const AnnouncementReply &reply) {
-  std::vector<uid_t> changed;
-  std::map<uid_t, std::string> generations;
-  for (const auto &[user, uid] : uid_of_) {
-    const auto known = generation_of_.find(uid);
-    const auto told = reply.generations.find(user);
-    if (told == reply.generations.end()) {
-      if (known != generation_of_.end()) {
-        generations.insert(*known);
-      }
-      continue;
-    }
-    if (known != generation_of_.end() && known->second != told->second) {
-      spdlog::debug("the requirements of uid {} have changed", uid);
-      changed.push_back(uid);
-    }
-    generations[uid] = told->second;
-  }
-  generation_of_ = std::move(generations);
-  return changed;
-}
-
-void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) {
+void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
+                       Clock::time_point asked_at) {
   const auto now = Clock::now();
   if (batch.size() > 0 || batch.complete) {
     spdlog::debug("announced {} opened{} and {} ended; {} more wait, {} are open, {} were unknown",
@@ -326,36 +327,65 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply) 
     }
     comparing_ = comparing_ || !strangers.empty();
   }
-  if (!reply.snapshot.empty()) {
-    snapshot_at_ = now;
-  }
+  service_.health.worked();
   lock.unlock();
   if (!strangers.empty()) {
     listeners_.on_ledger(std::move(strangers));
   }
-  std::map<uid_t, std::vector<std::string>> applications;
-  for (const auto &[user, uid] : uid_of_) {
-    applications[uid]; // those the service does not name have none
+  pass_on(batch, std::move(reply), asked_at);
+  lock.lock();
+}
+
+// What the service said and what it was told, together: its tables count what it was told.
+void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
+  if (!reply.nonsense.empty() && reply.nonsense != said_nonsense_) {
+    said_nonsense_ = reply.nonsense;
+    spdlog::warn("the service's answer has {} that makes no sense", printable(reply.nonsense));
   }
-  for (auto &[user, names] : reply.applications) {
-    if (const auto uid = uid_of_.find(user); uid != uid_of_.end()) {
-      applications[uid->second] = std::move(names);
+  ServiceNews news;
+  news.asked_at = asked_at;
+  for (const auto &opening : batch.opened) {
+    news.opened.push_back(opening.file.placement_id);
+  }
+  for (const auto &ending : batch.ended) {
+    news.ended.push_back(ending.file.placement_id);
+  }
+  news.unknown = std::move(reply.unknown);
+  for (const auto &[id, why] : reply.refused) {
+    news.refused.push_back(id);
+  }
+  for (const auto &table : reply.kept_tables) {
+    service_.kept.set_table(table);
+  }
+  pass_on_needs(reply, news);
+  news.tables = std::move(reply.tables);
+  service_.exchange.put(std::move(news));
+}
+
+void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
+  std::map<std::string, nlohmann::json> entries;
+  for (auto &entry : reply.kept_needs) {
+    entries[text_field(entry, "user")].push_back(entry);
+  }
+  for (const auto &[user, needs] : reply.needs) {
+    const auto uid = uid_of_.find(user);
+    if (user.empty()) {
+      news.site_needs = needs;
+      service_.kept.set_needs(std::nullopt, entries[user]);
+    } else if (uid != uid_of_.end()) {
+      news.needs[uid->second] = needs;
+      generation_of_[uid->second] = needs->generation;
+      service_.kept.set_needs(uid->second, entries[user]);
     }
   }
-  if (!uid_of_.empty() && listeners_.on_applications) {
-    listeners_.on_applications(applications);
+  for (const auto &[user, uid] : uid_of_) { // those it says nothing of need nothing
+    if (generation_of_.try_emplace(uid).second) {
+      news.needs[uid] = std::make_shared<const UserNeeds>();
+    }
   }
-  if (const auto changed = changed_users(reply); !changed.empty() && listeners_.on_changed) {
-    listeners_.on_changed(changed);
-  }
-  if (const auto users = users_of_closed(batch);
-      !users.empty() && reply.next_within <= kUnhurried && listeners_.on_closed) {
-    listeners_.on_closed(users);
-  }
-  if (!reply.snapshot.empty() && listeners_.on_snapshot) {
-    listeners_.on_snapshot(reply.snapshot);
-  }
-  lock.lock();
+  std::erase_if(generation_of_, [&](const auto &known) {
+    return generation_of_.size() > kMostKnown && !uid_of_.contains(names_.name_of(known.first));
+  });
 }
 
 } // namespace ses::agent

@@ -25,6 +25,8 @@
 #include "identity.h"
 #include "service_client.h"
 #include "service_health.h"
+#include "table/exchange.h"
+#include "table/kept_state.h"
 
 namespace ses::agent {
 
@@ -36,20 +38,14 @@ public:
     const std::string &ca_file;
     const std::string &node;
     ServiceHealth &health;
+    Exchange &exchange; // where its answers go
+    KeptState &kept;
   };
   // Called on the announcer's thread; none may wait for long.
   struct Listeners {
     // What the ledger holds open that this agent knows nothing of.  Whoever is called says
     // opened() or ended() about each of them, and then compared().
     std::function<void(std::vector<LedgerFile>)> on_ledger;
-    // Of each user seen, the applications that have a requirement set of their own.
-    std::function<void(const std::map<uid_t, std::vector<std::string>> &)> on_applications;
-    // Requirements of these users are not what they were: what was booked for them is out of date.
-    std::function<void(const std::vector<uid_t> &)> on_changed;
-    // The service has heard that files of these users are closed, and has time to choose again.
-    std::function<void(const std::vector<uid_t> &)> on_closed;
-    // JSON for parse_snapshot().
-    std::function<void(const std::string &)> on_snapshot;
   };
 
   explicit Announcer(Service service);
@@ -59,12 +55,13 @@ public:
   void opened(uid_t uid, OpenedFile file);
   void ended(uid_t uid, uint64_t placement_id, EndReason reason,
              std::optional<uint64_t> bytes_written = std::nullopt, std::string path = {});
-  void unused(uid_t uid, const std::vector<uint64_t> &placement_ids);
   // All that on_ledger() was called with has been said.
   void compared();
-  // UID runs programs here: the service names its applications, soon and then with each sign of
-  // life, until this was not called for an hour.
+  // UID runs programs here: the service says what they need, soon and then with each sign of life,
+  // until this was not called for an hour.
   void user_seen(uid_t uid);
+  // With a sign of life now.
+  void announce_soon();
   // The service answers (again).
   void service_found();
 
@@ -83,12 +80,12 @@ private:
   [[nodiscard]] Clock::time_point next_send() const;
   [[nodiscard]] Batch next_batch();
   void send(Lock &lock, Batch batch);
-  [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users,
-                                             bool with_snapshot);
+  [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
   void failed(Batch batch, const Reply &reply);
-  // The users whose generation is another than the last one heard of.
-  [[nodiscard]] std::vector<uid_t> changed_users(const AnnouncementReply &reply);
-  void settle(Lock &lock, const Batch &batch, AnnouncementReply reply);
+  void settle(Lock &lock, const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
+  void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
+  void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
+  [[nodiscard]] bool note_waiting();
 
   const Service service_;
   ServiceClient client_; // of the thread, as the three below
@@ -110,12 +107,12 @@ private:
   std::chrono::milliseconds pace_{5000};
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
-  Clock::time_point spent_until_{}; // where sending every kCollect would have got to
-  Clock::time_point not_before_{};  // after a request that broke the service
-  std::optional<Clock::time_point> snapshot_at_;
+  Clock::time_point first_waits_since_{}, last_waits_since_{};
+  Clock::time_point not_before_{}; // after a request that broke the service
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service
   bool said_no_announcements_ = false;
+  std::string said_nonsense_; // of the thread
   std::minstd_rand random_{std::random_device{}()};
   std::thread thread_;
 };

@@ -13,24 +13,20 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tickets.h"
 #include "unique_fd.h"
 #include "wire.h"
 
 namespace ses::agent {
 
 struct Connection {
-  enum class State { kAwaitAsk, kAwaitLook, kAwaitTicket, kAwaitReport };
+  enum class State { kAwaitAsk, kAwaitChoice, kAwaitReport };
   UniqueFd fd;
   ucred peer{}; // from the kernel, never from a message
   State state = State::kAwaitAsk;
   std::chrono::steady_clock::time_point deadline{};
-  std::chrono::steady_clock::time_point asked_at{};
-  bool hurried = false; // the service takes too long: a choice without it is on its way
   Ask ask;
   std::string application;        // as asked, else the program's name
-  std::optional<TicketKey> key;   // while it waits for a ticket
-  std::optional<Placement> dealt; // from the answer to the report
+  std::optional<Placement> given; // from the answer to the report
 };
 
 class Connections {

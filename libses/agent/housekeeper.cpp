@@ -76,8 +76,8 @@ void Housekeeper::work() {
     eventfd_t count = 0;
     (void)eventfd_read(wake_.get(), &count);
     (void)eventfd_read(health_.failure_descriptor(), &count);
-    if (watched[0].revents != 0) {
-      systems_.reread_mounts();
+    if (watched[0].revents != 0 && systems_.reread_mounts()) {
+      listeners_.on_mounts();
     }
   }
 }
@@ -102,7 +102,9 @@ void Housekeeper::refresh() {
     health_.failed(failure, reply);
     return;
   }
-  systems_.describe(std::move(*systems));
+  if (systems_.describe(std::move(*systems))) {
+    listeners_.on_mounts();
+  }
   listeners_.on_systems(reply.body);
   if (health_.answered()) {
     listeners_.on_found();

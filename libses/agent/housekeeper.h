@@ -22,6 +22,7 @@ public:
   struct Listeners {
     std::function<void()> on_found;                      // the service answers again
     std::function<void(const std::string &)> on_systems; // its storage systems, as JSON
+    std::function<void()> on_mounts;                     // others are mounted than before
     // The pace at which the service wants to hear of this node.
     std::function<std::chrono::milliseconds()> pace;
   };

@@ -8,7 +8,7 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{1}, kFirstLook{2};
+constexpr std::chrono::seconds kLookEvery{1};
 
 void tell_changes(const std::string &system, const LustreTargets &before,
                   const LustreTargets &after) {
@@ -62,14 +62,17 @@ void LustreHealth::set_on_change(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
 }
 
-void LustreHealth::await_look(const std::string &system) {
-  std::unique_lock lock(mutex_);
-  if (looked_at_.contains(system)) {
-    return;
+bool LustreHealth::has_looked_at(const std::string &system) const {
+  const std::lock_guard lock(mutex_);
+  return looked_at_.contains(system);
+}
+
+void LustreHealth::look_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_now_ = true;
   }
-  look_now_ = true;
   wake_.notify_all();
-  wake_.wait_for(lock, kFirstLook, [&] { return stopping_ || looked_at_.contains(system); });
 }
 
 void LustreHealth::work() {
@@ -78,7 +81,12 @@ void LustreHealth::work() {
     lock.unlock();
     look();
     lock.lock();
-    wake_.wait_for(lock, kLookEvery, [this] { return stopping_ || look_now_; });
+    const auto is_due = [this] { return stopping_ || look_now_; };
+    if (looked_at_.empty()) { // nothing here is Lustre
+      wake_.wait(lock, is_due);
+    } else {
+      wake_.wait_for(lock, kLookEvery, is_due);
+    }
     look_now_ = false;
   }
 }
@@ -107,16 +115,16 @@ void LustreHealth::look() {
     for (const auto &[system, targets] : found) {
       tell_changes(system, targets_[system], targets);
     }
-    if (found != targets_) {
+    std::set<std::string> looked_at;
+    for (const StorageSystem &system : systems) {
+      looked_at.insert(system.name);
+    }
+    if (found != targets_ || looked_at != looked_at_) {
       tell = on_change_;
     }
     targets_ = std::move(found);
-    looked_at_.clear();
-    for (const StorageSystem &system : systems) {
-      looked_at_.insert(system.name);
-    }
+    looked_at_ = std::move(looked_at);
   }
-  wake_.notify_all();
   if (tell) {
     tell();
   }

@@ -2,7 +2,7 @@
 //
 // A create on an OST whose server is down can hang beyond any signal, so such OSTs must be known
 // before a program is sent there.  A thread looks at every system once a second.  The questions are
-// for any thread and never wait, but await_look().  What cannot be seen (no Lustre, no rights)
+// for any thread and never wait.  What cannot be seen (no Lustre, no rights)
 // counts as usable.
 #ifndef SES_AGENT_LUSTRE_HEALTH_H
 #define SES_AGENT_LUSTRE_HEALTH_H
@@ -40,8 +40,10 @@ public:
   void start();
   void stop();
 
-  // Returns when SYSTEM has been looked at once, soon, or after two seconds.
-  void await_look(const std::string &system);
+  // SYSTEM has been looked at once: what is not said to be in trouble is not.
+  [[nodiscard]] bool has_looked_at(const std::string &system) const;
+  // There may be other systems than before.
+  void look_soon();
   // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
   void set_on_change(std::function<void()> on_change);
 

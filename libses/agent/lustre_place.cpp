@@ -1,8 +1,5 @@
 #include "lustre_place.h"
 
-#include <nlohmann/json.hpp>
-#include <stdexcept>
-
 namespace ses::agent {
 namespace {
 
@@ -36,21 +33,6 @@ bool place_on_lustre(const std::vector<std::string> &targets, Placement &placeme
   placement.lustre_form = SES_LUSTRE_LIST;
   placement.stripe_count = static_cast<uint32_t>(placement.osts.size());
   return !placement.osts.empty() && placement.osts.size() <= SES_OSTS_MAX;
-}
-
-void read_lustre_place(const nlohmann::json &object, Placement &placement) {
-  std::vector<std::string> targets;
-  const auto elements = object.find("elements");
-  if (elements != object.end() && elements->is_array() && !elements->empty()) {
-    for (const auto &element : *elements) {
-      targets.push_back(element.at("target").get<std::string>());
-    }
-  } else {
-    targets.push_back(object.at("target").get<std::string>());
-  }
-  if (!place_on_lustre(targets, placement)) {
-    throw std::invalid_argument("target");
-  }
 }
 
 } // namespace ses::agent

@@ -1,8 +1,9 @@
-// Where on Lustre a booked placement is, from the service's JSON.
+// Where on Lustre a file goes, from the targets of its elements.
 #ifndef SES_AGENT_LUSTRE_PLACE_H
 #define SES_AGENT_LUSTRE_PLACE_H
 
-#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
 #include "wire.h"
 
@@ -12,9 +13,6 @@ namespace ses::agent {
 // list, which the file system follows strictly or refuses.  One of other letters is the name of a
 // pool, in which the file system keeps its own care for space.  False: TARGETS are neither.
 [[nodiscard]] bool place_on_lustre(const std::vector<std::string> &targets, Placement &placement);
-
-// The same from "elements" (else "target") of OBJECT.  Throws std::invalid_argument.
-void read_lustre_place(const nlohmann::json &object, Placement &placement);
 
 } // namespace ses::agent
 

@@ -17,20 +17,22 @@
 #include <memory>
 
 #include "announcer.h"
-#include "booker.h"
-#include "detached.h"
+#include "claims/claims_keeper.h"
+#include "claims/finder.h"
+#include "claims/sleeper.h"
+#include "claims/survey.h"
 #include "housekeeper.h"
 #include "listener.h"
 #include "options.h"
-#include "plan_finder.h"
-#include "plan_keeper.h"
-#include "plan_survey.h"
-#include "returns.h"
 #include "rules_board.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "socket_server.h"
 #include "systems.h"
+#include "table/exchange.h"
+#include "table/kept_state.h"
+#include "table/stager.h"
+#include "table/table_keeper.h"
 #include "watcher.h"
 
 namespace ses::agent {
@@ -42,7 +44,7 @@ constexpr int kNiceness = -10;
 constexpr size_t kMostWatched = 65536;
 constexpr rlim_t kDescriptors = 262144;
 constexpr size_t kMostConnections = 2048;
-constexpr std::chrono::milliseconds kLastPlanReports{1000};
+constexpr std::chrono::milliseconds kLastClaims{1000};
 constexpr std::chrono::seconds kLastReports{3};
 constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
 
@@ -104,41 +106,50 @@ int serve(const Options &options, Services &services, Token &token,
   }
   Systems systems;
   ServiceHealth health(services);
-  Detached detached(options.state_dir);
-  Announcer announcer({services, token, options.ca_file, options.node, health});
+  KeptState kept(options.state_dir);
+  if (auto known = parse_storage_systems(kept.systems())) {
+    systems.describe(std::move(*known));
+  }
+  Exchange exchange;
+  LustreHealth lustre(LustreHealth::of_this_node(
+      [&systems] { return systems.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo));
+  TableKeeper table({options.socket_path, systems, lustre, options.lustre_form, exchange});
+  if (std::string why; !table.open(why)) {
+    spdlog::error("there is no memory for a table of candidates: {}", why);
+    return kCannotStart;
+  }
+  lustre.start();
+  Announcer announcer({services, token, options.ca_file, options.node, health, exchange, kept});
   Watcher watcher(announcer, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Housekeeper housekeeper(services, token, options.ca_file, health, systems,
                           {[&announcer] { announcer.service_found(); },
-                           [&detached](const std::string &text) {
-                             detached.set_systems(text);
-                             detached.save();
+                           [&kept](const std::string &text) {
+                             kept.set_systems(text);
+                             kept.save();
                            },
+                           [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
-  Booker booker(
-      {services, token, options.ca_file, options.node, health, detached, options.lustre_form},
-      systems, housekeeper);
-  const Returns returns(announcer, detached);
-  PlanFinder finder(watcher, returns);
-  PlanSurvey survey(options.jobs_dir);
-  PlanKeeper plans(
-      {options.socket_path, systems, health, detached, booker, announcer, returns, finder, survey});
+  Finder finder(watcher,
+                [&exchange](uid_t, uint64_t placement) { exchange.ended({placement, false}); });
+  Stager stager([&housekeeper](const std::string &target) {
+    housekeeper.sweep_from_now_on(target);
+  });
+  Sleeper sleeper(table.board().asleep());
+  Survey survey(options.jobs_dir);
+  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, sleeper,
+                       survey});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
-                       options.asks_per_second, systems, health, detached, booker, announcer,
-                       watcher, returns, options.plans ? &plans : nullptr});
-  if (auto kept = parse_storage_systems(detached.kept_systems())) {
-    systems.describe(std::move(*kept));
-  }
-  if (options.plans) {
-    plans.adopt(); // before the service is told what is open here
-    survey.start();
-  }
-  announcer.start({[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); },
-                   [&plans](const auto &applications) { plans.set_applications(applications); },
-                   [&plans](const auto &users) { plans.requirements_changed(users); },
-                   [&plans](const auto &users) { plans.files_closed(users); },
-                   [&detached](const std::string &text) { detached.set_snapshot(text); }});
+                       options.asks_per_second, options.lustre_form, systems, lustre, health,
+                       announcer, exchange, watcher, finder, stager, sleeper, table, claims});
+  table.apply_kept(kept.tables(), Clock::now());
+  table.look_at_mounts(Clock::now());
+  claims.apply_kept(kept.needs());
+  claims.adopt(Clock::now()); // before the service is told what is open here
+  survey.start();
+  announcer.start(
+      {[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); }});
   housekeeper.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
@@ -150,16 +161,15 @@ int serve(const Options &options, Services &services, Token &token,
   spdlog::info("stopping");
   listener.reset(); // from here on programs make the plain call at once
   survey.stop();
-  booker.stop();
-  server.give_everything_back();
-  if (options.plans) {
-    plans.stop(kLastPlanReports);
-  }
-  finder.stop(kLastPlanReports);
+  server.drop_all();
+  claims.stop(kLastClaims);
+  finder.stop(kLastClaims);
+  stager.stop();
+  lustre.stop();
   housekeeper.stop();
   const size_t open_files = watcher.stop();
   announcer.stop(kLastReports);
-  detached.save();
+  kept.save();
   spdlog::info("stopped; {} placed files are still open", open_files);
   return 0;
 }

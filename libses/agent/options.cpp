@@ -44,9 +44,9 @@ Options parse_options(int argc, char **argv) {
   options.state_dir = default_state_directory();
   int answer_ms = static_cast<int>(options.answer_limit.count());
 
-  CLI::App app{"Answers the programs of one node that ask where a file should be created: books\n"
-               "placements at the selection service, deals them out, and tells the service when\n"
-               "files are opened and closed.  Never makes a program wait longer than --answer-ms."};
+  CLI::App app{"Shows the programs of one node where a file could be created: keeps the table they\n"
+               "choose from, answers those that ask, and tells the selection service when files are\n"
+               "opened and closed.  Never makes a program wait longer than --answer-ms."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
   app.add_option("--service,--service-url", options.service_urls,
                  "Where ses-service listens, for example http://127.0.0.1:8630; given several\n"
@@ -66,7 +66,8 @@ Options parse_options(int argc, char **argv) {
       ->capture_default_str();
   app.add_option(
          "--answer-ms", answer_ms,
-         "Longest time a program waits for the service, in ms; then it makes the plain call")
+         "Longest time a program that asks waits for the service, in ms; then the agent chooses\n"
+         "by what it has, or the program makes the plain call")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("--asks-per-second", options.asks_per_second,
@@ -78,9 +79,6 @@ Options parse_options(int argc, char **argv) {
                  "Where the job scheduler's prolog says whose jobs will run here\n"
                  "(packaging/slurm); used when it belongs to the agent's user alone")
       ->capture_default_str();
-  app.add_flag("--plans,!--no-plans", options.plans,
-               "Deal placements through shared memory, before programs ask (the default);\n"
-               "--no-plans makes every program ask over the socket");
   const CLI::Validator pattern(fault_of, "PATTERN");
   app.add_option("--include", options.rules.include,
                  "Place only files whose path fits one of these patterns (docs/commands.md)")

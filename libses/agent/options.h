@@ -19,7 +19,6 @@ struct Options {
   std::string node;
   std::string state_dir;
   std::string jobs_dir = "/run/ses/jobs";
-  bool plans = true;
   Rules rules;
   ses_lustre_form lustre_form = SES_LUSTRE_POOL; // of OSTs
   std::string log_level = "info";

@@ -76,11 +76,6 @@ void ServiceHealth::worked() {
   worked_at_ = Clock::now();
 }
 
-bool ServiceHealth::worked_since(Clock::time_point then) const {
-  const std::lock_guard lock(mutex_);
-  return worked_at_ >= then;
-}
-
 void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
   {
     const std::lock_guard lock(mutex_);

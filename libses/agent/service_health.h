@@ -34,11 +34,8 @@ public:
 
   // The service in use gave a usable answer.  Returns true when none did before.
   bool answered();
-  // A placement was booked: the service works in full, so the next delay starts small again.
+  // It took an announcement: it works in full, so the next delay starts small again.
   void worked();
-  // Whether a placement was booked since then: a service that left one question without an answer
-  // and answered others meanwhile is not lost.
-  [[nodiscard]] bool worked_since(Clock::time_point then) const;
   // REPLY is no usable one, because of CAUSE.  What an earlier service did changes nothing.
   void failed(const std::string &cause, const Reply &reply);
 

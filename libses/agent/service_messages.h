@@ -19,28 +19,9 @@ struct StorageSystem {
   std::string name;
   uint32_t backend = SES_BACKEND_NONE; // enum ses_backend; NONE: one this agent does not know
   std::string mount_point;
+  bool operator==(const StorageSystem &) const = default;
 };
 
-// What to book, for whom.
-struct BookingRequest {
-  std::string user;
-  std::string application;
-  std::string node;
-  std::string system;
-  std::vector<Requirement> requirements;
-  std::optional<int64_t> expected_bytes;
-  std::vector<std::string> exclude; // element ids
-  unsigned count = 1;
-  bool ahead = false;          // of need: no stream until a file is opened
-  unsigned lease_seconds = 30; // from booking to the report that the file is open
-};
-
-[[nodiscard]] std::string booking_body(const BookingRequest &request);
-
-// The requirements the service resolved for a booking; none when the answer does not say.
-[[nodiscard]] std::optional<std::vector<Requirement>> parse_resolved(const std::string &body);
-// None for rubbish.  Staging directories are left empty: they are made afterwards.
-[[nodiscard]] std::optional<std::vector<Placement>> parse_placements(const std::string &body);
 [[nodiscard]] std::optional<std::vector<StorageSystem>>
 parse_storage_systems(const std::string &body);
 // What a problem document says went wrong, on one line; empty when BODY is none.

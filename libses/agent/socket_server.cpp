@@ -13,20 +13,22 @@
 #include <utility>
 
 #include "identity.h"
-#include "plan_lookup.h"
+#include "claims/lookup.h"
+#include "lustre_place.h"
 #include "proc_files.h"
+#include "stage.h"
 
 namespace ses::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kAskWithin{1000};
 constexpr std::chrono::milliseconds kReportWithin{10000}; // a create on a busy disk takes a while
-constexpr std::chrono::milliseconds kTick{100};           // while tickets can grow old
 constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report));
 constexpr size_t kMostReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMostServed = 128;    // between two looks at what is ready
 constexpr size_t kMostLookedAt = 4096; // connections, most of them turned away
-constexpr uint64_t kListener = 0, kStop = 1, kBooked = 2, kLooked = 3, kFirstConnection = 16;
+constexpr uint64_t kListener = 0, kStop = 1, kNews = 2, kLooked = 3, kStaged = 4, kWoken = 5;
+constexpr uint64_t kFirstConnection = 16;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
   epoll_event event{};
@@ -38,37 +40,16 @@ bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
 } // namespace
 
 SocketServer::SocketServer(const Parts &parts)
-    : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)), tickets_(callbacks()),
+    : parts_(parts), epoll_(epoll_create1(EPOLL_CLOEXEC)),
       connections_(kFirstConnection, parts.most_connections), limit_(parts.asks_per_second) {}
-
-TicketCache::Callbacks SocketServer::callbacks() {
-  return {
-      [this](const TicketKey &key, unsigned count) {
-        return can_place_on(key.system) && parts_.booker.submit({key, count});
-      },
-      [this](Id id, const Placement &placement) { return deal(id, placement); },
-      [this](Id id) { answer(id, SES_ANSWER_UNAVAILABLE); },
-      [this](uid_t uid, const Placement &placement) {
-        parts_.returns.give_back(uid, placement, EndReason::kUnused);
-      },
-      [this](const TicketKey &key) {
-        return parts_.plans != nullptr ? parts_.plans->take(key, Clock::now()) : std::nullopt;
-      },
-      [this](const TicketKey &key, const Placement &placement) {
-        return parts_.plans != nullptr && parts_.plans->put(key, placement, Clock::now());
-      },
-  };
-}
-
-bool SocketServer::can_place_on(const std::string &system) const {
-  return parts_.health.available() || parts_.detached.ready(system);
-}
 
 bool SocketServer::run() {
   if (!watch(epoll_.get(), parts_.listener, kListener, EPOLLIN) ||
       !watch(epoll_.get(), parts_.stop_signals, kStop, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.booker.ready_descriptor(), kBooked, EPOLLIN) ||
-      !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN)) {
+      !watch(epoll_.get(), parts_.exchange.descriptor(), kNews, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.health.looked_descriptor(), kLooked, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.stager.ready_descriptor(), kStaged, EPOLLIN) ||
+      !watch(epoll_.get(), parts_.sleeper.descriptor(), kWoken, EPOLLIN)) {
     return false;
   }
   for (;;) {
@@ -76,40 +57,64 @@ bool SocketServer::run() {
     std::vector<Id> ready;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  milliseconds_to_next());
+    bool is_due = Clock::now() >= parts_.claims.due();
     for (int i = 0; i < count; ++i) {
       const uint64_t what = events[static_cast<size_t>(i)].data.u64;
+      eventfd_t rung = 0;
       if (what == kStop) {
         return true;
       }
       if (what == kListener) {
         accept_some();
-      } else if (what == kBooked) {
-        collect_bookings();
+      } else if (what == kNews) {
+        take_news();
       } else if (what == kLooked) {
-        look_is_over();
+        (void)eventfd_read(parts_.health.looked_descriptor(), &rung);
+        place_waiting();
+      } else if (what == kStaged) {
+        parts_.claims.staged(parts_.stager.take(), Clock::now());
+        place_waiting();
+      } else if (what == kWoken) {
+        (void)eventfd_read(parts_.sleeper.descriptor(), &rung);
+        is_due = true;
       } else {
         ready.push_back(what);
       }
     }
     serve_in_turn(std::move(ready));
     drop_overdue();
-    tickets_.expire(Clock::now());
-    if (parts_.plans != nullptr && Clock::now() >= parts_.plans->due()) {
-      parts_.plans->tick(Clock::now());
+    if (is_due) {
+      parts_.claims.tick(Clock::now());
     }
   }
 }
 
+void SocketServer::take_news() {
+  const Exchange::Arrived arrived = parts_.exchange.take();
+  const auto now = Clock::now();
+  if (arrived.mounts) {
+    parts_.table.look_at_mounts(now);
+  }
+  for (const auto &[id, closed] : arrived.ended) {
+    parts_.table.end(id, closed);
+  }
+  for (const ServiceNews &news : arrived.news) {
+    parts_.table.apply(news, now);
+    parts_.claims.apply(news, now);
+  }
+  parts_.table.show(now);
+  if (arrived.mounts || !arrived.news.empty()) {
+    place_waiting();
+  }
+}
+
 int SocketServer::milliseconds_to_next() const {
-  auto wait = tickets_.empty() ? std::chrono::milliseconds(60000) : kTick;
+  auto next = parts_.claims.due();
   if (const auto due = connections_.first_due()) {
-    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(due->first - Clock::now()));
+    next = std::min(next, due->first);
   }
-  if (parts_.plans != nullptr) {
-    const auto tick = parts_.plans->due() - Clock::now();
-    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(tick));
-  }
-  return static_cast<int>(std::max<long long>(wait.count(), 0));
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
+  return static_cast<int>(std::clamp<long long>(wait.count(), 0, 60000));
 }
 
 // The first of each user, then the second of each, and so on; what is left is ready again at once.
@@ -201,66 +206,132 @@ void SocketServer::on_message(Id id, std::span<const std::byte> message, UniqueF
   drop(id);
 }
 
-// A service that is not there may have come since the last look: programs wait for the next one as
-// they wait for its decision.
 void SocketServer::on_ask(Id id, Ask ask) {
   Connection &connection = *connections_.find(id);
-  connection.asked_at = Clock::now();
   connection.ask = std::move(ask);
-  StorageSystem system;
-  if (parts_.systems.find(connection.ask.device, system) == Systems::Answer::kNotManaged ||
-      parts_.health.available() || !parts_.health.needed(parts_.announcer.pace())) {
-    place(id);
-    return;
-  }
-  connection.state = State::kAwaitLook;
-  connections_.set_deadline(id, connection.asked_at + patience(system.name));
-  await_look_.push_back(id);
+  connection.application = connection.ask.application.empty() ? program_name(connection.peer.pid)
+                                                              : connection.ask.application;
+  connection.state = State::kAwaitChoice;
+  connections_.set_deadline(id, Clock::now() + parts_.answer_limit);
+  waiting_.push_back(id);
+  place(id, false);
 }
 
-void SocketServer::look_is_over() {
-  eventfd_t count = 0;
-  (void)eventfd_read(parts_.health.looked_descriptor(), &count);
-  for (const Id id : std::exchange(await_look_, {})) {
-    if (const Connection *connection = connections_.find(id);
-        connection != nullptr && connection->state == State::kAwaitLook) {
-      place(id);
+void SocketServer::place_waiting() {
+  std::vector<Id> waiting;
+  for (const Id id : std::exchange(waiting_, {})) {
+    const Connection *connection = connections_.find(id);
+    if (connection != nullptr && connection->state == State::kAwaitChoice) {
+      waiting.push_back(id);
     }
   }
+  waiting_ = waiting;
+  for (const Id id : waiting) {
+    place(id, false);
+  }
 }
 
-void SocketServer::place(Id id) {
-  Connection &connection = *connections_.find(id);
-  const Ask &ask = connection.ask;
-  const uid_t uid = connection.peer.uid;
+// The service may say it soon, or somebody looks whether it is there: a service that is not there
+// may have come since the last look.
+bool SocketServer::has_to_wait(const Connection &connection, Systems::Answer known,
+                               const StorageSystem &system) {
+  const auto number = parts_.table.number_of(system.name);
+  const bool knows_all = known == Systems::Answer::kManaged && number &&
+                         parts_.claims.needs_of(connection.peer.uid) != nullptr;
+  if (!knows_all && (parts_.health.available() || parts_.health.needed(parts_.announcer.pace()))) {
+    return true;
+  }
+  bool is_final = true;
+  if (number) {
+    (void)parts_.claims.not_staged(connection.peer.uid, *number, is_final);
+  }
+  return !is_final;
+}
+
+void SocketServer::place(Id id, bool is_final) {
+  const Connection *connection = connections_.find(id);
+  if (connection == nullptr || connection->state != State::kAwaitChoice) {
+    return;
+  }
   StorageSystem system;
-  const Systems::Answer known = parts_.systems.find(ask.device, system);
+  const Systems::Answer known = parts_.systems.find(connection->ask.device, system);
   if (known == Systems::Answer::kNotManaged) {
     answer(id, SES_ANSWER_NOT_MANAGED);
     return;
   }
-  // A pool is a wish about the layout that the question to the service has no word for.
-  const bool other_layout = !ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
-  parts_.announcer.user_seen(uid);
-  if (known == Systems::Answer::kNotKnownYet || !can_place_on(system.name) || other_layout ||
-      parts_.announcer.overloaded_by(uid)) {
+  parts_.claims.asked(connection->peer.uid, Clock::now());
+  // A pool is a wish about the layout that is not among what files need.
+  const bool other_layout =
+      !connection->ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
+  if (other_layout || parts_.announcer.overloaded_by(connection->peer.uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);
     return;
   }
-  TicketKey key;
-  key.uid = uid;
-  key.application = ask.application.empty() ? program_name(connection.peer.pid) : ask.application;
-  connection.application = key.application;
-  key.system = system.name;
-  key.requirements = ask.requirements;
-  key.expected_bytes = ask.expected_bytes;
-  connection.state = State::kAwaitTicket;
-  connection.key = key;
-  connections_.set_deadline(id, connection.asked_at + patience(system.name));
-  if (parts_.plans != nullptr && !key.expected_bytes) {
-    parts_.plans->asked(key, Clock::now());
+  if (!is_final && has_to_wait(*connection, known, system)) {
+    return;
   }
-  tickets_.ask(key, id, Clock::now());
+  if (const auto placement = choose(*connection, system)) {
+    give(id, *placement);
+  } else {
+    answer(id, SES_ANSWER_UNAVAILABLE);
+  }
+}
+
+std::optional<Placement> SocketServer::choose(const Connection &connection,
+                                              const StorageSystem &system) {
+  const auto number = parts_.table.number_of(system.name);
+  if (!number) {
+    return std::nullopt;
+  }
+  const uid_t uid = connection.peer.uid;
+  const Ask &ask = connection.ask;
+  auto needs = parts_.claims.needs_of(uid);
+  needs = needs ? needs : parts_.claims.site_needs();
+  const Need *need = needs ? needs->of(connection.application) : nullptr;
+  bool is_final = true;
+  auto choice = std::make_shared<Choice>(parts_.table.choose(
+      *number, merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count),
+      parts_.claims.not_staged(uid, *number, is_final), Clock::now()));
+  if (choice->rows.empty()) {
+    return std::nullopt;
+  }
+  choice->needs = needs;
+  choice->digest = need != nullptr ? need->digest : 0;
+  choice->cut_off = !parts_.health.available();
+  choice->application = connection.application;
+  Placement placement;
+  placement.id = std::max<uint64_t>(random_(), 1);
+  placement.backend = system.backend;
+  placement.distance = distance_of(*choice);
+  auto origin = std::make_shared<Origin>();
+  std::vector<std::string> targets;
+  for (const uint8_t row : choice->rows) {
+    const ElementFacts &facts = choice->epoch->facts->rows[row];
+    origin->elements.push_back(facts.element);
+    targets.push_back(facts.target);
+  }
+  placement.element = origin->elements.front();
+  placement.target = targets.front();
+  if (system.backend == SES_BACKEND_LUSTRE) {
+    if (!place_on_lustre(targets, placement)) {
+      return std::nullopt;
+    }
+    parts_.lustre.write_as(parts_.lustre_form, system.name, placement);
+  } else {
+    placement.stage = stage_path(placement.target, uid);
+    placement.stage_in_union = stage_path(system.mount_point, uid);
+  }
+  origin->booked_at = choice->decided_at;
+  origin->expected_bytes = ask.expected_bytes;
+  origin->distance = placement.distance;
+  placement.origin = std::move(origin);
+  const double bytes = choice->need.bytes >= 0 ? choice->need.bytes : choice->need.room;
+  if (!parts_.table.place(placement.id, *number, choice->epoch->facts, choice->rows, bytes)) {
+    return std::nullopt;
+  }
+  parts_.table.show(Clock::now());
+  placement.choice = std::move(choice);
+  return placement;
 }
 
 void SocketServer::answer(Id id, ses_answer_status status) {
@@ -272,44 +343,42 @@ void SocketServer::answer(Id id, ses_answer_status status) {
   spdlog::debug("uid {} pid {}: {}", connection->peer.uid, connection->peer.pid,
                 status == SES_ANSWER_NOT_MANAGED ? "not managed" : "unavailable");
   (void)send(connection->fd.get(), &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  connection->key.reset();
   drop(id);
 }
 
-bool SocketServer::deal(Id id, const Placement &placement) {
-  Connection *found = connections_.find(id);
-  if (found == nullptr || found->state != State::kAwaitTicket) {
-    return false;
-  }
-  Connection &connection = *found;
+void SocketServer::give(Id id, const Placement &placement) {
+  Connection &connection = *connections_.find(id);
+  connection.given = placement;
   const auto message =
       make_place_answer(placement, connection.ask.stripe_count, connection.ask.stripe_size);
-  connection.key.reset();
-  if (!message || send(connection.fd.get(), &*message, sizeof *message,
-                       MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof *message) {
+  if (!message) {
+    answer(id, SES_ANSWER_UNAVAILABLE);
+    return;
+  }
+  if (send(connection.fd.get(), &*message, sizeof *message, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+      sizeof *message) {
     drop(id);
-    return false;
+    return;
   }
   spdlog::debug("uid {} pid {}: placement {} on {}, distance {:.3f}", connection.peer.uid,
                 connection.peer.pid, format_id(placement.id), printable(placement.element),
                 placement.distance);
-  connection.dealt = placement;
   connection.state = State::kAwaitReport;
   connections_.set_deadline(id, Clock::now() + kReportWithin);
-  return true;
 }
 
 void SocketServer::on_report(Id id, const Report &report, UniqueFd handle) {
   Connection &connection = *connections_.find(id);
-  if (report.placement_id == connection.dealt->id) {
-    const Placement placement = std::move(*connection.dealt);
-    connection.dealt.reset();
+  if (report.placement_id == connection.given->id) {
+    const Placement placement = std::move(*connection.given);
+    connection.given.reset();
     if (report.created) {
       created(connection, placement, report, std::move(handle));
     } else {
-      const bool failed = is_of_element(report.error);
-      parts_.returns.give_back(connection.peer.uid, placement,
-                               failed ? EndReason::kFailed : EndReason::kUnused);
+      parts_.table.end(placement.id, false);
+      if (is_of_element(report.error)) {
+        parts_.claims.stage_again(connection.peer.uid, placement.target, Clock::now());
+      }
     }
   } else {
     spdlog::debug("uid {} reported a placement that was not its own", connection.peer.uid);
@@ -332,9 +401,10 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   file.id = FileId{static_cast<dev_t>(report.device), report.inode};
   file.application = connection.application;
   file.origin = placement.origin;
+  file.choice = placement.choice;
   if (file.id.device != connection.ask.device) {
     spdlog::debug("uid {} reported a file on another device than it asked about", file.uid);
-    parts_.returns.give_back(file.uid, placement, EndReason::kFailed);
+    parts_.table.end(placement.id, false);
     return;
   }
   // Anybody can have an O_PATH descriptor of a file they may not read, so one that was sent has to
@@ -351,36 +421,12 @@ void SocketServer::created(const Connection &connection, const Placement &placem
   if (handle) {
     file.path = path_of(handle.get());
     file.handle = std::move(handle);
-    if (parts_.plans != nullptr) {
-      parts_.plans->created(file.id.device, file.path);
+    StorageSystem system;
+    if (parts_.systems.find(file.id.device, system) == Systems::Answer::kManaged) {
+      parts_.finder.learn(system.mount_point, file.path);
     }
   }
   parts_.watcher.watch(std::move(file));
-}
-
-void SocketServer::collect_bookings() {
-  for (BookingResult &result : parts_.booker.take_results()) {
-    for (const Placement &placement : result.unusable) {
-      parts_.returns.give_back(result.key.uid, placement, EndReason::kFailed);
-      if (parts_.plans != nullptr) {
-        parts_.plans->unusable(placement.element, Clock::now());
-      }
-    }
-    if (result.for_plan) {
-      tickets_.serve(result.key, result.placements);
-      parts_.plans->booked(std::move(result), Clock::now());
-      continue;
-    }
-    if (result.waiter != 0) {
-      for (const Placement &placement : result.placements) {
-        if (deal(result.waiter, placement)) {
-          tickets_.forget(result.key, result.waiter);
-        }
-      }
-      continue;
-    }
-    tickets_.booked(result.key, result.outcome, std::move(result.placements), Clock::now());
-  }
 }
 
 void SocketServer::drop_overdue() {
@@ -388,18 +434,9 @@ void SocketServer::drop_overdue() {
   for (auto due = connections_.first_due(); due && due->first <= now;
        due = connections_.first_due()) {
     const Id id = due->second;
-    Connection &connection = *connections_.find(id);
-    if (connection.state == State::kAwaitLook) {
-      place(id);
-    } else if (connection.state == State::kAwaitTicket) {
-      if (!connection.hurried && parts_.detached.ready(connection.key->system) &&
-          parts_.booker.submit_alone(*connection.key, id)) {
-        connection.hurried = true;
-        connections_.set_deadline(id, connection.asked_at + parts_.answer_limit);
-        continue;
-      }
-      tickets_.forget(*connection.key, id);
-      answer(id, SES_ANSWER_UNAVAILABLE);
+    const Connection &connection = *connections_.find(id);
+    if (connection.state == State::kAwaitChoice) {
+      place(id, true);
     } else {
       spdlog::debug("uid {} pid {} said nothing in time; dropped", connection.peer.uid,
                     connection.peer.pid);
@@ -411,20 +448,15 @@ void SocketServer::drop_overdue() {
 void SocketServer::drop(Id id) {
   const Connection connection = connections_.take(id);
   said_full_ = said_full_ && connections_.size() > parts_.most_connections / 4;
-  if (connection.key) {
-    tickets_.forget(*connection.key, id);
-  }
-  if (connection.dealt) {
-    parts_.returns.give_back(connection.peer.uid, *connection.dealt, EndReason::kUnused);
+  if (connection.given) {
+    parts_.table.end(connection.given->id, false);
   }
 }
 
-void SocketServer::give_everything_back() {
+void SocketServer::drop_all() {
   while (const auto due = connections_.first_due()) {
     drop(due->second);
   }
-  collect_bookings();
-  tickets_.drain();
 }
 
 } // namespace ses::agent

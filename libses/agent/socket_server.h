@@ -1,28 +1,30 @@
-// The loop that answers programs: one thread, never waiting for anything but the next event.  Users
-// take turns, and one who asks more than a program could is turned away at once, so that nobody who
+// The loop of the agent: one thread, never waiting for anything but the next event.  It answers
+// programs that ask, and looks after the table and the claims when they are due.  Users take turns, and one who asks more than a program could is turned away at once, so that nobody who
 // floods the agent keeps the others waiting.
 //
 // A connection is one question (ses/protocol.h): ask, answer, report.  Whoever sends something
 // else, or nothing in time, is dropped.  Who asks is taken from SO_PEERCRED; a report counts only
-// for the placement dealt on the same connection, so nobody can end or claim somebody else's.
+// for the placement given on the same connection, so nobody can end or claim somebody else's.
 #ifndef SES_AGENT_SOCKET_SERVER_H
 #define SES_AGENT_SOCKET_SERVER_H
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
+#include <random>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "announcer.h"
-#include "booker.h"
+#include "claims/claims_keeper.h"
 #include "connections.h"
 #include "descriptors.h"
-#include "plan_keeper.h"
+#include "lustre_health.h"
 #include "rate_limit.h"
-#include "returns.h"
 #include "service_health.h"
 #include "systems.h"
-#include "tickets.h"
+#include "table/table_keeper.h"
 #include "unique_fd.h"
 #include "watcher.h"
 
@@ -35,23 +37,27 @@ public:
     int stop_signals;        // signalfd: whatever arrives there ends run()
     size_t most_connections; // half of them of one uid
     std::chrono::milliseconds answer_limit;
-    unsigned asks_per_second; // of one uid; those beyond are turned away
+    unsigned asks_per_second;    // of one uid; those beyond are turned away
+    ses_lustre_form lustre_form; // of OSTs
     const Systems &systems;
+    const LustreHealth &lustre;
     ServiceHealth &health;
-    Detached &detached;
-    Booker &booker;
     Announcer &announcer;
+    Exchange &exchange;
     Watcher &watcher;
-    const Returns &returns;
-    PlanKeeper *plans; // null: without
+    Finder &finder;
+    Stager &stager;
+    Sleeper &sleeper;
+    TableKeeper &table;
+    ClaimsKeeper &claims;
   };
 
   explicit SocketServer(const Parts &parts);
 
   // Answers until a stop signal arrives.  False when it could not even begin.
   [[nodiscard]] bool run();
-  // Hands back every placement that no program reported as used, the booker's last results too.
-  void give_everything_back();
+  // Ends every conversation: what no program reported as used is not.
+  void drop_all();
 
 private:
   using State = Connection::State;
@@ -63,32 +69,29 @@ private:
   // HANDLE is what came along; it counts only with a report.
   void on_message(Id id, std::span<const std::byte> message, UniqueFd handle);
   void on_ask(Id id, Ask ask);
-  void place(Id id);
-  void look_is_over();
+  // IS_FINAL: what is not known now is done without.
+  void place(Id id, bool is_final);
+  void place_waiting();
+  void take_news();
+  // What is still to come before CONNECTION can be answered well.
+  [[nodiscard]] bool has_to_wait(const Connection &connection, Systems::Answer known,
+                                 const StorageSystem &system);
+  [[nodiscard]] std::optional<Placement> choose(const Connection &connection,
+                                                const StorageSystem &system);
   void on_report(Id id, const Report &report, UniqueFd handle);
   void created(const Connection &connection, const Placement &placement, const Report &report,
                UniqueFd handle);
   void answer(Id id, ses_answer_status status);
-  [[nodiscard]] bool can_place_on(const std::string &system) const;
-  bool deal(Id id, const Placement &placement);
-  void collect_bookings();
+  void give(Id id, const Placement &placement);
   void drop(Id id);
   void drop_overdue();
-  // A program waits so long for the service before the agent begins to choose itself.
-  [[nodiscard]] std::chrono::milliseconds hurry_after() const {
-    return parts_.answer_limit * 2 / 3;
-  }
-  [[nodiscard]] std::chrono::milliseconds patience(const std::string &system) const {
-    return parts_.detached.ready(system) ? hurry_after() : parts_.answer_limit;
-  }
   [[nodiscard]] int milliseconds_to_next() const;
-  [[nodiscard]] TicketCache::Callbacks callbacks();
 
   const Parts parts_;
   const UniqueFd epoll_;
-  TicketCache tickets_;
   Connections connections_;
-  std::vector<Id> await_look_; // some of them have gone
+  std::vector<Id> waiting_; // some of them have gone
+  std::mt19937_64 random_{std::random_device{}()};
   DescriptorBin bin_;
   RateLimit limit_;
   bool said_full_ = false, said_flooded_ = false;

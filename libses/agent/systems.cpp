@@ -72,21 +72,21 @@ void match_lustre(const std::string &mountinfo, const std::map<std::string, dev_
 
 Systems::Systems() : mountinfo_(open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {}
 
-void Systems::describe(std::vector<StorageSystem> systems) {
+bool Systems::describe(std::vector<StorageSystem> systems) {
   const std::string mountinfo = read_mountinfo();
   const std::lock_guard lock(mutex_);
   systems_ = std::move(systems);
   described_ = true;
-  match(mountinfo);
+  return match(mountinfo);
 }
 
-void Systems::reread_mounts() {
+bool Systems::reread_mounts() {
   const std::string mountinfo = read_mountinfo();
   const std::lock_guard lock(mutex_);
-  match(mountinfo);
+  return match(mountinfo);
 }
 
-void Systems::match(std::string mountinfo) {
+bool Systems::match(std::string mountinfo) {
   const std::map<std::string, dev_t> devices = parse_mountinfo(mountinfo);
   std::map<dev_t, StorageSystem> matched;
   for (const StorageSystem &system : systems_) {
@@ -110,7 +110,9 @@ void Systems::match(std::string mountinfo) {
                    printable(system.mount_point));
     }
   }
+  const bool changed = by_device_ != matched;
   by_device_ = std::move(matched);
+  return changed;
 }
 
 Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {

@@ -25,10 +25,11 @@ public:
 
   Systems();
 
-  // The systems the service names now.
-  void describe(std::vector<StorageSystem> systems);
+  // The systems the service names now.  True when others are mounted than before, as far as is
+  // known; so does the next.
+  bool describe(std::vector<StorageSystem> systems);
   // Reads the mounts again.
-  void reread_mounts();
+  bool reread_mounts();
   // Reports POLLPRI when the mounts changed; read by poll(2) only.
   [[nodiscard]] int mounts_descriptor() const { return mountinfo_.get(); }
 
@@ -45,7 +46,7 @@ public:
   [[nodiscard]] std::string mount_point_of(const std::string &name) const;
 
 private:
-  void match(std::string mountinfo);
+  bool match(std::string mountinfo);
 
   const UniqueFd mountinfo_;
   mutable std::mutex mutex_;

@@ -185,7 +185,7 @@ void Watcher::begin(PlacedFile file) {
   const auto process = processes_.find(file.pid);
   const std::string job = process == processes_.end() ? job_of(file.pid) : process->second.job;
   announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
-                               file.application, job, file.origin});
+                               file.application, job, file.origin, file.choice});
   if (!file.handle || files_.contains(id) || is_past(file)) {
     announcer_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
     return;

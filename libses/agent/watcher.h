@@ -41,7 +41,8 @@ struct PlacedFile {
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known
   std::string application;
-  std::shared_ptr<const Origin> origin; // null: not known
+  std::shared_ptr<const Origin> origin; // null: not known, as the next
+  std::shared_ptr<const Choice> choice;
   bool searched = false; // somebody has looked for it: without a handle it is open nowhere
   bool orphan = false;   // its process was gone by then, so that it comes late
 };

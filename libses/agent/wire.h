@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -49,9 +50,16 @@ struct Report {
   int fd = -1;
 };
 
+// Is ERROR, which ended a create, the element's?  Not that somebody else had the name first, or
+// that the program has no descriptor left.
+[[nodiscard]] constexpr bool is_of_element(int error) {
+  return error != 0 && error != EEXIST && error != EMFILE && error != ENFILE;
+}
+
+struct Choice; // table/choice.h
 struct Origin; // announcement.h
 
-// One booked placement as the service described it, with its staging directories.
+// Where a file is to be created, with the staging directories.
 struct Placement {
   uint64_t id = 0;
   uint32_t backend = SES_BACKEND_NONE;
@@ -65,7 +73,8 @@ struct Placement {
   uint32_t lustre_form = SES_LUSTRE_NONE; // enum ses_lustre_form
   std::vector<uint16_t> osts;             // Lustre: in the order of stripes
   std::string pool;                       // Lustre: empty: none
-  std::shared_ptr<const Origin> origin;   // how it came about; null: not known
+  std::shared_ptr<const Origin> origin;   // how it came about, as the next; null: not known
+  std::shared_ptr<const Choice> choice;
 };
 
 [[nodiscard]] std::optional<Ask> parse_ask(std::span<const std::byte> message);

@@ -1,0 +1,459 @@
+#include "claims/claims_keeper.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "identity.h"
+
+namespace ses::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kBusyTick{2};
+constexpr milliseconds kUnfinishedTick{20};
+constexpr milliseconds kBusyFor{20};            // after the last claim
+constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
+constexpr milliseconds kBeatEvery{500};
+constexpr milliseconds kReviewEvery{1000};
+constexpr std::chrono::seconds kStays{10};        // after the last process of a user
+constexpr std::chrono::minutes kServiceStays{10}; // of a uid below kFirstPerson
+constexpr std::chrono::seconds kWithoutSegment{60};
+constexpr std::chrono::seconds kStageAgain{30}; // after it failed
+constexpr milliseconds kStopTick{5};
+constexpr uid_t kFirstPerson = 1000;
+constexpr size_t kMostUsers = 4096;
+constexpr size_t kMostClaims = 1024; // of a user, at a look
+
+uint64_t in_ms(ClaimsKeeper::Time time) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
+}
+
+} // namespace
+
+void ClaimsKeeper::adopt(Time now) {
+  for (const TableBoard::User &left : parts_.table.board().users()) {
+    auto segment = ClaimsSegment::take_over(left.segment, left.uid, left.instance);
+    if (!segment) {
+      parts_.table.board().remove_user(left.uid);
+      continue;
+    }
+    User &user = users_[left.uid];
+    user.seen_at = now;
+    user.claims = std::make_unique<UserClaims>(left.uid, std::move(segment));
+    spdlog::debug("uid {} has claims, left by an agent before", left.uid);
+  }
+  has_news_ = true;
+  tick(now);
+}
+
+void ClaimsKeeper::apply_kept(KeptNeeds needs) {
+  kept_ = std::move(needs.users);
+  site_needs_ = std::move(needs.site);
+}
+
+void ClaimsKeeper::apply(const ServiceNews &news, Time now) {
+  if (news.site_needs) {
+    site_needs_ = news.site_needs;
+  }
+  for (const auto &[uid, needs] : news.needs) {
+    const auto found = users_.find(uid);
+    if (found == users_.end()) {
+      kept_[uid] = needs;
+      continue;
+    }
+    User &user = found->second;
+    user.needs_before = std::exchange(user.needs, needs);
+    publish_needs(user);
+  }
+  if (generation_ != parts_.table.generation()) {
+    review(now);
+  }
+}
+
+void ClaimsKeeper::publish_needs(User &user) {
+  if (user.claims && user.needs) {
+    user.claims->needs_board().publish(*user.needs);
+  }
+}
+
+void ClaimsKeeper::asked(uid_t uid, Time now) {
+  const bool servable = geteuid() == 0 || uid == geteuid();
+  if (!servable || (!users_.contains(uid) && users_.size() >= kMostUsers)) {
+    return;
+  }
+  User &user = users_[uid];
+  user.seen_at = now;
+  if (!user.claims) {
+    open(uid, user, now);
+  }
+}
+
+std::shared_ptr<const UserNeeds> ClaimsKeeper::needs_of(uid_t uid) const {
+  const auto found = users_.find(uid);
+  return found == users_.end() ? nullptr : found->second.needs;
+}
+
+void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
+  if (const auto kept = kept_.find(uid); kept != kept_.end()) {
+    user.needs = user.needs ? user.needs : kept->second;
+    kept_.erase(kept);
+  }
+  parts_.announcer.user_seen(uid);
+  stage(uid, user, now);
+  if (user.claims || now < user.refused_until) {
+    return;
+  }
+  user.refused_until = now + kWithoutSegment;
+  std::string why;
+  auto segment = ClaimsSegment::make(uid, why);
+  if (!segment) {
+    if (!std::exchange(said_no_segment_, true)) {
+      spdlog::warn("uid {} gets no claims, its programs ask over the socket ({})", uid, why);
+    }
+    return;
+  }
+  user.claims = std::make_unique<UserClaims>(uid, std::move(segment));
+  show_staged(user);
+  publish_needs(user);
+  ClaimsSegment &made = user.claims->segment();
+  if (!parts_.table.board().set_user({uid, made.id(), made.instance()})) {
+    made.retire();
+    user.claims.reset();
+    if (!std::exchange(said_many_, true)) {
+      spdlog::warn("{} users have claims; programs of others ask over the socket", SES_TABLE_USERS);
+    }
+    return;
+  }
+  user.refused_until = Time{};
+  spdlog::debug("uid {} has claims", uid);
+}
+
+// Claims that are still open are lost; their files are placed all the same.
+void ClaimsKeeper::close(uid_t uid, User &user) {
+  if (user.claims) {
+    parts_.table.board().remove_user(uid);
+    user.claims->counts().clear([this](unsigned system, unsigned row, int change) {
+      parts_.table.claim(system, row, change);
+    });
+    user.claims->segment().retire();
+    user.claims.reset();
+    spdlog::debug("uid {}: the claims are gone", uid);
+  }
+}
+
+void ClaimsKeeper::take_survey(Time now) {
+  const auto found = parts_.survey.take();
+  if (!found) {
+    return;
+  }
+  const auto see = [&](uid_t uid) {
+    if ((uid >= kFirstPerson || geteuid() != 0) &&
+        (users_.contains(uid) || users_.size() < kMostUsers)) {
+      users_[uid].seen_at = now;
+    }
+  };
+  for (const uid_t uid : found->with_processes) {
+    see(uid);
+  }
+  for (const auto &[uid, applications] : found->with_jobs) {
+    see(uid);
+  }
+  has_news_ = true;
+}
+
+// Who has claims, and where they can be staged.
+void ClaimsKeeper::review(Time now) {
+  reviewed_at_ = now;
+  generation_ = parts_.table.generation();
+  bool busy = false;
+  for (auto it = users_.begin(); it != users_.end();) {
+    auto &[uid, user] = *it;
+    if (user.claims && user.claims->segment().is_lost()) {
+      close(uid, user);
+    }
+    const bool has_programs = user.claims && user.claims->segment().has_programs();
+    busy = busy || has_programs;
+    if (has_programs) {
+      user.seen_at = now;
+    }
+    const auto stays = uid < kFirstPerson ? Time::duration(kServiceStays) : Time::duration(kStays);
+    if (now - user.seen_at > stays) {
+      if (user.needs) {
+        kept_[uid] = user.needs;
+      }
+      close(uid, user);
+      it = users_.erase(it);
+      continue;
+    }
+    open(uid, user, now);
+    show_staged(user);
+    ++it;
+  }
+  parts_.exchange.set_busy(busy);
+  if (busy && !was_busy_) {
+    parts_.announcer.announce_soon();
+  }
+  was_busy_ = busy;
+  if (busy && !parts_.health.available()) { // whoever chooses from the table does not ask
+    (void)parts_.health.needed(parts_.announcer.pace());
+  }
+}
+
+void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
+  for (const unsigned system : parts_.table.systems()) {
+    if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
+      continue;
+    }
+    for (const ElementFacts &row : parts_.table.facts(system)->rows) {
+      const auto [stage, is_first] = user.stages.try_emplace(row.target, Stage::kWaiting, now);
+      auto &[state, since] = stage->second;
+      if (is_first || (state == Stage::kFailed && now - since >= kStageAgain)) {
+        stage->second = {Stage::kWaiting, now};
+        parts_.stager.request(uid, row.target, false);
+      }
+    }
+  }
+}
+
+void ClaimsKeeper::stage_again(uid_t uid, const std::string &target, Time now) {
+  const auto found = users_.find(uid);
+  if (found == users_.end() || !found->second.stages.contains(target)) {
+    return;
+  }
+  found->second.stages[target] = {Stage::kWaiting, now};
+  parts_.stager.request(uid, target, true);
+  show_staged(found->second);
+}
+
+void ClaimsKeeper::staged(const std::vector<Stager::Result> &results, Time now) {
+  for (const Stager::Result &result : results) {
+    const auto found = users_.find(result.uid);
+    if (found != users_.end()) {
+      found->second.stages[result.target] = {result.is_there ? Stage::kThere : Stage::kFailed, now};
+      show_staged(found->second);
+    }
+  }
+}
+
+void ClaimsKeeper::show_staged(User &user) {
+  if (!user.claims) {
+    return;
+  }
+  for (const unsigned system : parts_.table.systems()) {
+    bool is_final = true;
+    user.claims->set_staged(system, ~not_staged(user.claims->uid(), system, is_final));
+  }
+}
+
+uint64_t ClaimsKeeper::not_staged(uid_t uid, unsigned system, bool &is_final) const {
+  is_final = true;
+  if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
+    return 0;
+  }
+  const auto user = users_.find(uid);
+  uint64_t rows = 0, row = 1;
+  for (const ElementFacts &facts : parts_.table.facts(system)->rows) {
+    const auto known = user == users_.end() ? std::nullopt : [&]() -> std::optional<Stage> {
+      const auto found = user->second.stages.find(facts.target);
+      return found == user->second.stages.end() ? std::nullopt : std::optional(found->second.first);
+    }();
+    rows |= known == Stage::kThere ? 0 : row;
+    is_final = is_final && known && known != Stage::kWaiting;
+    row <<= 1;
+  }
+  return rows;
+}
+
+std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Claim &claim) const {
+  auto choice = std::make_shared<Choice>();
+  choice->epoch = parts_.table.epoch(claim.system, claim.epoch);
+  if (!choice->epoch) {
+    return nullptr;
+  }
+  const bool is_before = user.needs_before && user.needs_before->with(claim.digest) != nullptr &&
+                         (!user.needs || user.needs->with(claim.digest) == nullptr);
+  choice->needs = is_before ? user.needs_before : user.needs;
+  choice->digest = claim.digest;
+  choice->need = claim.need;
+  choice->seen = claim.seen;
+  bool is_final = true;
+  choice->excluded = parts_.table.excluded(claim.system) |
+                     not_staged(user.claims->uid(), claim.system, is_final);
+  choice->rows = claim.rows;
+  choice->decided_at = wall_clock();
+  choice->cut_off = !parts_.health.available();
+  choice->application = claim.application;
+  return choice;
+}
+
+void ClaimsKeeper::take(User &user, Claim claim, Time now) {
+  const uid_t uid = user.claims->uid();
+  const auto changed = [this](unsigned system, unsigned row, int change) {
+    parts_.table.claim(system, row, change);
+  };
+  for (const uint8_t row : claim.rows) {
+    user.claims->counts().settle(claim.system, row, changed);
+  }
+  const auto facts = parts_.table.facts(claim.system, claim.epoch);
+  const bool known = facts && std::all_of(claim.rows.begin(), claim.rows.end(), [&](uint8_t row) {
+                       return row < facts->rows.size();
+                     });
+  if (!known) {
+    return;
+  }
+  if (!claim.created) {
+    if (is_of_element(claim.error)) {
+      stage_again(uid, facts->rows[claim.rows.front()].target, now);
+    }
+    return;
+  }
+  StorageSystem system;
+  if (parts_.systems.find(claim.file.device, system) != Systems::Answer::kManaged ||
+      system.name != parts_.table.about(claim.system).name) {
+    spdlog::debug("uid {} claimed a file on another device than that of the system", uid);
+    return;
+  }
+  const uint64_t id = ses_claims_id(user.claims->segment().instance(), claim.number);
+  const double bytes = claim.need.bytes >= 0 ? claim.need.bytes : claim.need.room;
+  if (parts_.announcer.overloaded_by(uid) ||
+      !parts_.table.place(id, claim.system, facts, claim.rows, bytes)) {
+    return;
+  }
+  ClaimedFile file;
+  file.uid = uid;
+  file.placement_id = id;
+  file.choice = choice_of(user, claim);
+  auto origin = std::make_shared<Origin>();
+  for (const uint8_t row : claim.rows) {
+    origin->elements.push_back(facts->rows[row].element);
+  }
+  origin->booked_at = wall_clock();
+  if (claim.need.bytes >= 0) {
+    origin->expected_bytes = static_cast<int64_t>(std::min(claim.need.bytes, 9e18));
+  }
+  origin->decided_by = "program";
+  if (file.choice) {
+    origin->distance = distance_of(*file.choice);
+  } else {
+    origin->notes.push_back("what it was chosen from is not kept any more");
+  }
+  file.origin = std::move(origin);
+  file.device = claim.file.device;
+  file.mount_point = system.mount_point;
+  file.claim = std::move(claim);
+  parts_.finder.find(std::move(file));
+}
+
+size_t ClaimsKeeper::read(User &user, Time now) {
+  ClaimRing &ring = user.claims->ring();
+  ClaimCounts &counts = user.claims->counts();
+  const auto changed = [this](unsigned system, unsigned row, int change) {
+    parts_.table.claim(system, row, change);
+  };
+  const auto look_at_counts = [&] {
+    for (const unsigned system : parts_.table.systems()) {
+      counts.look(system, parts_.table.rows(system), now, changed);
+    }
+  };
+  look_at_counts();
+  std::vector<Claim> claims = ring.read(kMostClaims, now);
+  const size_t read = claims.size();
+  for (Claim &claim : claims) {
+    take(user, std::move(claim), now);
+  }
+  for (unsigned i = ring.take_abandoned(); i > 0; --i) {
+    counts.give_up_one(changed);
+  }
+  if (read == 0 && !ring.has_unfinished() && !ring.was_claimed()) {
+    look_at_counts();
+    if (!ring.was_claimed()) {
+      counts.clear(changed);
+    }
+  }
+  return read;
+}
+
+bool ClaimsKeeper::look(Time now) {
+  std::vector<User *> active;
+  bool some = false;
+  for (auto &[uid, user] : users_) {
+    if (user.claims && user.claims->ring().expects_more()) {
+      some = some || user.claims->ring().was_claimed();
+      active.push_back(&user);
+    }
+  }
+  for (User *user : active) {
+    some = read(*user, now) > 0 || some;
+  }
+  parts_.table.show(now);
+  for (User *user : active) {
+    user->claims->counts().acknowledge();
+  }
+  return some;
+}
+
+void ClaimsKeeper::tick(Time now) {
+  take_survey(now);
+  if (std::exchange(has_news_, false) || now - reviewed_at_ >= kReviewEvery) {
+    review(now);
+  }
+  parts_.table.tick(now);
+  if (now - beaten_at_ >= kBeatEvery) {
+    beaten_at_ = now;
+    parts_.table.board().beat(in_ms(now));
+  }
+  if (look(now)) {
+    busy_until_ = now + kBusyFor;
+  }
+  if (now < busy_until_) {
+    parts_.sleeper.wake_up();
+    due_ = now + kBusyTick;
+    return;
+  }
+  if (!parts_.sleeper.is_asleep()) {
+    parts_.sleeper.sleep();
+    due_ = now + kBusyTick; // a last look
+    return;
+  }
+  due_ = beaten_at_ + kBeatEvery;
+  for (const auto &[uid, user] : users_) {
+    if (user.claims && user.claims->ring().has_unfinished() &&
+        now - user.claims->ring().unfinished_since() < kUnfinishedFor) {
+      due_ = std::min(due_, now + kUnfinishedTick);
+    }
+  }
+}
+
+void ClaimsKeeper::stop(milliseconds limit) {
+  parts_.table.retire();
+  parts_.sleeper.stop();
+  const auto end = Clock::now() + limit;
+  const auto is_open = [](const auto &user) {
+    return user.second.claims && user.second.claims->ring().has_unfinished();
+  };
+  do {
+    look(Clock::now());
+    if (std::none_of(users_.begin(), users_.end(), is_open)) {
+      break;
+    }
+    std::this_thread::sleep_for(kStopTick);
+  } while (Clock::now() < end);
+  bool left = false;
+  for (auto &[uid, user] : users_) {
+    left = left || is_open(std::pair<const uid_t, User &>(uid, user));
+    if (!is_open(std::pair<const uid_t, User &>(uid, user))) {
+      close(uid, user);
+    }
+  }
+  if (!left) {
+    parts_.table.remove();
+  }
+}
+
+} // namespace ses::agent

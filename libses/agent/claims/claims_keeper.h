@@ -1,0 +1,107 @@
+// The users of this node: who has claims, what their files need, where they can be staged; and the
+// claims themselves, from the first look to the finder.
+//
+// Belongs to the socket's loop, which calls tick() when it is due.  While programs make claims that
+// is every two milliseconds; without, the agent sleeps but for the table's sign of life, which is
+// given here and nowhere else, so that a loop that is stuck looks stuck.
+#ifndef SES_AGENT_CLAIMS_KEEPER_H
+#define SES_AGENT_CLAIMS_KEEPER_H
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "announcer.h"
+#include "claims/finder.h"
+#include "claims/sleeper.h"
+#include "claims/survey.h"
+#include "claims/user_claims.h"
+#include "service_health.h"
+#include "table/exchange.h"
+#include "table/kept_state.h"
+#include "table/stager.h"
+#include "table/table_keeper.h"
+
+namespace ses::agent {
+
+class ClaimsKeeper {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Parts {
+    TableKeeper &table;
+    const Systems &systems;
+    ServiceHealth &health;
+    Announcer &announcer;
+    Exchange &exchange;
+    Finder &finder;
+    Stager &stager;
+    Sleeper &sleeper;
+    Survey &survey;
+  };
+
+  explicit ClaimsKeeper(const Parts &parts) : parts_(parts) {}
+
+  // Takes over the users and claims of the agent whose table this is.
+  void adopt(Time now);
+  void apply_kept(KeptNeeds needs);
+  void apply(const ServiceNews &news, Time now);
+  void staged(const std::vector<Stager::Result> &results, Time now);
+
+  // UID asks over the socket: it is a user of this node.
+  void asked(uid_t uid, Time now);
+  // What the service said; null: it has not been heard about this user.
+  [[nodiscard]] std::shared_ptr<const UserNeeds> needs_of(uid_t uid) const;
+  // What is to be taken instead; null: nothing is known.
+  [[nodiscard]] std::shared_ptr<const UserNeeds> site_needs() const { return site_needs_; }
+  // Rows of SYSTEM on which files of UID cannot be staged now.  IS_FINAL: nobody tries just now.
+  [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const;
+  // A create in the staging directory of UID on TARGET failed.
+  void stage_again(uid_t uid, const std::string &target, Time now);
+
+  // When tick() is due.
+  [[nodiscard]] Time due() const { return due_; }
+  void tick(Time now);
+  // Takes what is still claimed within LIMIT, and removes the segments and the table, except where
+  // a program has still to say what became of a claim: those wait for the next agent.
+  void stop(std::chrono::milliseconds limit);
+
+private:
+  enum class Stage { kWaiting, kThere, kFailed };
+  struct User {
+    std::unique_ptr<UserClaims> claims;
+    std::shared_ptr<const UserNeeds> needs, needs_before;
+    std::map<std::string, std::pair<Stage, Time>> stages; // by branch
+    Time seen_at{};
+    Time refused_until{}; // no segment can be had
+    Time active_at{};     // made claims
+  };
+
+  void open(uid_t uid, User &user, Time now);
+  void close(uid_t uid, User &user);
+  void publish_needs(User &user);
+  void review(Time now);
+  void take_survey(Time now);
+  void stage(uid_t uid, User &user, Time now);
+  void show_staged(User &user);
+  // Looks at the claims of all users; true when there were some.
+  bool look(Time now);
+  size_t read(User &user, Time now);
+  void take(User &user, Claim claim, Time now);
+  [[nodiscard]] std::shared_ptr<const Choice> choice_of(const User &user, const Claim &claim) const;
+
+  const Parts parts_;
+  std::map<uid_t, User> users_;
+  std::map<uid_t, std::shared_ptr<const UserNeeds>> kept_; // of users not seen yet
+  std::shared_ptr<const UserNeeds> site_needs_;
+  uint64_t generation_ = 0; // of the table, as of the last look at stages
+  Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
+  bool has_news_ = false, was_busy_ = false;
+  bool said_no_segment_ = false, said_many_ = false;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_CLAIMS_KEEPER_H

@@ -1,0 +1,60 @@
+#include "claims/lookup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace ses::agent {
+namespace {
+
+UniqueFd open_with(int base, const std::string &path, uint64_t resolve) {
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = resolve | RESOLVE_NO_MAGICLINKS;
+  return UniqueFd(static_cast<int>(syscall(SYS_openat2, base, path.c_str(), &how, sizeof how)));
+}
+
+} // namespace
+
+UniqueFd open_cached(int base, const std::string &path) {
+  return open_with(base, path, RESOLVE_CACHED);
+}
+
+UniqueFd open_below(int base, const std::string &path) {
+  return open_with(base, path, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+}
+
+UniqueFd open_directory_of(pid_t pid, int dirfd) {
+  const std::string process = "/proc/" + std::to_string(pid);
+  const std::string link = dirfd < 0 ? process + "/cwd" : process + "/fd/" + std::to_string(dirfd);
+  return UniqueFd(open(link.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+UniqueFd open_mount_point(const std::string &path) {
+  return UniqueFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+bool is_process_of(pid_t pid, uid_t uid) {
+  struct stat status {};
+  return pid > 0 && lstat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 &&
+         status.st_uid == uid;
+}
+
+std::vector<pid_t> processes_of(uid_t uid, size_t most) {
+  std::vector<pid_t> found;
+  const std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir("/proc"), closedir);
+  while (const dirent *entry = directory ? readdir(directory.get()) : nullptr) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (found.size() < most && is_process_of(pid, uid)) {
+      found.push_back(pid);
+    }
+  }
+  return found;
+}
+
+} // namespace ses::agent

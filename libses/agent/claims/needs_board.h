@@ -1,0 +1,39 @@
+// Writes what a user's files need into the user's segment (ses/claims.h).
+//
+// Used by one thread, beside any number of programs that read.  What the user writes there itself
+// stays until the entry changes for another reason.
+#ifndef SES_AGENT_NEEDS_BOARD_H
+#define SES_AGENT_NEEDS_BOARD_H
+
+#include <array>
+#include <cstdint>
+
+#include "claims/needs.h"
+#include "ses/claims.h"
+
+namespace ses::agent {
+
+class NeedsBoard {
+public:
+  // Entries an earlier agent left are about nothing until publish() says otherwise.
+  explicit NeedsBoard(ses_claims &claims);
+
+  // These and no others, the default one first; those beyond SES_CLAIMS_NEEDS are left out: their
+  // programs find the default.
+  void publish(const UserNeeds &needs);
+
+private:
+  struct Entry {
+    uint32_t sequence = 0; // 0: never used
+    uint64_t application = 0, digest = 0;
+  };
+
+  void write(unsigned number, uint64_t application, const Need &need);
+
+  ses_claims &claims_;
+  std::array<Entry, SES_CLAIMS_NEEDS> entries_{};
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_NEEDS_BOARD_H

@@ -1,0 +1,51 @@
+// The thread that looks every few seconds who is on this node, or will be.
+//
+// Users are those with processes (uid 1000 and above: the system's own services have to ask first)
+// and those the job scheduler names (jobs.h).  Without root only the agent's own user can be
+// served, so nobody else is looked for.
+#ifndef SES_AGENT_SURVEY_H
+#define SES_AGENT_SURVEY_H
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "claims/jobs.h"
+
+namespace ses::agent {
+
+struct NodeUsers {
+  std::set<uid_t> with_processes; // of any uid
+  std::set<uid_t> with_jobs;
+};
+
+class Survey {
+public:
+  explicit Survey(const std::string &jobs_directory) : jobs_(jobs_directory) {}
+  ~Survey();
+  void start();
+  void stop();
+
+  // What was found last; null when that was given out already.
+  [[nodiscard]] std::unique_ptr<NodeUsers> take();
+
+private:
+  void work();
+  [[nodiscard]] NodeUsers look();
+
+  JobsDirectory jobs_; // of the thread only
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::unique_ptr<NodeUsers> found_;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_SURVEY_H

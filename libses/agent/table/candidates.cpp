@@ -1,0 +1,178 @@
+#include "table/candidates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace ses::agent {
+namespace {
+
+constexpr double kFewest = 2, kMost = 64;
+
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::chrono::steady_clock::duration duration_of(double seconds) {
+  constexpr double kLongest = 1e8;
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::min(seconds, kLongest)));
+}
+
+double known_bytes(double bytes) { return bytes > 0 ? bytes : 0; }
+
+} // namespace
+
+std::optional<unsigned> TableFacts::row_of(const std::string &element) const {
+  const auto found = std::find_if(rows.begin(), rows.end(),
+                                  [&](const auto &row) { return row.element == element; });
+  return found == rows.end() ? std::nullopt
+                             : std::optional(static_cast<unsigned>(found - rows.begin()));
+}
+
+Candidates::Candidates(std::string system) {
+  facts_ = std::make_shared<const TableFacts>(TableFacts{std::move(system), {}});
+  ses_core_defaults(&policy_);
+}
+
+bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
+  if (!answer.elements && answer.revision != revision_) {
+    return false;
+  }
+  if (answer.elements) {
+    facts_ = std::make_shared<const TableFacts>(TableFacts{answer.system, *answer.elements});
+    loads_.assign(size(), {});
+    sampled_at_.assign(size(), std::nullopt);
+    deltas_.assign(size(), {});
+  }
+  revision_ = answer.revision;
+  version_ = answer.version;
+  told_at_ = answer.told_at;
+  asked_at_ = asked_at;
+  total_ = answer.total;
+  rate_ = answer.rate;
+  max_age_ = answer.max_age;
+  policy_ = answer.policy;
+  for (const auto &[row, load] : answer.loads) {
+    if (row >= size()) {
+      continue;
+    }
+    loads_[row] = load;
+    const bool sampled = !std::isnan(load.busy) && !std::isnan(load.age);
+    sampled_at_[row] = sampled ? std::optional(asked_at - duration_of(load.age)) : std::nullopt;
+    last_turn_ = std::max(last_turn_, load.turn);
+  }
+  // Turns taken here come after those the service knows of, in the order they had.
+  std::vector<unsigned> taken(size());
+  std::iota(taken.begin(), taken.end(), 0u);
+  std::erase_if(taken, [&](unsigned row) {
+    deltas_[row].turn = deltas_[row].own > 0 ? deltas_[row].turn : 0;
+    return deltas_[row].turn == 0;
+  });
+  std::sort(taken.begin(), taken.end(),
+            [&](unsigned a, unsigned b) { return deltas_[a].turn < deltas_[b].turn; });
+  for (const unsigned row : taken) {
+    deltas_[row].turn = ++last_turn_;
+  }
+  return true;
+}
+
+void Candidates::add(unsigned row, double bytes) {
+  Delta &delta = deltas_[row];
+  delta.own += 1;
+  delta.reserved += known_bytes(bytes);
+  delta.turn = ++last_turn_;
+}
+
+void Candidates::remove(unsigned row, double bytes) {
+  deltas_[row].own -= 1;
+  deltas_[row].reserved -= known_bytes(bytes);
+}
+
+void Candidates::end(unsigned row, double bytes, bool closed) {
+  remove(row, bytes);
+  deltas_[row].ended += closed ? 1 : 0;
+}
+
+void Candidates::undo_end(unsigned row, double bytes, bool closed) {
+  deltas_[row].own += 1;
+  deltas_[row].reserved += known_bytes(bytes);
+  deltas_[row].ended -= closed ? 1 : 0;
+}
+
+double Candidates::age(unsigned row, Time now) const {
+  return sampled_at_[row] ? std::max(0.0, seconds(now - *sampled_at_[row])) : kNotKnown;
+}
+
+uint64_t Candidates::unseen(Time now) const {
+  uint64_t rows = 0;
+  for (unsigned row = 0; row < size(); ++row) {
+    rows |= age(row, now) <= max_age_ ? 0 : uint64_t{1} << row; // also where the age is not known
+  }
+  return rows;
+}
+
+uint32_t Candidates::few(Time now) const {
+  const double unheard = rate_ * std::max(0.0, seconds(now - asked_at_));
+  if (unheard < 0.5) {
+    return 0;
+  }
+  return static_cast<uint32_t>(std::clamp(std::round(total_ / unheard), kFewest, kMost));
+}
+
+// Of the files of this node, by server.
+std::map<uint32_t, double> Candidates::server_deltas() const {
+  std::map<uint32_t, double> streams;
+  for (unsigned row = 0; row < size(); ++row) {
+    if (deltas_[row].own != 0) {
+      streams[facts_->rows[row].server] += deltas_[row].own;
+    }
+  }
+  return streams;
+}
+
+ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
+                                        const std::map<uint32_t, double> &servers) const {
+  const ElementFacts &facts = facts_->rows[row];
+  const ElementLoad &load = loads_[row];
+  const Delta &delta = deltas_[row];
+  ses_core_element element{};
+  element.read_rate = facts.read_rate;
+  element.write_rate = facts.write_rate;
+  element.size = facts.size;
+  element.free = load.free;
+  element.reserved = std::max(0.0, load.reserved + delta.reserved);
+  element.server_rate = facts.server_rate;
+  element.turn = std::max(load.turn, delta.turn);
+  element.busy = static_cast<float>(load.busy);
+  element.busy_average = static_cast<float>(load.busy_average);
+  element.others = static_cast<float>(load.others);
+  element.others_average = static_cast<float>(load.others_average);
+  element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
+  element.ended = static_cast<float>(std::max(0.0, load.ended + delta.ended));
+  const auto server = servers.find(facts.server);
+  element.server_streams = static_cast<float>(
+      std::max(0.0, load.server_streams + (server == servers.end() ? 0 : server->second)));
+  std::copy(facts.stated.begin(), facts.stated.end(), element.stated);
+  element.state = load.state | (facts.scarce ? static_cast<uint32_t>(SES_CORE_SCARCE) : 0u);
+  element.server = facts.server;
+  if ((unseen >> row & 1) != 0) { // also: there is no sample since which they ended
+    const uint64_t all = size() < 64 ? (uint64_t{1} << size()) - 1 : ~uint64_t{0};
+    ses_core_unseen(&element, unseen != all, &policy_);
+    element.ended = 0;
+  }
+  return element;
+}
+
+std::vector<ses_core_element> Candidates::elements(Time now) const {
+  std::vector<ses_core_element> all;
+  const uint64_t rows = unseen(now);
+  const auto servers = server_deltas();
+  for (unsigned row = 0; row < size(); ++row) {
+    all.push_back(element_of(row, rows, servers));
+  }
+  return all;
+}
+
+} // namespace ses::agent

@@ -1,0 +1,93 @@
+// One storage system as this node sees it: what the service told of each element last, and what the
+// service does not know yet: claims and files of this node, and their ends.
+//
+// Pure: no I/O, threads or clock.  Times only say how old something is.
+//
+// A placement counts from its claim on.  Until the service has heard of it, it is counted here; the
+// service's word about an element includes everything it was told up to then.
+#ifndef SES_AGENT_CANDIDATES_H
+#define SES_AGENT_CANDIDATES_H
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "table/table_answer.h"
+
+namespace ses::agent {
+
+// The elements of one revision, in the order of the table.
+struct TableFacts {
+  std::string system;
+  std::vector<ElementFacts> rows;
+  [[nodiscard]] std::optional<unsigned> row_of(const std::string &element) const;
+};
+
+class Candidates {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Candidates(std::string system);
+
+  // False when ANSWER says only what changed since a revision that this has not.  ASKED_AT: what
+  // others placed after that moment, the service may not have counted.  Other rows than before lose
+  // what was counted for them: whoever counted does so again.
+  [[nodiscard]] bool apply(const TableAnswer &answer, Time asked_at);
+
+  [[nodiscard]] const std::string &revision() const { return revision_; }
+  [[nodiscard]] int64_t version() const { return version_; }
+  [[nodiscard]] double told_at() const { return told_at_; } // seconds since the epoch
+  [[nodiscard]] Time asked_at() const { return asked_at_; }
+  [[nodiscard]] const std::shared_ptr<const TableFacts> &facts() const { return facts_; }
+  [[nodiscard]] size_t size() const { return facts_->rows.size(); }
+  [[nodiscard]] const ses_core_policy &policy() const { return policy_; }
+
+  // A file of BYTES (negative: not known) comes to ROW, or does not come after all.
+  void add(unsigned row, double bytes);
+  void remove(unsigned row, double bytes);
+  // One that the service counts has ended (CLOSED: it moved data), or so it seemed.
+  void end(unsigned row, double bytes, bool closed);
+  void undo_end(unsigned row, double bytes, bool closed);
+  // One that the service never heard of has ended.
+  void add_ended(unsigned row) { deltas_[row].ended += 1; }
+  void remove_ended(unsigned row) { deltas_[row].ended -= 1; }
+
+  // All rows as they are now.
+  [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
+  // Seconds since ROW's sample; NaN: there is none.
+  [[nodiscard]] double age(unsigned row, Time now) const;
+  // Rows whose sample is too old by now, or have none; another answer than before changes elements.
+  [[nodiscard]] uint64_t unseen(Time now) const;
+  // See `few` of struct ses_core_query: the larger the number of placements by others that were not
+  // heard of, the fewer are compared.
+  [[nodiscard]] uint32_t few(Time now) const;
+
+private:
+  struct Delta {
+    double own = 0, ended = 0, reserved = 0;
+    uint64_t turn = 0; // 0: that of the service
+  };
+
+  [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
+  [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen,
+                                            const std::map<uint32_t, double> &servers) const;
+
+  std::string revision_;
+  int64_t version_ = 0;
+  double told_at_ = 0, total_ = 0, rate_ = 0, max_age_ = 0;
+  Time asked_at_{};
+  ses_core_policy policy_{};
+  std::shared_ptr<const TableFacts> facts_;
+  std::vector<ElementLoad> loads_;
+  std::vector<std::optional<Time>> sampled_at_;
+  std::vector<Delta> deltas_;
+  uint64_t last_turn_ = 0;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_CANDIDATES_H

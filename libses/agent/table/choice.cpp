@@ -1,0 +1,158 @@
+#include "table/choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostTold = 10;
+
+json or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
+
+const char *reason_name(uint8_t refusal) {
+  switch (refusal) {
+  case SES_CORE_REFUSED_INACTIVE:
+    return "inactive";
+  case SES_CORE_REFUSED_READ_ONLY:
+    return "read-only";
+  case SES_CORE_REFUSED_DRAINING:
+    return "draining";
+  case SES_CORE_REFUSED_NO_ROOM:
+    return "no-space";
+  case SES_CORE_REFUSED_REQUIREMENT:
+    return "hard-requirement";
+  case SES_CORE_REFUSED_DEGRADED:
+    return "degraded";
+  default:
+    return "not-usable-here"; // a node excludes for no other reason
+  }
+}
+
+// The row as the choice saw it.
+ses_core_element seen_element(const Choice &choice, unsigned row) {
+  ses_core_element element = choice.epoch->elements[row];
+  element.own = choice.seen[row];
+  return element;
+}
+
+ses_core_offer offer_of(const Choice &choice, unsigned row) {
+  ses_core_offer offer{};
+  const ses_core_element element = seen_element(choice, row);
+  ses_core_predict(&element, 0, &choice.epoch->policy, &offer);
+  return offer;
+}
+
+json candidate_json(const Choice &choice, unsigned row, double distance) {
+  const ses_core_offer offer = offer_of(choice, row);
+  const ses_core_element element = seen_element(choice, row);
+  const double age = choice.epoch->ages[row] + choice.decided_at - choice.epoch->published_at;
+  return {{"element", choice.epoch->facts->rows[row].element},
+          {"distance", distance},
+          {"read", or_null(offer.read)},
+          {"write", or_null(offer.write)},
+          {"average_read", or_null(offer.average_read)},
+          {"average_write", or_null(offer.average_write)},
+          {"free", or_null(offer.free)},
+          {"streams",
+           or_null(element.own + choice.epoch->policy.ended_weight * element.ended +
+                   element.others)},
+          {"age", or_null(std::max(0.0, age))}};
+}
+
+} // namespace
+
+double distance_of(const Choice &choice) {
+  const unsigned row = choice.rows.front();
+  const ses_core_element element = seen_element(choice, row);
+  const ses_core_query query{&choice.need, &choice.epoch->policy, &element, nullptr,
+                             nullptr,      1,                     0};
+  ses_core_verdict verdict{};
+  ses_core_judge(&query, &verdict);
+  return verdict.distance;
+}
+
+json predicted_json(const Choice &choice) {
+  ses_core_offer sum{};
+  for (const uint8_t row : choice.rows) {
+    const ses_core_offer offer = offer_of(choice, row);
+    sum.read += offer.read;
+    sum.write += offer.write;
+    sum.average_read += offer.average_read;
+    sum.average_write += offer.average_write;
+    sum.free += offer.free;
+  }
+  return {{"read", or_null(sum.read)},
+          {"write", or_null(sum.write)},
+          {"average_read", or_null(sum.average_read)},
+          {"average_write", or_null(sum.average_write)},
+          {"free", or_null(sum.free)}};
+}
+
+json decision_json(const Choice &choice) {
+  const Epoch &epoch = *choice.epoch;
+  const size_t count = epoch.elements.size();
+  std::vector<ses_core_element> elements;
+  for (unsigned row = 0; row < count; ++row) {
+    elements.push_back(seen_element(choice, row));
+  }
+  const ses_core_query query{&choice.need,     &epoch.policy, elements.data(), nullptr,
+                             &choice.excluded, count,         epoch.few};
+  std::vector<ses_core_verdict> verdicts(count);
+  ses_core_judge(&query, verdicts.data());
+  std::vector<uint32_t> ranked(count);
+  ranked.resize(ses_core_rank(&query, verdicts.data(), ranked.data(), count));
+  // What was chosen comes first whatever is worked out here: the file is there.
+  std::vector<uint32_t> order(choice.rows.begin(), choice.rows.end());
+  std::copy_if(ranked.begin(), ranked.end(), std::back_inserter(order), [&](uint32_t row) {
+    return std::find(choice.rows.begin(), choice.rows.end(), row) == choice.rows.end();
+  });
+  json candidates = json::array(), refused = json::array();
+  for (const uint32_t row : order) {
+    if (candidates.size() < kMostTold) {
+      candidates.push_back(candidate_json(choice, row, verdicts[row].distance));
+    }
+  }
+  size_t refused_total = 0;
+  for (unsigned row = 0; row < count; ++row) {
+    const ses_core_verdict &verdict = verdicts[row];
+    if (verdict.refusal != SES_CORE_ACCEPTED && ++refused_total <= kMostTold) {
+      const bool unmet = verdict.refusal == SES_CORE_REFUSED_REQUIREMENT;
+      refused.push_back({{"element", epoch.facts->rows[row].element},
+                         {"reason", reason_name(verdict.refusal)},
+                         {"requirement", unmet ? json(verdict.unmet) : json(nullptr)}});
+    }
+  }
+  const Need *need = choice.needs ? choice.needs->with(choice.digest) : nullptr;
+  json requirements = json::array();
+  for (uint32_t i = 0; i < std::min<uint32_t>(choice.need.count, SES_CORE_REQUIREMENTS); ++i) {
+    requirements.push_back(requirement_json(choice.need.requirements[i], need));
+  }
+  const bool sized = choice.need.bytes >= 0;
+  return {{"decided_at", choice.decided_at},
+          {"system", epoch.facts->system},
+          {"version", epoch.version},
+          {"age_seconds", std::max(0.0, choice.decided_at - epoch.told_at)},
+          {"cut_off", choice.cut_off},
+          {"user_needs", choice.needs ? choice.needs->generation : std::string()},
+          {"requirements", std::move(requirements)},
+          {"expected_bytes", sized ? json(choice.need.bytes) : json(nullptr)},
+          {"expected_from", sized ? json("request") : json(nullptr)},
+          {"candidates", std::move(candidates)},
+          {"refused", std::move(refused)},
+          {"refused_total", refused_total}};
+}
+
+bool share_decision(const Choice &a, const Choice &b) {
+  return a.epoch == b.epoch && a.digest == b.digest && a.excluded == b.excluded &&
+         a.application == b.application && a.need.count == b.need.count &&
+         a.need.bytes == b.need.bytes && a.need.stripes == b.need.stripes &&
+         std::memcmp(a.need.requirements, b.need.requirements,
+                     a.need.count * sizeof *a.need.requirements) == 0;
+}
+
+} // namespace ses::agent

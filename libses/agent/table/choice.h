@@ -1,0 +1,58 @@
+// How a place was chosen: the table that was looked at, what for, and what came of it.
+//
+// A program says of a choice only what it saw of each row; the rest is worked out again from the
+// rows of the epoch that it names.  Pure.
+#ifndef SES_AGENT_CHOICE_H
+#define SES_AGENT_CHOICE_H
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "claims/needs.h"
+#include "ses/table.h"
+#include "table/candidates.h"
+
+namespace ses::agent {
+
+// A system as it stood in the table for a while.
+struct Epoch {
+  uint64_t number = 0;
+  std::shared_ptr<const TableFacts> facts;
+  std::vector<ses_core_element> elements;
+  std::vector<double> ages; // of the samples, in seconds, when it was published; NaN: none
+  ses_core_policy policy{};
+  uint32_t few = 0;
+  int64_t version = 0;
+  double told_at = 0;      // seconds since the epoch, as the next
+  double published_at = 0; // to the table
+};
+
+struct Choice {
+  std::shared_ptr<const Epoch> epoch;
+  std::shared_ptr<const UserNeeds> needs; // null: the service has not said any
+  uint64_t digest = 0;                    // of the need of those; 0: none
+  ses_core_need need{};
+  std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // streams of ours by row
+  uint64_t excluded = 0;                           // rows the user's files cannot go to
+  std::vector<uint8_t> rows;                       // chosen, in the order of stripes
+  double decided_at = 0;                           // seconds since the epoch
+  bool cut_off = false;                            // no service answered then
+  std::string application;
+};
+
+// The distance of the first row chosen.
+[[nodiscard]] double distance_of(const Choice &choice);
+// What was predicted for the rows chosen, together.
+[[nodiscard]] nlohmann::json predicted_json(const Choice &choice);
+// The decision as an announcement says it, but for its id.
+[[nodiscard]] nlohmann::json decision_json(const Choice &choice);
+// Decisions alike but for the turn: those of one application from one epoch for one need.
+[[nodiscard]] bool share_decision(const Choice &a, const Choice &b);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_CHOICE_H

@@ -1,0 +1,80 @@
+// What passes between the thread that speaks to the service and the loop that owns the table.
+//
+// Any thread, never waits.
+#ifndef SES_AGENT_EXCHANGE_H
+#define SES_AGENT_EXCHANGE_H
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "claims/needs.h"
+#include "table/table_answer.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+// A table the agent would like to hear of, and what it has of it.
+struct TableWanted {
+  std::string system, revision;
+  int64_t version = 0;
+};
+
+// One answer of the service, with what it was told in the request.
+struct ServiceNews {
+  std::chrono::steady_clock::time_point asked_at{};
+  std::vector<TableAnswer> tables;
+  std::map<uid_t, std::shared_ptr<const UserNeeds>> needs; // of the users it was asked about
+  std::shared_ptr<const UserNeeds> site_needs;             // null: as before
+  std::vector<uint64_t> opened, ended, unknown, refused;   // placements
+};
+
+class Exchange {
+public:
+  struct Ended {
+    uint64_t placement_id = 0;
+    bool closed = false; // it moved data
+  };
+  struct Arrived {
+    std::vector<ServiceNews> news;
+    std::vector<Ended> ended;
+    bool mounts = false; // are others than before
+  };
+
+  Exchange();
+
+  // The loop's side.
+  [[nodiscard]] int descriptor() const { return ready_.get(); } // readable when something arrived
+  [[nodiscard]] Arrived take();
+  void set_wanted(std::vector<TableWanted> wanted);
+  void set_busy(bool busy);
+
+  // Everybody else's.
+  [[nodiscard]] std::vector<TableWanted> wanted() const;
+  // Programs that can make claims run here.
+  [[nodiscard]] bool busy() const;
+  void put(ServiceNews news);
+  void ended(Ended ended);
+  void mounts_changed();
+
+private:
+  void ring();
+
+  const UniqueFd ready_; // eventfd
+  mutable std::mutex mutex_;
+  Arrived arrived_;
+  bool has_rung_ = false;
+  std::vector<TableWanted> wanted_;
+  bool busy_ = false;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_EXCHANGE_H

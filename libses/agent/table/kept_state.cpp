@@ -1,0 +1,145 @@
+#include "table/kept_state.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "service_json.h"
+#include "unique_fd.h"
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLargestFile = 8u << 20;
+constexpr size_t kMostUsers = 4096;
+constexpr const char *kFile = "/agent.json";
+
+std::string read_own(const std::string &path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid() || (status.st_mode & 022) != 0 ||
+      static_cast<size_t>(status.st_size) > kLargestFile) {
+    return "";
+  }
+  std::string text(static_cast<size_t>(status.st_size), '\0');
+  const ssize_t length = read(file.get(), text.data(), text.size());
+  text.resize(length > 0 ? static_cast<size_t>(length) : 0);
+  return text;
+}
+
+// To another file first; returns an empty string, or why it is not written.
+std::string write_own(const std::string &directory, const std::string &text) {
+  const std::string path = directory + kFile, other = path + ".tmp";
+  if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
+    return directory + ": " + std::strerror(errno);
+  }
+  unlink(other.c_str());
+  const UniqueFd file(
+      open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      rename(other.c_str(), path.c_str()) != 0) {
+    const std::string why = path + ": " + std::strerror(errno);
+    unlink(other.c_str());
+    return why;
+  }
+  return "";
+}
+
+} // namespace
+
+KeptState::KeptState(std::string directory) : directory_(std::move(directory)) {
+  try {
+    const json object = json::parse(read_own(directory_ + kFile));
+    systems_ = text_field(object, "systems");
+    tables_ = object.value("tables", decltype(tables_){});
+    needs_ = object.value("needs", decltype(needs_){});
+  } catch (const std::exception &) {
+    tables_.clear();
+    needs_.clear();
+  }
+}
+
+std::string KeptState::systems() const {
+  const std::lock_guard lock(mutex_);
+  return systems_;
+}
+
+std::vector<TableAnswer> KeptState::tables() const {
+  std::vector<TableAnswer> tables;
+  const std::lock_guard lock(mutex_);
+  for (const auto &[system, table] : tables_) {
+    try {
+      tables.push_back(parse_table(table));
+    } catch (const std::exception &error) {
+      spdlog::debug("the table kept of {} is not one: {}", system, error.what());
+    }
+  }
+  return tables;
+}
+
+KeptNeeds KeptState::needs() const {
+  KeptNeeds kept;
+  const std::lock_guard lock(mutex_);
+  for (const auto &[uid, entries] : needs_) {
+    try {
+      for (const auto &[user, needs] : parse_needs(entries)) {
+        (uid.empty() ? kept.site : kept.users[static_cast<uid_t>(std::stoul(uid))]) = needs;
+      }
+    } catch (const std::exception &error) {
+      spdlog::debug("the needs kept of uid {} are none: {}", uid, error.what());
+    }
+  }
+  return kept;
+}
+
+void KeptState::set_systems(const std::string &text) {
+  const std::lock_guard lock(mutex_);
+  changed_ = changed_ || text != systems_;
+  systems_ = text;
+}
+
+void KeptState::set_table(const json &table) {
+  const std::lock_guard lock(mutex_);
+  const auto system = table.at("system").get<std::string>();
+  changed_ = true;
+  if (!merge_table(tables_[system], table)) {
+    tables_.erase(system);
+  }
+}
+
+void KeptState::set_needs(std::optional<uid_t> uid, const json &entries) {
+  const std::string key = uid ? std::to_string(*uid) : "";
+  const std::lock_guard lock(mutex_);
+  if (needs_.size() < kMostUsers || needs_.contains(key)) {
+    needs_[key] = entries;
+    changed_ = true;
+  }
+}
+
+void KeptState::save() {
+  std::string text;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(changed_, false)) {
+      return;
+    }
+    text = text_of({{"systems", systems_}, {"tables", tables_}, {"needs", needs_}});
+  }
+  const std::string why = write_own(directory_, text);
+  if (!why.empty() && !std::exchange(said_not_kept_, true)) {
+    spdlog::warn("what the agent knows of the storage is not kept for its next start: {}; see "
+                 "--state-dir",
+                 why);
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,75 @@
+#include "table/stager.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+
+#include <utility>
+
+#include "stage.h"
+#include "wire.h"
+
+namespace ses::agent {
+
+Stager::Stager(std::function<void(const std::string &)> in_use)
+    : in_use_(std::move(in_use)), ready_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { work(); }) {}
+
+Stager::~Stager() { stop(); }
+
+void Stager::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Stager::request(uid_t uid, const std::string &target, bool first) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (first) {
+      waiting_.emplace_front(uid, target);
+    } else {
+      waiting_.emplace_back(uid, target);
+    }
+  }
+  wake_.notify_one();
+}
+
+std::vector<Stager::Result> Stager::take() {
+  eventfd_t count = 0;
+  (void)eventfd_read(ready_.get(), &count);
+  const std::lock_guard lock(mutex_);
+  return std::exchange(results_, {});
+}
+
+void Stager::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    if (stopping_) {
+      return;
+    }
+    const auto [uid, target] = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    const std::string why = prepare_stage(target, uid);
+    if (why.empty()) {
+      in_use_(target);
+      in_trouble_.erase(target);
+    } else if (in_trouble_.insert(target).second) {
+      spdlog::warn("branch {} is not used for uid {} now: {}", printable(target), uid,
+                   printable(why));
+    }
+    lock.lock();
+    results_.push_back({uid, target, why.empty()});
+    if (waiting_.empty() || results_.size() == 1) {
+      eventfd_write(ready_.get(), 1);
+    }
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,57 @@
+// The thread that makes users' staging directories on the branches of unions (stage.h).
+//
+// request() and take() are for the socket's loop and never wait.
+#ifndef SES_AGENT_STAGER_H
+#define SES_AGENT_STAGER_H
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "unique_fd.h"
+
+namespace ses::agent {
+
+class Stager {
+public:
+  struct Result {
+    uid_t uid = 0;
+    std::string target;
+    bool is_there = false;
+  };
+
+  // IN_USE is called with each branch, on the thread.
+  explicit Stager(std::function<void(const std::string &target)> in_use);
+  ~Stager();
+
+  // Makes sure of the directory of UID on the branch TARGET, soon.  FIRST: before what waits.
+  void request(uid_t uid, const std::string &target, bool first);
+  // Readable when there are results.
+  [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
+  [[nodiscard]] std::vector<Result> take();
+  void stop();
+
+private:
+  void work();
+
+  const std::function<void(const std::string &)> in_use_;
+  const UniqueFd ready_; // eventfd
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::deque<std::pair<uid_t, std::string>> waiting_;
+  std::vector<Result> results_;
+  std::set<std::string> in_trouble_; // branches, of the thread only
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_STAGER_H

@@ -1,0 +1,181 @@
+#include "table/table_answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "service_json.h"
+#include "ses/table.h"
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+// The members of a row of "loads", in order.
+enum Column {
+  kRow,
+  kBusy,
+  kBusyAverage,
+  kOthers,
+  kOthersAverage,
+  kOwn,
+  kEnded,
+  kServerStreams,
+  kFree,
+  kReserved,
+  kAge,
+  kState,
+  kTurn,
+  kColumns
+};
+
+double not_negative(const json &value) {
+  const auto number = value.get<double>();
+  if (!std::isfinite(number) || number < 0) {
+    throw std::invalid_argument("number");
+  }
+  return number;
+}
+
+double or_not_known(const json &value) { return value.is_null() ? kNotKnown : not_negative(value); }
+
+double member(const json &object, const char *name, double otherwise) {
+  const json *field = field_of(object, name);
+  return field == nullptr ? otherwise : not_negative(*field);
+}
+
+ElementFacts facts_of(const json &object) {
+  ElementFacts facts;
+  facts.element = object.at("element").get<std::string>();
+  facts.target = object.at("target").get<std::string>();
+  facts.server = object.value("server", 0u);
+  facts.scarce = object.value("scarce", false);
+  facts.read_rate = member(object, "read_rate", kNotKnown);
+  facts.write_rate = member(object, "write_rate", kNotKnown);
+  facts.size = member(object, "size", kNotKnown);
+  facts.server_rate = member(object, "server_rate", kNotKnown);
+  facts.stated.fill(std::numeric_limits<float>::quiet_NaN());
+  if (const json *stated = field_of(object, "stated")) {
+    for (size_t i = 0; i < std::min<size_t>(stated->size(), SES_CORE_STATED); ++i) {
+      facts.stated[i] = stated->at(i).is_null() ? facts.stated[i] : stated->at(i).get<float>();
+    }
+  }
+  if (facts.element.empty() || facts.element.size() >= SES_ELEMENT_MAX) {
+    throw std::invalid_argument("element");
+  }
+  return facts;
+}
+
+ElementLoad load_of(const json &row) {
+  ElementLoad load;
+  load.busy = or_not_known(row.at(kBusy));
+  load.busy_average = or_not_known(row.at(kBusyAverage));
+  load.others = not_negative(row.at(kOthers));
+  load.others_average = not_negative(row.at(kOthersAverage));
+  load.own = not_negative(row.at(kOwn));
+  load.ended = not_negative(row.at(kEnded));
+  load.server_streams = not_negative(row.at(kServerStreams));
+  load.free = or_not_known(row.at(kFree));
+  load.reserved = not_negative(row.at(kReserved));
+  load.age = or_not_known(row.at(kAge));
+  load.state = row.at(kState).get<uint32_t>();
+  load.turn = row.at(kTurn).get<uint64_t>();
+  return load;
+}
+
+ses_core_policy policy_of(const json &object) {
+  ses_core_policy policy{};
+  ses_core_defaults(&policy);
+  const json *told = field_of(object, "policy");
+  if (told == nullptr) {
+    return policy;
+  }
+  const auto read = [&](const char *name, double &number) { number = member(*told, name, number); };
+  read("saturation", policy.saturation);
+  read("saturated_others", policy.saturated_others);
+  read("hidden_others", policy.hidden_others);
+  read("unseen_others", policy.unseen_others);
+  read("ended_weight", policy.ended_weight);
+  read("equal_distance", policy.equal_distance);
+  read("equal_share", policy.equal_share);
+  read("plenty", policy.plenty);
+  read("room_fraction", policy.room_fraction);
+  read("minimum_free", policy.minimum_free);
+  read("stripe_bytes", policy.stripe_bytes);
+  policy.most_stripes = static_cast<uint32_t>(
+      std::clamp<double>(member(*told, "most_stripes", policy.most_stripes), 1, 1000));
+  if (const json *overrule = field_of(*told, "overrule_hints")) {
+    policy.overrule_hints = overrule->is_boolean() ? overrule->get<bool>() : not_negative(*overrule) > 0;
+  }
+  return policy;
+}
+
+} // namespace
+
+TableAnswer parse_table(const json &object) {
+  TableAnswer answer;
+  answer.system = object.at("system").get<std::string>();
+  answer.revision = object.at("revision").get<std::string>();
+  answer.version = object.at("version").get<int64_t>();
+  answer.told_at = object.at("told_at").get<double>();
+  answer.total = member(object, "total", 0);
+  answer.rate = member(object, "rate", 0);
+  answer.max_age = member(object, "max_age_seconds", 0);
+  answer.policy = policy_of(object);
+  if (!std::isfinite(answer.told_at)) {
+    throw std::invalid_argument("told_at");
+  }
+  if (const json *elements = field_of(object, "elements")) {
+    if (elements->size() > SES_TABLE_ELEMENTS) {
+      throw std::invalid_argument("elements");
+    }
+    answer.elements.emplace();
+    for (const json &element : *elements) {
+      answer.elements->push_back(facts_of(element));
+    }
+  }
+  for (const json &row : object.at("loads")) {
+    const auto number = row.at(kRow).get<unsigned>();
+    if (number >= SES_TABLE_ELEMENTS || row.size() < kColumns) {
+      throw std::invalid_argument("row");
+    }
+    answer.loads[number] = load_of(row);
+  }
+  if (answer.elements && answer.loads.size() < answer.elements->size()) {
+    throw std::invalid_argument("loads");
+  }
+  return answer;
+}
+
+bool merge_table(json &kept, const json &change) {
+  if (field_of(change, "elements") != nullptr) {
+    kept = change;
+    return true;
+  }
+  if (!kept.is_object() || kept.at("revision") != change.at("revision")) {
+    return false;
+  }
+  // Ages are as of the moment they were told.
+  const double passed = change.at("told_at").get<double>() - kept.at("told_at").get<double>();
+  std::map<unsigned, const json *> changed;
+  for (const json &row : change.at("loads")) {
+    changed[row.at(kRow).get<unsigned>()] = &row;
+  }
+  for (json &row : kept.at("loads")) {
+    if (const auto found = changed.find(row.at(kRow).get<unsigned>()); found != changed.end()) {
+      row = *found->second;
+    } else if (!row.at(kAge).is_null()) {
+      row.at(kAge) = row.at(kAge).get<double>() + passed;
+    }
+  }
+  for (const auto &[name, value] : change.items()) {
+    if (name != "elements" && name != "loads") {
+      kept[name] = value;
+    }
+  }
+  return true;
+}
+
+} // namespace ses::agent

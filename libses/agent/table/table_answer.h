@@ -1,0 +1,67 @@
+// What the service tells of the candidates of one storage system ("tables" of an announcement's
+// answer, ses-service/openapi.yaml).
+//
+// Pure: no network, clock or log.
+#ifndef SES_AGENT_TABLE_ANSWER_H
+#define SES_AGENT_TABLE_ANSWER_H
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ses/core.h"
+
+namespace ses::agent {
+
+inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+
+// What does not change while a revision holds; rates in bytes per second, NaN: not known.
+struct ElementFacts {
+  std::string element; // "system/element"
+  std::string target;  // path of a branch, index of an OST, name of a pool
+  uint32_t server = 0;
+  bool scarce = false;
+  double read_rate = kNotKnown, write_rate = kNotKnown;
+  double size = kNotKnown, server_rate = kNotKnown;
+  std::array<float, SES_CORE_STATED> stated{};
+};
+
+// What changes, as of the service's last word about this row.
+struct ElementLoad {
+  double busy = kNotKnown, busy_average = kNotKnown;
+  double others = 0, others_average = 0;
+  double own = 0, ended = 0, server_streams = 0;
+  double free = kNotKnown, reserved = 0;
+  double age = kNotKnown; // of the sample, seconds
+  uint32_t state = 0;     // enum ses_core_state, ored
+  uint64_t turn = 0;
+};
+
+struct TableAnswer {
+  std::string system, revision;
+  int64_t version = 0;
+  double told_at = 0; // seconds since the epoch
+  double total = 0;   // elements of the system
+  double rate = 0;    // placements a second by other nodes
+  double max_age = 0; // seconds: an older sample is none
+  ses_core_policy policy{};
+  std::optional<std::vector<ElementFacts>> elements; // none: as before
+  std::map<unsigned, ElementLoad> loads;             // by row
+};
+
+// Throws what nlohmann::json or std::invalid_argument says of rubbish: numbers out of range, more
+// rows than a table has, a row that is not there.
+[[nodiscard]] TableAnswer parse_table(const nlohmann::json &object);
+
+// KEPT, an answer with all rows, with what CHANGE says put in; false when CHANGE is about another
+// revision and does not say which elements that has.
+bool merge_table(nlohmann::json &kept, const nlohmann::json &change);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_TABLE_ANSWER_H

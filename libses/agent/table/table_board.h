@@ -1,0 +1,70 @@
+// Writes the candidate table (ses/table.h).
+//
+// Used by one thread, beside any number of programs that read.  Knows how the bytes lie and in
+// which order they are written, not where the numbers come from.
+#ifndef SES_AGENT_TABLE_BOARD_H
+#define SES_AGENT_TABLE_BOARD_H
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ses/table.h"
+
+namespace ses::agent {
+
+class TableBoard {
+public:
+  struct System {
+    uint32_t backend = SES_BACKEND_NONE;
+    std::vector<ses_core_element> elements; // at most SES_TABLE_ELEMENTS, as the next
+    std::vector<ses_table_place> places;
+    ses_core_policy policy{};
+    uint64_t excluded = 0;
+    uint32_t few = 0;
+    uint64_t told_ms = 0;
+  };
+  struct Mount {
+    dev_t device = 0;
+    unsigned system = 0;
+    std::string mount_point;
+  };
+  struct User {
+    uid_t uid = 0;
+    int segment = -1;
+    uint64_t instance = 0;
+  };
+
+  // Programs believe nothing in TABLE before the first beat().
+  TableBoard(ses_table &table, uint64_t socket_hash, bool was_left);
+
+  // Other numbers for SYSTEM; returns its epoch, that is another one from now on.
+  uint64_t write(unsigned system, const System &what);
+  [[nodiscard]] uint64_t epoch(unsigned system) const { return table_.systems[system].epoch; }
+  // What changes a word at a time.
+  void update(unsigned system, unsigned row, const ses_core_element &element);
+  void set_excluded(unsigned system, uint64_t rows);
+  void set_few(unsigned system, uint32_t few);
+  // These devices and no others.
+  void set_mounts(const std::vector<Mount> &mounts);
+  // The segment of a user, in place of any before; false when there are too many users.
+  bool set_user(const User &user);
+  void remove_user(uid_t uid);
+  // Those in the table, for an agent that takes it over.
+  [[nodiscard]] std::vector<User> users() const;
+
+  void beat(uint64_t now_ms);
+  void retire();
+  [[nodiscard]] uint32_t &asleep() { return table_.head.asleep; }
+
+private:
+  [[nodiscard]] std::optional<unsigned> entry_of(uid_t uid) const;
+
+  ses_table &table_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_TABLE_BOARD_H

@@ -1,0 +1,515 @@
+#include "table/table_keeper.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "identity.h"
+#include "lustre_place.h"
+
+namespace ses::agent {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kEpochs = 64;       // of a system, that decisions can be worked out of
+constexpr size_t kRevisions = 8;     // whose rows a late claim may name
+constexpr milliseconds kEvery{50};   // what changes with time is looked at
+constexpr uint64_t kAllRows = ~uint64_t{0};
+
+uint64_t in_ms(TableKeeper::Time time) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
+}
+
+template <size_t N> bool put(char (&field)[N], const std::string &text) {
+  std::memcpy(field, text.data(), std::min(text.size(), N - 1));
+  return text.size() < N;
+}
+
+template <size_t N> std::string text_in(const char (&field)[N]) {
+  return std::string(field, strnlen(field, N));
+}
+
+double part_of(double bytes, size_t rows) {
+  return bytes > 0 ? bytes / static_cast<double>(rows) : bytes;
+}
+
+} // namespace
+
+TableKeeper::TableKeeper(const Parts &parts)
+    : parts_(parts), socket_hash_(ses_table_hash(parts.socket_path.c_str())),
+      lustre_changed_(std::make_shared<std::atomic<bool>>(false)) {
+  parts_.lustre.set_on_change([changed = lustre_changed_] { *changed = true; });
+}
+
+bool TableKeeper::open(std::string &why) {
+  segment_ = TableSegment::open(socket_hash_, why);
+  if (!segment_) {
+    spdlog::warn("programs do not see the candidates and ask over the socket: {}", why);
+    segment_ = TableSegment::hidden();
+  }
+  if (!segment_) {
+    return false;
+  }
+  board_ = std::make_unique<TableBoard>(segment_->table(), socket_hash_, segment_->was_left());
+  if (segment_->was_left()) {
+    take_over();
+  }
+  return true;
+}
+
+// Claims that were made meanwhile name rows of what the earlier agent published; the numbers there
+// are out of date.
+void TableKeeper::take_over() {
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    const ses_table_system &shared = segment_->table().systems[number];
+    if (shared.sequence == 0) {
+      continue;
+    }
+    TableFacts facts;
+    for (uint32_t row = 0; row < std::min<uint32_t>(shared.count, SES_TABLE_ELEMENTS); ++row) {
+      facts.rows.push_back({});
+      facts.rows.back().element = text_in(shared.places[row].element);
+      facts.rows.back().target = text_in(shared.places[row].branch);
+    }
+    if (shared.sequence % 2 == 0 && !facts.rows.empty()) {
+      const std::string &element = facts.rows.front().element;
+      facts.system = element.substr(0, element.find('/'));
+      systems_[number].about.name = facts.system;
+      systems_[number].about.backend = shared.backend;
+      systems_[number].revisions.emplace_back(
+          0, std::make_shared<const TableFacts>(std::move(facts)));
+    }
+    board_->write(number, {});
+  }
+  board_->set_mounts({});
+}
+
+std::optional<unsigned> TableKeeper::slot_of(const std::string &name) {
+  std::optional<unsigned> free;
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    const System &system = systems_[number];
+    if (system.about.name == name) {
+      return number;
+    }
+    const bool is_free = system.about.name.empty() || (!system.mounted && !system.candidates);
+    free = is_free && !free ? std::optional(number) : free;
+  }
+  if (free) {
+    systems_[*free] = System{};
+    systems_[*free].about.name = name;
+  } else if (!std::exchange(said_many_systems_, true)) {
+    spdlog::warn("more than {} storage systems are mounted here; files on {} are not placed",
+                 SES_TABLE_SYSTEMS, printable(name));
+  }
+  return free;
+}
+
+void TableKeeper::look_at_mounts(Time now) {
+  for (System &system : systems_) {
+    system.mounted = false;
+  }
+  std::vector<TableBoard::Mount> mounts;
+  for (const auto &[device, about] : parts_.systems.all_mounted()) {
+    const auto number = slot_of(about.name);
+    if (!number) {
+      continue;
+    }
+    System &system = systems_[*number];
+    const bool changed = system.about.backend != about.backend ||
+                         system.about.mount_point != about.mount_point;
+    system.about = about;
+    system.mounted = true;
+    if (changed && system.candidates) {
+      ++generation_;
+      look_at_places(system);
+      publish(*number, now);
+    }
+    mounts.push_back({device, *number, about.mount_point});
+  }
+  board_->set_mounts(mounts);
+  parts_.lustre.look_soon();
+  tell_wanted();
+}
+
+void TableKeeper::tell_wanted() {
+  std::vector<TableWanted> wanted;
+  for (const System &system : systems_) {
+    if (system.mounted) {
+      wanted.push_back({system.about.name, "", 0});
+      if (system.candidates) {
+        wanted.back().revision = system.candidates->revision();
+        wanted.back().version = system.candidates->version();
+      }
+    }
+  }
+  parts_.exchange.set_wanted(std::move(wanted));
+}
+
+void TableKeeper::apply_kept(const std::vector<TableAnswer> &tables, Time now) {
+  for (const TableAnswer &table : tables) {
+    const double age = std::max(0.0, wall_clock() - table.told_at);
+    const auto told_at = now - std::chrono::duration_cast<Time::duration>(
+                                   std::chrono::duration<double>(std::min(age, 1e8)));
+    apply_table(table, told_at, now);
+  }
+  tell_wanted();
+}
+
+void TableKeeper::apply(const ServiceNews &news, Time now) {
+  hear(news);
+  for (const TableAnswer &table : news.tables) {
+    if (const auto number = number_of(table.system)) {
+      settle(*number);
+    }
+    apply_table(table, news.asked_at, now);
+  }
+  tell_wanted();
+}
+
+// The next word about the table counts what the service has heard.
+void TableKeeper::hear(const ServiceNews &news) {
+  const auto note = [this](uint64_t id, bool Placed::*heard) {
+    if (const auto found = placed_.find(id); found != placed_.end()) {
+      found->second.*heard = true;
+      systems_[found->second.system].heard.push_back(id);
+    }
+  };
+  for (const uint64_t id : news.opened) {
+    note(id, &Placed::heard_opened);
+  }
+  for (const uint64_t id : news.ended) {
+    note(id, &Placed::heard_ended);
+  }
+  for (const uint64_t id : news.unknown) { // told again, with how they came about
+    if (const auto found = placed_.find(id); found != placed_.end()) {
+      count(found->second, false);
+      found->second.told = found->second.heard_opened = found->second.heard_ended = false;
+      count(found->second, true);
+    }
+  }
+  for (const uint64_t id : news.refused) {
+    if (const auto found = placed_.find(id); found != placed_.end()) {
+      count(found->second, false);
+      placed_.erase(found);
+    }
+  }
+}
+
+void TableKeeper::settle(unsigned number) {
+  for (const uint64_t id : std::exchange(systems_[number].heard, {})) {
+    settle(id);
+  }
+}
+
+void TableKeeper::settle(uint64_t id) {
+  const auto found = placed_.find(id);
+  if (found == placed_.end()) {
+    return;
+  }
+  Placed &placed = found->second;
+  count(placed, false);
+  placed.told = placed.told || placed.heard_opened;
+  if (placed.ended && placed.heard_ended) {
+    placed_.erase(found);
+    return;
+  }
+  count(placed, true);
+}
+
+void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now) {
+  const auto number = slot_of(answer.system);
+  if (!number) {
+    return;
+  }
+  System &system = systems_[*number];
+  if (!system.candidates) {
+    system.candidates = std::make_unique<Candidates>(answer.system);
+  }
+  const auto before = system.candidates->facts();
+  if (!system.candidates->apply(answer, asked_at)) {
+    return; // asked for in full the next time, since its revision is another one
+  }
+  if (system.candidates->facts() != before) {
+    spdlog::debug("{} has {} candidates, revision {}", printable(answer.system),
+                  system.candidates->size(), printable(answer.revision));
+    count_again(*number);
+    ++generation_;
+    system.revisions.emplace_back(board_->epoch(*number) + 1, system.candidates->facts());
+    if (system.revisions.size() > kRevisions) {
+      system.revisions.pop_front();
+    }
+    look_at_places(system);
+  }
+  publish(*number, now);
+}
+
+// Puts PLACED into the counts of its elements, or takes it out.
+void TableKeeper::count(const Placed &placed, bool in) {
+  System &system = systems_[placed.system];
+  if (!system.candidates) {
+    return;
+  }
+  Candidates &candidates = *system.candidates;
+  const double bytes = part_of(placed.bytes, placed.rows.size());
+  for (const uint8_t row_then : placed.rows) {
+    const auto row = placed.facts == candidates.facts()
+                         ? std::optional<unsigned>(row_then)
+                         : candidates.facts()->row_of(placed.facts->rows[row_then].element);
+    if (!row) {
+      continue;
+    }
+    if (!placed.ended && !placed.told) {
+      in ? candidates.add(*row, bytes) : candidates.remove(*row, bytes);
+    } else if (placed.ended && placed.told) {
+      in ? candidates.end(*row, bytes, placed.closed)
+         : candidates.undo_end(*row, bytes, placed.closed);
+    } else if (placed.ended && placed.closed) {
+      in ? candidates.add_ended(*row) : candidates.remove_ended(*row);
+    }
+  }
+  system.dirty = true;
+}
+
+void TableKeeper::count_again(unsigned number) {
+  for (const auto &[id, placed] : placed_) {
+    if (placed.system == number) {
+      count(placed, true);
+    }
+  }
+  System &system = systems_[number];
+  for (unsigned row = 0; row < system.candidates->size(); ++row) {
+    for (int i = 0; i < system.claims[row]; ++i) {
+      system.candidates->add(row, 0);
+    }
+  }
+}
+
+bool TableKeeper::look_at_places(System &system) {
+  const auto &facts = system.candidates->facts()->rows;
+  const bool is_lustre = system.about.backend == SES_BACKEND_LUSTRE;
+  const bool is_known = is_lustre ? parts_.lustre.has_looked_at(system.about.name)
+                                  : system.about.backend == SES_BACKEND_MERGERFS;
+  std::vector<ses_table_place> places(facts.size());
+  uint64_t excluded = is_known ? 0 : kAllRows;
+  for (size_t row = 0; row < facts.size(); ++row) {
+    ses_table_place &place = places[row];
+    bool usable = put(place.element, facts[row].element);
+    if (is_lustre) {
+      Placement placement;
+      placement.backend = SES_BACKEND_LUSTRE;
+      usable = usable && place_on_lustre({facts[row].target}, placement);
+      place.index = placement.osts.empty() ? 0 : placement.osts.front();
+      usable = usable && parts_.lustre.trouble_of(system.about.name, placement).empty();
+      parts_.lustre.write_as(parts_.lustre_form, system.about.name, placement);
+      place.lustre_form = placement.lustre_form;
+      usable = put(place.pool, placement.pool) && usable;
+    } else {
+      usable = usable && facts[row].target.starts_with('/') && put(place.branch, facts[row].target);
+    }
+    excluded |= usable ? 0 : uint64_t{1} << row;
+  }
+  const bool changed = places.size() != system.places.size() ||
+                       std::memcmp(places.data(), system.places.data(),
+                                   places.size() * sizeof(ses_table_place)) != 0;
+  system.places = std::move(places);
+  system.excluded = excluded;
+  return changed;
+}
+
+void TableKeeper::publish(unsigned number, Time now) {
+  System &system = systems_[number];
+  const Candidates &candidates = *system.candidates;
+  system.unseen = candidates.unseen(now);
+  TableBoard::System shown{system.about.backend,  candidates.elements(now), system.places,
+                           candidates.policy(),   system.excluded,          candidates.few(now),
+                           in_ms(candidates.asked_at())};
+  auto epoch = std::make_shared<Epoch>();
+  epoch->number = board_->write(number, shown);
+  epoch->facts = candidates.facts();
+  for (unsigned row = 0; row < candidates.size(); ++row) {
+    epoch->ages.push_back(candidates.age(row, now));
+  }
+  epoch->elements = std::move(shown.elements);
+  epoch->policy = shown.policy;
+  epoch->few = shown.few;
+  epoch->version = candidates.version();
+  epoch->told_at = candidates.told_at();
+  epoch->published_at = wall_clock();
+  system.epochs.push_back(std::move(epoch));
+  if (system.epochs.size() > kEpochs) {
+    system.epochs.pop_front();
+  }
+  system.dirty = false;
+}
+
+void TableKeeper::tick(Time now) {
+  const bool lustre = lustre_changed_->exchange(false);
+  if (!lustre && now - ticked_at_ < kEvery) {
+    return;
+  }
+  ticked_at_ = now;
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    System &system = systems_[number];
+    if (!system.candidates || !system.mounted) {
+      continue;
+    }
+    const uint64_t excluded = system.excluded;
+    bool changed = system.candidates->unseen(now) != system.unseen;
+    if (lustre && system.about.backend == SES_BACKEND_LUSTRE) {
+      changed = look_at_places(system) || changed;
+    }
+    if (changed) {
+      publish(number, now);
+    } else {
+      board_->set_few(number, system.candidates->few(now));
+      if (excluded != system.excluded) {
+        board_->set_excluded(number, system.excluded);
+      }
+    }
+  }
+}
+
+void TableKeeper::claim(unsigned number, unsigned row, int change) {
+  System &system = systems_[number];
+  if (!system.candidates || row >= system.candidates->size()) {
+    return;
+  }
+  system.claims[row] += change;
+  for (int i = 0; i < change; ++i) {
+    system.candidates->add(row, 0);
+  }
+  for (int i = 0; i > change; --i) {
+    system.candidates->remove(row, 0);
+  }
+  system.dirty = true;
+}
+
+bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const TableFacts> facts,
+                        const std::vector<uint8_t> &rows, double bytes) {
+  Placed placed;
+  placed.system = number;
+  placed.facts = std::move(facts);
+  placed.rows = rows;
+  placed.bytes = bytes;
+  const auto [found, is_first] = placed_.try_emplace(id, std::move(placed));
+  if (is_first) {
+    count(found->second, true);
+  }
+  return is_first;
+}
+
+void TableKeeper::end(uint64_t id, bool closed) {
+  const auto found = placed_.find(id);
+  if (found == placed_.end() || found->second.ended) {
+    return;
+  }
+  Placed &placed = found->second;
+  count(placed, false);
+  placed.ended = true;
+  placed.closed = closed;
+  if (!closed && !placed.told && !placed.heard_opened) { // it came to nothing
+    placed_.erase(found);
+    return;
+  }
+  count(placed, true);
+}
+
+void TableKeeper::show(Time now) {
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    System &system = systems_[number];
+    if (!std::exchange(system.dirty, false) || !system.candidates) {
+      continue;
+    }
+    const std::vector<ses_core_element> elements = system.candidates->elements(now);
+    for (unsigned row = 0; row < elements.size(); ++row) {
+      board_->update(number, row, elements[row]);
+    }
+  }
+}
+
+std::optional<unsigned> TableKeeper::number_of(const std::string &name) const {
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    const System &system = systems_[number];
+    if (system.about.name == name && system.candidates && system.candidates->size() > 0) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<unsigned> TableKeeper::systems() const {
+  std::vector<unsigned> numbers;
+  for (unsigned number = 0; number < SES_TABLE_SYSTEMS; ++number) {
+    if (systems_[number].mounted && systems_[number].candidates) {
+      numbers.push_back(number);
+    }
+  }
+  return numbers;
+}
+
+size_t TableKeeper::rows(unsigned system) const {
+  return systems_[system].candidates ? systems_[system].candidates->size() : 0;
+}
+
+const StorageSystem &TableKeeper::about(unsigned system) const { return systems_[system].about; }
+
+uint64_t TableKeeper::excluded(unsigned system) const { return systems_[system].excluded; }
+
+std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t epoch) const {
+  std::shared_ptr<const TableFacts> found;
+  for (const auto &[first, facts] : systems_[system].revisions) {
+    found = first <= epoch ? facts : found;
+  }
+  return found;
+}
+
+std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system) const {
+  return systems_[system].candidates->facts();
+}
+
+std::shared_ptr<const Epoch> TableKeeper::epoch(unsigned system, uint64_t number) const {
+  const auto &epochs = systems_[system].epochs;
+  const auto found = std::find_if(epochs.rbegin(), epochs.rend(),
+                                  [&](const auto &epoch) { return epoch->number == number; });
+  return found == epochs.rend() ? nullptr : *found;
+}
+
+Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t excluded,
+                           Time now) const {
+  const System &system = systems_[number];
+  Choice choice;
+  choice.need = need;
+  choice.excluded = system.excluded | excluded;
+  choice.epoch = system.epochs.back();
+  choice.decided_at = wall_clock();
+  const std::vector<ses_core_element> elements = system.candidates->elements(now);
+  for (size_t row = 0; row < elements.size(); ++row) {
+    choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));
+  }
+  const ses_core_policy policy = system.candidates->policy();
+  const ses_core_query query{&choice.need,     &policy,         elements.data(),
+                             nullptr,          &choice.excluded, elements.size(),
+                             system.candidates->few(now)};
+  std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
+  std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
+  const int chosen = ses_core_choose(&query, verdicts.data());
+  if (chosen < 0) {
+    return choice;
+  }
+  const bool is_pool = system.about.backend != SES_BACKEND_LUSTRE ||
+                       system.candidates->facts()->rows[static_cast<size_t>(chosen)]
+                               .target.find_first_not_of("0123456789") != std::string::npos;
+  size_t count = 1;
+  rows[0] = static_cast<uint32_t>(chosen);
+  if (!is_pool) {
+    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX);
+  }
+  choice.rows.assign(rows.begin(), rows.begin() + static_cast<long>(count));
+  return choice;
+}
+
+} // namespace ses::agent

@@ -1,0 +1,140 @@
+// The candidate table of this node: what is in it, and when it changes.
+//
+// Belongs to the socket's loop.  Owns the segment, one Candidates for each storage system, and the
+// files of this node that the service has not heard of, or does not count as ended yet.
+#ifndef SES_AGENT_TABLE_KEEPER_H
+#define SES_AGENT_TABLE_KEEPER_H
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lustre_health.h"
+#include "systems.h"
+#include "table/candidates.h"
+#include "table/choice.h"
+#include "table/exchange.h"
+#include "table/table_board.h"
+#include "table/table_segment.h"
+
+namespace ses::agent {
+
+class TableKeeper {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Parts {
+    const std::string &socket_path;
+    const Systems &systems;
+    LustreHealth &lustre;
+    ses_lustre_form lustre_form; // of OSTs
+    Exchange &exchange;
+  };
+
+  explicit TableKeeper(const Parts &parts);
+
+  // Makes the table, or takes over the one that is there.  False when there is no memory for one,
+  // with the cause in WHY.
+  [[nodiscard]] bool open(std::string &why);
+  [[nodiscard]] TableBoard &board() { return *board_; }
+  // Programs look for another one from now on; and there is none.
+  void retire() { board_->retire(); }
+  void remove() { segment_->remove(); }
+
+  // The service's word about tables and placements.
+  void apply(const ServiceNews &news, Time now);
+  // What an agent before this one kept of it.
+  void apply_kept(const std::vector<TableAnswer> &tables, Time now);
+  // The mounts have changed, perhaps.
+  void look_at_mounts(Time now);
+  // What changes with time: samples that grow old, how many are compared, lost OSTs.
+  void tick(Time now);
+
+  // Claims of ROW that programs made, or gave up, that no placement is known of yet.
+  void claim(unsigned system, unsigned row, int change);
+  // A placement: a claim that has come to something, or an answer given over the socket.  ROWS are
+  // those of FACTS.  False when there is one of that id.
+  bool place(uint64_t id, unsigned system, std::shared_ptr<const TableFacts> facts,
+             const std::vector<uint8_t> &rows, double bytes);
+  // It has ended (CLOSED: it moved data), or has come to nothing.
+  void end(uint64_t id, bool closed);
+  // Shows programs what was counted since the last call.
+  void show(Time now);
+
+  // The place in the table of a system mounted here; none: it has no candidates.
+  [[nodiscard]] std::optional<unsigned> number_of(const std::string &system) const;
+  [[nodiscard]] std::vector<unsigned> systems() const; // those with candidates
+  [[nodiscard]] size_t rows(unsigned system) const;
+  [[nodiscard]] const StorageSystem &about(unsigned system) const;
+  [[nodiscard]] uint64_t excluded(unsigned system) const;
+  // The elements whose rows an epoch had; null: that was too long ago.
+  [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system, uint64_t epoch) const;
+  [[nodiscard]] std::shared_ptr<const TableFacts> facts(unsigned system) const;
+  // As it stood in the table; null: that was too long ago.
+  [[nodiscard]] std::shared_ptr<const Epoch> epoch(unsigned system, uint64_t number) const;
+  // Chooses as programs do; the rows are empty when no element can take the file.
+  [[nodiscard]] Choice choose(unsigned system, const ses_core_need &need, uint64_t excluded,
+                              Time now) const;
+  // Grows when elements, or what is known of Lustre, changed: staging directories are to be looked
+  // at again.
+  [[nodiscard]] uint64_t generation() const { return generation_; }
+
+private:
+  struct System {
+    StorageSystem about;
+    bool mounted = false;
+    std::unique_ptr<Candidates> candidates;
+    uint64_t excluded = 0, unseen = 0;
+    std::vector<ses_table_place> places;
+    std::deque<std::shared_ptr<const Epoch>> epochs;
+    // The first epoch of each of the last revisions.
+    std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;
+    std::array<int, SES_TABLE_ELEMENTS> claims{};
+    std::vector<uint64_t> heard; // placements the service spoke of, but not yet of this table
+    bool dirty = false;
+  };
+  struct Placed {
+    unsigned system = 0;
+    std::shared_ptr<const TableFacts> facts;
+    std::vector<uint8_t> rows;
+    double bytes = -1;
+    bool told = false;                  // the service's word counts it
+    bool ended = false, closed = false; // here
+    bool heard_opened = false, heard_ended = false; // by the service, whose word is to come
+  };
+
+  void take_over();
+  [[nodiscard]] std::optional<unsigned> slot_of(const std::string &name);
+  void hear(const ServiceNews &news);
+  void apply_table(const TableAnswer &answer, Time asked_at, Time now);
+  void settle(unsigned number);
+  void settle(uint64_t id);
+  void count(const Placed &placed, bool in);
+  void count_again(unsigned number);
+  // Where each row is, and which can take no file; true when that is not what it was.
+  bool look_at_places(System &system);
+  void publish(unsigned number, Time now);
+  void tell_wanted();
+
+  const Parts parts_;
+  const uint64_t socket_hash_;
+  std::unique_ptr<TableSegment> segment_;
+  std::unique_ptr<TableBoard> board_;
+  std::array<System, SES_TABLE_SYSTEMS> systems_;
+  std::unordered_map<uint64_t, Placed> placed_;
+  uint64_t generation_ = 0;
+  Time ticked_at_{};
+  bool said_many_systems_ = false;
+  // Set on the thread that looks at Lustre, which may outlive this.
+  const std::shared_ptr<std::atomic<bool>> lustre_changed_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_TABLE_KEEPER_H
