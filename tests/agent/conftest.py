@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from plan_program import remove_plans
+from claims_program import remove_segments
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -98,7 +98,7 @@ def start(binary: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
     yield begin
     for agent in agents:
         agent.stop()
-        remove_plans(agent.socket)
+        remove_segments(agent.socket)
 
 
 @pytest.fixture

@@ -23,8 +23,6 @@ class Agent:
             *(str(binary), "--service-url", service),
             *(() if own else ("--socket", str(self.socket))),
             *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
-            # A plan books ahead, which tests of questions would have to tell from what they cause.
-            *(() if "--plans" in options else ("--no-plans",)),
             *("--node", "n1", "--log-level", "debug", *patience, *options),
         ]
         with self.log.open("ab") as log:

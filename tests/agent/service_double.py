@@ -1,6 +1,6 @@
 """A stand-in for ses-service: the routes the agent uses, real HTTP, as broken as a test wants.
 
-It decides nothing (elements are named in turn) and checks no body; it keeps what it was asked.
+It decides nothing and checks no body; it keeps what it was told.
 """
 
 from __future__ import annotations
@@ -61,24 +61,31 @@ class ServiceDouble:
         self.targets = targets
         self.backend = backend
         self.requests: list[Request] = []
-        self.placements: dict[str, str] = {}  # id -> element
-        self.booked_as: dict[str, dict[str, Any]] = {}  # id -> the question
+        self.placements: dict[str, str] = {}  # id -> its first element
         #: What announcements said of each placement, in order.
         self.opened_as: dict[str, list[dict[str, Any]]] = {}
         self.ended_as: dict[str, list[dict[str, Any]]] = {}
-        #: Seconds until the next sign of life is asked for; applications by user; elements to describe.
+        #: Seconds until the next sign of life is asked for.
         self.pace = 5.0
-        self.applications: dict[str, list[str]] = {}
-        self.snapshot: dict[str, Any] | None = None
-        self.generations: dict[str, str] | None = None  # by user; None: it does not say
-        self.resolved: list[dict[str, Any]] = []  # requirements
+        #: What files need, by user: a digest, and entries without user and generation.
+        self.needs: dict[str, tuple[str, list[dict[str, Any]]]] = {}
+        #: Facts and loads of elements that differ from those of the others, by name of the member.
+        self.facts: dict[str, dict[str, Any]] = {}
+        self.loads: dict[str, dict[str, Any]] = {}
+        self.revision = "r1"
+        self.rate = 0.0  # placements a second by others
+        self.max_age = 60.0
+        #: Decisions as announcements said them, by placement.
+        self.decided: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.instance = ""
         #: Called with each request first; what it returns is sent instead of the usual answer.
         self.instead: Callable[[Request], Answer | None] = as_usual
         self.released = threading.Event()  # ends the delay of every answer under way
         self._lock = threading.Lock()
-        self._ids = itertools.count(0x5E50000000000001)
-        self._turns = itertools.count()
+        self._versions = itertools.count(1)
+        self._rows_at: dict[int, list[list[Any]]] = {}  # what was told, by version
+        self._turns: dict[str, int] = {}  # by element
+        self._turn = itertools.count(1)
         self._connections: set[socket.socket] = set()
         self._incarnations: set[str] = set()
         self._port = 0
@@ -122,9 +129,6 @@ class ServiceDouble:
         with self._lock:
             return [r for r in self.requests if r.method == method and r.path.endswith(end_of_path)]
 
-    def bookings(self) -> list[Request]:
-        return self.seen("POST", "/v1/placements")
-
     def announcements(self) -> list[Request]:
         return self.seen("POST", "/announcements")
 
@@ -133,7 +137,7 @@ class ServiceDouble:
         told: list[dict[str, Any]] = []
         with self._lock:
             for file in self.opened_as.get(placement, []):
-                facts = {name: value for name, value in file.items() if name != "restore"}
+                facts = {name: value for name, value in file.items() if name not in ("restore", "decision")}
                 told += [] if facts in told else [facts]
         return told
 
@@ -173,8 +177,6 @@ class ServiceDouble:
                 "elements": len(self.targets),
             }
             return Answer(200, {"storage_systems": [system]})
-        if request.method == "POST" and request.path == "/v1/placements":
-            return self._book(request.body)
         if request.method == "POST" and request.path.endswith("/announcements"):
             return self._announced(request.body)
         return problem(404, "not-found", "there is no such thing")
@@ -191,7 +193,12 @@ class ServiceDouble:
                     if file["restore"] is None:
                         unknown.append(placement)
                         continue
-                    self.placements[placement] = file["restore"]["element"]
+                    restore = file["restore"]
+                    elements = [restore["element"]] if "element" in restore else restore["elements"]
+                    self.placements[placement] = elements[0]
+                    self._turns[elements[0]] = next(self._turn)
+                if file["decision"] is not None:
+                    self.decided[placement] = (file["decision"], body["decisions"][file["decision"]["id"]])
                 self.opened_as.setdefault(placement, []).append(file)
             for end in body["ended"]:
                 if end["placement_id"] in self.placements:
@@ -210,39 +217,56 @@ class ServiceDouble:
             "unknown": unknown,
             "refused": [],
             "open": held if first else None,
-            "applications": {u: self.applications[u] for u in body["users"] if u in self.applications},
-            "snapshot": self.snapshot if body["snapshot"] else None,
+            "tables": [self._table(table) for table in body["tables"] if table["system"] == "union"],
+            "needs": [
+                {"user": user, "generation": self.needs[user][0], **entry}
+                for user in body["users"]
+                if user in self.needs and self.needs[user][0] != body["generations"].get(user)
+                for entry in self.needs[user][1]
+            ],
         }
-        if self.generations is not None:
-            answer["generations"] = {u: self.generations[u] for u in body["users"] if u in self.generations}
         return Answer(200, answer)
 
-    def _book(self, body: dict[str, Any]) -> Answer:
-        allowed = [element for element in self.targets if element not in body["exclude"]]
-        if not allowed:
-            return problem(409, "no-element", "no element is left")
-        placements = []
+    def row(self, number: int, element: str) -> list[Any]:
+        """A row of loads, with what the ledger holds."""
         with self._lock:
-            for _ in range(body["count"]):
-                element = allowed[next(self._turns) % len(allowed)]
-                placement = f"{next(self._ids):016x}"
-                self.placements[placement] = element
-                self.booked_as[placement] = body
-                placements.append(
-                    {
-                        "placement_id": placement,
-                        "element": element,
-                        "storage_system": "union",
-                        "backend": self.backend,
-                        "target": str(self.targets[element]),
-                        "stripe_count": 1,
-                        "stripe_size_bytes": None,
-                        "distance": 0.25,
-                        "predicted": [],
-                        "lease_until": time.time() + body["lease_seconds"],
-                    }
-                )
-        return Answer(201, {"placements": placements, "selection": {"requirements": self.resolved}})
+            own = sum(
+                placed == element and id in self.opened_as and id not in self.ended_as
+                for id, placed in self.placements.items()
+            )
+        load: dict[str, Any] = {
+            **{"busy": 0.0, "busy_average": 0.0, "others": 0.0, "others_average": 0.0, "own": own, "ended": 0},
+            **{"server_streams": own, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
+            **{"turn": self._turns.get(element, 0), **self.loads.get(element, {})},
+        }
+        return [number, *load.values()]
+
+    def _table(self, known: dict[str, Any]) -> dict[str, Any]:
+        rows = [self.row(number, element) for number, element in enumerate(self.targets)]
+        version = next(self._versions)
+        self._rows_at[version] = rows
+        same = known["revision"] == self.revision and known["version"] in self._rows_at
+        before = self._rows_at[known["version"]] if same else None
+        facts = {"read_rate": 200e6, "write_rate": 200e6, "size": 100e9, "server_rate": None, "stated": []}
+        elements = [
+            {"element": element, "target": str(target), "server": number, "scarce": False, **facts}
+            | self.facts.get(element, {})
+            for number, (element, target) in enumerate(self.targets.items())
+        ]
+        return {
+            "system": "union",
+            "revision": self.revision,
+            "version": version,
+            "told_at": time.time(),
+            "total": len(self.targets),
+            "rate": self.rate,
+            "max_age_seconds": self.max_age,
+            "rate_window_seconds": 2.0,
+            "stated": [],
+            "policy": {"saturation": 0.97},
+            "elements": None if same else elements,
+            "loads": [row for row in rows if before is None or row != before[row[0]]],
+        }
 
 
 def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:

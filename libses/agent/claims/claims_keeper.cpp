@@ -161,7 +161,7 @@ void ClaimsKeeper::take_survey(Time now) {
   for (const uid_t uid : found->with_processes) {
     see(uid);
   }
-  for (const auto &[uid, applications] : found->with_jobs) {
+  for (const uid_t uid : found->with_jobs) {
     see(uid);
   }
   has_news_ = true;

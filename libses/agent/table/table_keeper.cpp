@@ -506,7 +506,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   size_t count = 1;
   rows[0] = static_cast<uint32_t>(chosen);
   if (!is_pool) {
-    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX);
+    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX, nullptr);
   }
   choice.rows.assign(rows.begin(), rows.begin() + static_cast<long>(count));
   return choice;

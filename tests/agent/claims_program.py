@@ -1,0 +1,380 @@
+"""The program's side of ses/table.h and ses/claims.h: read the table, make claims, say what came of them.
+
+Real shared memory and real compare-and-swap, beside a real agent.  Offsets are written out by hand, so
+that a change of a header that forgets its readers is noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from patience import PATIENCE
+
+ALIVE, RETIRED = 1, 2
+CREATED, NOT_CREATED = 1, 2
+IPC_RMID, IPC_STAT = 0, 2
+NOBODY = 65534
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.shmat.restype = ctypes.c_void_p
+_libc.shmat.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
+_libc.shmdt.argtypes = (ctypes.c_void_p,)
+_libc.shmget.argtypes = (ctypes.c_int, ctypes.c_size_t, ctypes.c_int)
+_libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+_libc.syscall.argtypes = (ctypes.c_long, ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
+_FUTEX, _FUTEX_WAKE = 202, 1
+_atomic = ctypes.CDLL("libatomic.so.1")
+_swap = getattr(_atomic, "__atomic_compare_exchange_8")
+_swap.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int, ctypes.c_int)
+_swap.restype = ctypes.c_bool
+_add = getattr(_atomic, "__atomic_fetch_add_4")
+_add.argtypes = (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int)
+_SEQUENTIAL = 5
+_SHM_RDONLY = 0o10000
+
+
+def fnv1a(text: str) -> int:
+    """64-bit FNV-1a."""
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 & (1 << 64) - 1
+    return value
+
+
+def key_of(socket: Path, number: int = 0) -> int:
+    """As ses_table_key()."""
+    mixed = (fnv1a(str(socket)) ^ number) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
+    key = mixed >> 32 or 1
+    return key - (1 << 32) if key >= 1 << 31 else key
+
+
+def segment_of(socket: Path) -> int | None:
+    """The id of the table's segment, None while there is none."""
+    id = int(_libc.shmget(key_of(socket), 0, 0))
+    return None if id < 0 else id
+
+
+def remove_segment(id: int) -> None:
+    """As ipcrm does it."""
+    _libc.shmctl(id, IPC_RMID, None)
+
+
+def owner_of(id: int) -> tuple[int, int, int] | None:
+    """Maker, owner and mode; None when there is no such segment."""
+    status = (ctypes.c_uint32 * 64)()
+    if _libc.shmctl(id, IPC_STAT, status) != 0:
+        return None
+    return status[3], status[1], status[5] & 0o777  # struct ipc64_perm: key, uid, gid, cuid, cgid, mode
+
+
+class _Segment:
+    def __init__(self, id: int, *, read_only: bool = False) -> None:
+        address = _libc.shmat(id, None, _SHM_RDONLY if read_only else 0)
+        if address in (None, ctypes.c_void_p(-1).value):
+            raise OSError(ctypes.get_errno(), "shmat")
+        self.id, self.address = id, int(address)
+
+    def detach(self) -> None:
+        _libc.shmdt(self.address)
+
+    def read(self, at: int, size: int) -> bytes:
+        return ctypes.string_at(self.address + at, size)
+
+    def write(self, at: int, data: bytes) -> None:
+        ctypes.memmove(self.address + at, data, len(data))
+
+    def get32(self, at: int) -> int:
+        return ctypes.c_uint32.from_address(self.address + at).value
+
+    def get64(self, at: int) -> int:
+        return ctypes.c_uint64.from_address(self.address + at).value
+
+    def put32(self, at: int, value: int) -> None:
+        ctypes.c_uint32.from_address(self.address + at).value = value
+
+    def put64(self, at: int, value: int) -> None:
+        ctypes.c_uint64.from_address(self.address + at).value = value
+
+    def move(self, at: int, before: int, after: int) -> bool:
+        """Compare and swap."""
+        expected = ctypes.c_uint64(before)
+        where = self.address + at
+        return bool(_swap(where, ctypes.byref(expected), after & (1 << 64) - 1, _SEQUENTIAL, _SEQUENTIAL))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One element as it is in the table now."""
+
+    element: str
+    branch: Path
+    pool: str
+    index: int
+    form: int
+    own: float
+    ended: float
+    reserved: float
+    others: float
+    turn: int
+    state: int
+    excluded: bool
+
+
+class Table(_Segment):
+    """The attached candidate table."""
+
+    SIZE: ClassVar[int] = 350208
+    STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
+    USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41216
+    _ELEMENT = struct.Struct("=6d Q 7f 4f II 20x")
+    _PLACE = struct.Struct("=II 96s 16s 288s 104x")
+
+    def __init__(self, socket: Path) -> None:
+        end = time.monotonic() + PATIENCE
+        while (id := segment_of(socket)) is None:
+            assert time.monotonic() < end, "no table appeared"
+            time.sleep(0.01)
+        super().__init__(id, read_only=True)
+
+    def system(self, number: int = 0) -> dict[str, int]:
+        at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
+        names = "sequence backend count few epoch told_ms excluded"
+        return dict(zip(names.split(), struct.unpack("=IIIIQQQ", self.read(at, 40)), strict=True))
+
+    def rows(self, number: int = 0) -> list[Row]:
+        at = self.SYSTEMS_AT + number * self.SYSTEM_SIZE
+        head = self.system(number)
+        found = []
+        for row in range(head["count"]):
+            values = self._ELEMENT.unpack(self.read(at + 256 + row * 128, 128))
+            index, form, element, pool, branch = self._PLACE.unpack(self.read(at + 8448 + row * 512, 512))
+            texts = [text.split(b"\0", 1)[0].decode() for text in (element, branch, pool)]
+            found.append(
+                Row(
+                    *(texts[0], Path(texts[1]), texts[2], index, form),
+                    *(values[11], values[12], values[4], values[9], values[6], values[18]),
+                    bool(head["excluded"] >> row & 1),
+                )
+            )
+        return found
+
+    def own(self, number: int = 0) -> dict[str, float]:
+        return {row.element: row.own for row in self.rows(number)}
+
+    def users(self) -> dict[int, tuple[int, int]]:
+        """Segment and instance by uid."""
+        found = {}
+        for place in range(min(self.get32(self.USERS), 256)):
+            uid, segment, instance = struct.unpack("=IiQ", self.read(self.USERS_AT + place * 16, 16))
+            if segment >= 0:
+                found[uid] = (segment, instance)
+        return found
+
+    def mounts(self) -> dict[int, tuple[int, str]]:
+        """System and mount point by device."""
+        found = {}
+        for place in range(min(self.get32(self.MOUNTS), 32)):
+            raw = self.read(self.MOUNTS_AT + place * 304, 304)
+            major, minor, system, _, path = struct.unpack("=IIII288s", raw)
+            if system < 8:
+                found[os.makedev(major, minor)] = (system, path.split(b"\0", 1)[0].decode())
+        return found
+
+    def wake(self) -> None:
+        """As programs do."""
+        if self.get32(self.ASLEEP) == 1:
+            _libc.syscall(_FUTEX, self.address + self.ASLEEP, _FUTEX_WAKE, 1)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim that was made: its slot, what it was chosen from."""
+
+    slot: int
+    state: int
+    row: int
+    element: str
+    branch: Path
+    epoch: int
+    seen: tuple[int, ...]
+
+    @property
+    def number(self) -> int:
+        return self.state // 2
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What files of one application need."""
+
+    application: int
+    digest: int
+    room: float
+    requirements: tuple[tuple[int, int, int, float, float], ...]  # kind, hard, at most, bound, weight
+
+
+class Claims(_Segment):
+    """The attached claims of a user, and the table they are made from."""
+
+    STATE, GENERATION, NEXT, STAGED = 28, 32, 40, 48
+    CLAIMED_AT, COUNTED_AT, NEEDS_AT, SLOTS_AT = 4096, 6144, 8192, 24576
+    SLOTS, SLOT_SIZE = 2048, 1024
+    SIZE: ClassVar[int] = 2121728
+    _NEED = struct.Struct("=ddII" + "IHHdd" * 8)
+    _BODY = struct.Struct("=QQQQQQ IiiiiI II 14s BB 216s 64H 64s 368s 144x")  # all but the state
+
+    def __init__(self, socket: Path, uid: int = 0) -> None:
+        self.table = Table(socket)
+        end = time.monotonic() + PATIENCE
+        while uid not in self.table.users():
+            assert time.monotonic() < end, f"no claims of uid {uid} appeared"
+            time.sleep(0.01)
+        id, self.instance = self.table.users()[uid]
+        super().__init__(id)
+
+    @property
+    def state(self) -> int:
+        return self.get32(self.STATE)
+
+    def staged(self, system: int = 0) -> int:
+        return self.get64(self.STAGED + 8 * system)
+
+    def wait_until_staged(self, system: int = 0) -> None:
+        end = time.monotonic() + PATIENCE
+        while (count := self.table.system(system)["count"]) == 0 or self.staged(system) & (1 << count) - 1 != (
+            1 << count
+        ) - 1:
+            assert time.monotonic() < end, "the staging directories are not there"
+            time.sleep(0.005)
+
+    def open_claims(self, system: int = 0) -> list[int]:
+        """Claims of each row that the table does not hold yet."""
+        count = self.table.system(system)["count"]
+        at = 256 * system
+        return [
+            self.get32(self.CLAIMED_AT + at + 4 * row) - self.get32(self.COUNTED_AT + at + 4 * row)
+            for row in range(count)
+        ]
+
+    def needs(self) -> list[Entry]:
+        found = []
+        for place in range(64):
+            raw = self.read(self.NEEDS_AT + place * 256, 256)
+            sequence, _, application, digest = struct.unpack("=IIQQ", raw[:24])
+            if sequence == 0:
+                break
+            _, room, count, _, *values = self._NEED.unpack(raw[24:240])
+            wanted = tuple(tuple(values[5 * i : 5 * i + 5]) for i in range(count))
+            found.append(Entry(application, digest, room, wanted))  # type: ignore[arg-type]
+        return found
+
+    def take_slot(self) -> tuple[int, int]:
+        """The place of a free slot, and the state of the claim."""
+        while True:
+            number = self.get64(self.NEXT)
+            at = self.SLOTS_AT + number % self.SLOTS * self.SLOT_SIZE
+            free = self.move(at, 0, 2 * number + 1)
+            self.move(self.NEXT, number, number + 1)
+            if free:
+                return at, 2 * number + 1
+
+    def choose(self, *, row: int | None = None, system: int = 0) -> Claim:
+        """Claim the row with the fewest streams, or ROW, as the library would."""
+        slot, state = self.take_slot()
+        epoch = self.table.system(system)["epoch"]
+        rows, claims = self.table.rows(system), self.open_claims(system)
+        seen = [round(one.own) + more for one, more in zip(rows, claims, strict=True)]
+        if row is None:
+            row = min(range(len(rows)), key=lambda place: (rows[place].excluded, seen[place], rows[place].turn))
+        _add(self.address + self.CLAIMED_AT + 256 * system + 4 * row, 1, _SEQUENTIAL)
+        self.table.wake()
+        return Claim(slot, state, row, rows[row].element, rows[row].branch, epoch, tuple(seen))
+
+    def complete(
+        self,
+        claim: Claim,
+        outcome: int = CREATED,
+        *,
+        status: os.stat_result | None = None,
+        directory: os.stat_result | None = None,
+        fd: int = -1,
+        dirfd: int = -100,
+        error: int = 0,
+        pid: int | None = None,
+        path: bytes | str | Path = b"",
+        application: str = "program",
+        expected_bytes: float = -1.0,
+        epoch: int | None = None,
+        system: int = 0,
+        rows: tuple[int, ...] | None = None,
+    ) -> None:
+        device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
+        above = (directory.st_dev, directory.st_ino) if directory else (0, 0)
+        name = os.fsencode(path)
+        chosen = (claim.row,) if rows is None else rows
+        need = self._NEED.pack(expected_bytes, -1.0, 0, 0, *[0, 0, 0, 0.0, 0.0] * 8)
+        body = self._BODY.pack(
+            *(device, inode, *above, claim.epoch if epoch is None else epoch, 0),
+            *(outcome, error, fd, dirfd, os.getpid() if pid is None else pid, len(name)),
+            *(system, len(chosen), bytes(chosen), 1, 0, need, *claim.seen, *[0] * (64 - len(claim.seen))),
+            *(application.encode(), name),
+        )
+        self.write(claim.slot + 8, body)
+        assert self.move(claim.slot, claim.state, claim.state + 1)
+
+    def create(self, claim: Claim, path: Path, **details: object) -> int:
+        """Create `path` as the library would, complete the claim, and return the open descriptor."""
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        facts = {"status": os.fstat(fd), "directory": path.parent.stat(), "fd": fd, "path": path, **details}
+        self.complete(claim, **facts)  # type: ignore[arg-type]
+        return fd
+
+    def id_of(self, claim: Claim) -> str:
+        """As ses_claims_id()."""
+        mask = (1 << 64) - 1
+        mixed = self.instance + (claim.number + 1) * 0x9E3779B97F4A7C15 & mask
+        mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 & mask
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB & mask
+        return f"{mixed ^ mixed >> 31 or 1:016x}"
+
+
+def as_user(uid: int, act: Callable[[], object]) -> None:
+    """Do something in a process of another user; needs root."""
+    if (pid := os.fork()) == 0:
+        with contextlib.suppress(BaseException):
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            act()
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def make_foreign_segment(socket: Path, maker: int) -> int:
+    """A segment under the key of the table that a process of `maker` made; needs root."""
+    key = key_of(socket)
+    as_user(maker, lambda: _libc.shmget(key, 4096, 0o1600))
+    id = segment_of(socket)
+    assert id is not None
+    return id
+
+
+def remove_segments(socket: Path) -> None:
+    """Remove what an agent that was killed left."""
+    if (id := segment_of(socket)) is None:
+        return
+    with contextlib.suppress(OSError):
+        table = Table(socket)
+        for segment, _ in table.users().values():
+            remove_segment(segment)
+        table.detach()
+    remove_segment(id)
