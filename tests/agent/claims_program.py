@@ -58,7 +58,12 @@ def key_of(socket: Path, number: int = 0) -> int:
 
 def segment_of(socket: Path) -> int | None:
     """The id of the table's segment, None while there is none."""
-    id = int(_libc.shmget(key_of(socket), 0, 0))
+    return segment_under(key_of(socket))
+
+
+def segment_under(key: int) -> int | None:
+    """The id of the segment of that key, None while there is none."""
+    id = int(_libc.shmget(key, 0, 0))
     return None if id < 0 else id
 
 

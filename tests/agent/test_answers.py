@@ -1,4 +1,4 @@
-"""What a program that asks is told, and what the service is asked on its behalf."""
+"""What a program that asks is told, and what the service hears of it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from claims_program import Table
 from patience import PATIENCE, wait_until
 from program_side import Wish
 from running_agent import Agent
-from service_double import Answer, Request, ServiceDouble, as_usual, problem
+from service_double import ServiceDouble
 
 NOBODY = 65534
 
 
-def test_program_is_sent_to_the_element_the_service_named(
+def test_program_is_sent_to_an_element_of_the_system(
     agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path]
 ) -> None:
     with agent.ask(device) as conversation:
         answer = conversation.answer
     assert answer.status == side.PLACE
     assert answer.backend == side.MERGERFS
-    assert service.placements[answer.placement] == answer.element
-    assert answer.distance == 0.25
+    assert answer.element in service.targets
+    assert answer.distance == 0.0, "nothing is needed"
     assert answer.stage == branches[answer.element] / ".ses" / str(os.getuid())
     assert answer.stage_in_union == service.mount_point / ".ses" / str(os.getuid())
 
@@ -53,179 +54,146 @@ def test_stage_of_another_user_belongs_to_that_user(
     status = os.lstat(told["stage"])
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (NOBODY, 0o700)
     assert told["stage"].endswith(f"/.ses/{NOBODY}")
-    assert service.bookings()[0].body["subject"]["user"] == pwd.getpwuid(NOBODY).pw_name
+    assert any(pwd.getpwuid(NOBODY).pw_name in one.body["users"] for one in service.announcements())
 
 
-def test_unknown_device_is_not_managed_and_costs_the_service_nothing(
-    agent: Agent, service: ServiceDouble
-) -> None:
+def test_unknown_device_is_not_managed(agent: Agent) -> None:
     with agent.ask(os.makedev(4000, 7)) as conversation:
         assert conversation.answer.status == side.NOT_MANAGED
-    assert service.bookings() == []
 
 
-def stated(kind: str, minimum: float, unit: str, weight: float = 1.0, strictness: str = "soft") -> object:
-    return {"kind": kind, "minimum": minimum, "unit": unit, "weight": weight, "strictness": strictness}
-
-
-def test_service_is_told_who_asks_and_for_what(agent: Agent, service: ServiceDouble, device: int) -> None:
+def test_service_is_told_what_a_file_was_placed_for(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
     wishes = (
         Wish(side.CURRENT_READ, 50.0, hard=True),
-        Wish(side.AVERAGE_WRITE, 20.5, weight=2.0),
+        Wish(side.AVERAGE_WRITE, 400.0, weight=2.0),
         Wish(side.CAPACITY, 1.5),
     )
-    agent.ask(device, "simulate", expected_bytes=10**9, wishes=wishes).close()
-    body = service.bookings()[0].body
-    assert body == {
-        "subject": {"user": pwd.getpwuid(os.getuid()).pw_name, "application": "simulate", "node": "n1"},
-        "storage_system": "union",
-        "requirements": [
-            stated("current-read-rate", 50.0, "MB/s", strictness="hard"),
-            stated("average-write-rate", 20.5, "MB/s", weight=2.0),
-            stated("free-capacity", 1.5, "GB"),
-        ],
-        "expected_bytes": 10**9,
-        "exclude": [],
-        "count": 1,
-        "lease_seconds": 30,
+    conversation = agent.ask(device, "simulate", expected_bytes=10**9, wishes=wishes)
+    assert conversation.answer.distance > 0, "no element writes as fast"
+    placement = conversation.answer.placement
+    conversation.create(tmp_path / "file")
+    wait_until(lambda: placement in service.decided, "the service is told")
+    mine, decision = service.decided[placement]
+    assert [(one["kind"], one["bound"], one["hard"], one["weight"]) for one in decision["requirements"]] == [
+        ("current-read-rate", 50e6, True, 1.0),
+        ("average-write-rate", 400e6, False, 2.0),
+        ("free-capacity", 1.5e9, False, 1.0),
+    ]
+    assert {one["level"] for one in decision["requirements"]} == {"explicit"}
+    assert (decision["expected_bytes"], decision["expected_from"]) == (10**9, "request")
+    assert decision["candidates"][0]["element"] == conversation.answer.element
+    assert decision["candidates"][0]["distance"] == pytest.approx(conversation.answer.distance)
+    assert (mine["turn"], mine["turns"], mine["predicted"]["write"]) == (1, 1, 200e6)
+    (told,) = service.opened(placement)
+    assert told["application"] == "simulate"
+    assert service.restored(placement)[0]["decided_by"] == "agent"
+
+
+def test_own_requirements_go_before_those_of_the_user_kind_by_kind(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    def entry(kind: str, code: int, bound: float) -> dict[str, object]:
+        return {
+            **{"kind": kind, "code": code, "bound": bound, "weight": 1.0, "hard": False, "at_most": False},
+            **{"unit": "MB/s", "size": 1e6, "level": "user", "level_name": "x", "profile": None},
+        }
+
+    requirements = [entry("current-read-rate", 1, 10e6), entry("current-write-rate", 3, 20e6)]
+    need = {"application": None, "requirements": requirements, "room_bytes": None, "expected_from": None}
+    service.needs[pwd.getpwuid(os.getuid()).pw_name] = ("g1", [need])
+    agent = start(service.url)
+    agent.wait_for("service found")
+    conversation = agent.ask(device, wishes=(Wish(side.CURRENT_WRITE, 30.0),))
+    conversation.create(tmp_path / "file")
+    placement = conversation.answer.placement
+    wait_until(lambda: placement in service.decided, "the service is told")
+    decision = service.decided[placement][1]
+    assert {(one["kind"], one["bound"], one["level"]) for one in decision["requirements"]} == {
+        ("current-write-rate", 30e6, "explicit"),
+        ("current-read-rate", 10e6, "user"),
     }
+    assert decision["user_needs"] == "g1"
 
 
 def test_application_is_the_process_name_when_the_program_gives_none(
-    agent: Agent, service: ServiceDouble, device: int
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent.ask(device, "").close()
+    conversation = agent.ask(device, "")
+    conversation.create(tmp_path / "file")
     name = Path("/proc/self/comm").read_text().strip()
-    assert service.bookings()[0].body["subject"]["application"] == name
+    wait_until(lambda: service.opened(conversation.answer.placement), "the service is told")
+    assert service.opened(conversation.answer.placement)[0]["application"] == name
 
 
 def test_name_that_is_not_text_does_not_break_the_question(
-    agent: Agent, service: ServiceDouble, device: int
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
     message = side.ask_message(device, "nonsense").replace(b"nonsense", b"\xff\xfe\x01\nfo\x80a")
-    with side.Conversation(agent.socket, message) as conversation:
-        assert conversation.answer.status == side.PLACE
-    assert "\n" not in service.bookings()[0].body["subject"]["application"]
+    conversation = side.Conversation(agent.socket, message)
+    assert conversation.answer.status == side.PLACE
+    conversation.create(tmp_path / "file")
+    wait_until(lambda: service.opened(conversation.answer.placement), "the service is told")
+    assert "\n" not in service.opened(conversation.answer.placement)[0]["application"]
 
 
 def test_stripe_hint_of_the_program_wins(agent: Agent, device: int) -> None:
     with agent.ask(device, stripe_count=4, stripe_size=1 << 20) as conversation:
         assert (conversation.answer.stripe_count, conversation.answer.stripe_size) == (4, 1 << 20)
     with agent.ask(device) as conversation:
-        assert (conversation.answer.stripe_count, conversation.answer.stripe_size) == (1, 0)
+        assert (conversation.answer.stripe_count, conversation.answer.stripe_size) == (0, 0)
 
 
-def test_thousand_questions_get_distinct_placements_for_few_requests(
+def test_questions_are_answered_without_the_service(
     agent: Agent, service: ServiceDouble, device: int
 ) -> None:
-    dealt = []
-    for _ in range(1000):
-        with agent.ask(device) as conversation:
-            dealt.append(conversation.answer.placement)
-    assert len(set(dealt)) == 1000
-    assert set(dealt) <= set(service.placements)
-    counts = [request.body["count"] for request in service.bookings()]
-    assert counts[0] == 1, "the first question books for itself only"
-    assert max(counts) <= 64
-    assert len(counts) < 200
-
-
-def test_first_of_many_is_followed_by_growing_batches(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    for _ in range(16):
-        agent.ask(device).close()
-    counts = [request.body["count"] for request in service.bookings()]
-    assert counts[:4] == [1, 2, 4, 8]
-
-
-def test_unused_placements_go_back(agent: Agent, service: ServiceDouble, device: int) -> None:
-    used = [agent.ask(device) for _ in range(10)]
-    for conversation in used:
-        conversation.close()
-    wait_until(lambda: not service.unended(), "every placement is ended")
-    reasons = {service.ended(placement)[0]["reason"] for placement in service.placements}
-    assert reasons == {"unused"}
-
-
-def test_decision_is_made_anew_after_the_tickets_went_back(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    for _ in range(2):
-        agent.ask(device).close()
-    wait_until(lambda: not service.unended(), "every placement is ended")
-    before = len(service.bookings())
     agent.ask(device).close()
-    assert len(service.bookings()) == before + 1
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"application": "b"},
-        {"expected_bytes": 5},
-        {"wishes": (Wish(side.CURRENT_READ, 1.0),)},
-    ],
-    ids=["application", "expected-bytes", "requirements"],
-)
-def test_tickets_are_dealt_only_to_the_question_they_were_booked_for(
-    agent: Agent, service: ServiceDouble, device: int, other: dict[str, object]
-) -> None:
-    for _ in range(2):  # the second booking leaves one ticket
-        agent.ask(device, "a").close()
-    before = len(service.bookings())
-    arguments = {"application": "a", **other}
-    agent.ask(device, **arguments).close()  # type: ignore[arg-type]
-    assert len(service.bookings()) == before + 1
-
-
-@pytest.mark.root
-def test_tickets_of_one_user_are_not_dealt_to_another(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    for _ in range(2):
-        agent.ask(device, "a").close()
-    told = as_nobody(agent, device, "a")
-    assert service.bookings()[-1].body["subject"]["user"] == pwd.getpwuid(NOBODY).pw_name
-    assert told["stage"].endswith(f"/{NOBODY}")
-
-
-def test_placement_nobody_reports_is_ended_as_unused(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    with agent.ask(device) as conversation:
-        placement = conversation.answer.placement
-    wait_until(lambda: service.ended(placement), "the placement is ended")
-    assert service.ended(placement) == [{"reason": "unused", "bytes_written": None}]
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [(errno.EEXIST, "unused"), (0, "unused"), (errno.ENOSPC, "failed"), (errno.EROFS, "failed")],
-)
-def test_create_that_failed_is_told_apart_from_one_not_needed(
-    agent: Agent, service: ServiceDouble, device: int, error: int, reason: str
-) -> None:
-    with agent.ask(device) as conversation:
-        placement = conversation.answer.placement
-        conversation.report(side.NOT_CREATED, error=error)
-    wait_until(lambda: service.ended(placement), "the placement is ended")
-    assert service.ended(placement)[0]["reason"] == reason
-
-
-def test_no_element_left_is_unavailable_and_not_asked_again_at_once(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    def full(request: Request) -> Answer | None:
-        return problem(409, "no-element", "all are full") if request.path == "/v1/placements" else None
-
-    service.instead = full
-    for _ in range(20):
+    before = len(service.requests)
+    given = []
+    for _ in range(300):
         with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.UNAVAILABLE
-    assert len(service.bookings()) < 20
+            assert conversation.answer.status == side.PLACE
+            given.append(conversation.answer.placement)
+    assert len(set(given)) == 300
+    assert len(service.requests) - before < 30, "signs of life, and no more"
+
+
+def test_files_of_questions_go_round(agent: Agent, device: int) -> None:
+    asked = [agent.ask(device) for _ in range(8)]
+    elements = [conversation.answer.element for conversation in asked]
+    assert elements.count("union/b1") == elements.count("union/b2") == 4
+    for conversation in asked:
+        conversation.close()
+
+
+@pytest.mark.parametrize("error", [None, 0, errno.EEXIST, errno.ENOSPC])
+def test_place_that_was_not_used_is_counted_off_and_not_told(
+    agent: Agent, service: ServiceDouble, device: int, error: int | None
+) -> None:
+    table = Table(agent.socket)
+    with agent.ask(device) as conversation:
+        placement = conversation.answer.placement
+        wait_until(lambda: sum(table.own().values()) == 1, "it is counted")
+        if error is not None:
+            conversation.report(side.NOT_CREATED, error=error)
+    wait_until(lambda: sum(table.own().values()) == 0, "it is counted off")
+    table.detach()
+    assert service.opened(placement) == []
+
+
+def test_system_without_room_is_unavailable(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    service.pace = 0.5
+    for element in service.targets:
+        service.loads[element] = {"free": 0.0}
+    agent = start(service.url)
+    agent.wait_for("service found")
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == side.UNAVAILABLE
     assert not agent.says("lost"), "a full system is no fault of the service"
-    service.instead = as_usual
+    service.loads.clear()
 
     def placed() -> bool:
         with agent.ask(device) as conversation:
@@ -243,12 +211,18 @@ def test_element_without_its_directory_is_left_out(
         with agent.ask(device) as conversation:
             return conversation.answer.element
 
-    wait_until(lambda: placed_on() == "union/b2", "the other element is used")
     assert {placed_on() for _ in range(10)} == {"union/b2"}
-    assert agent.says("element union/b1 is not used")
-    broken = [placement for placement, element in service.placements.items() if element == "union/b1"]
-    wait_until(lambda: all(service.ended(placement) for placement in broken), "they are ended")
-    assert {service.ended(placement)[0]["reason"] for placement in broken} == {"failed"}
+    assert agent.says(f"branch {branches['union/b1']} is not used")
+
+
+def test_staging_directory_that_went_is_made_again(
+    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path]
+) -> None:
+    with agent.ask(device) as conversation:
+        stage = conversation.answer.stage
+        stage.rmdir()
+        conversation.report(side.NOT_CREATED, error=errno.ENOENT)
+    wait_until(stage.exists, "it is there again")
 
 
 @pytest.mark.root

@@ -14,9 +14,8 @@ from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, problem
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("service_health", "service_messages", "service_json", "lustre_place", "wire")
+SOURCES = ("service_health", "service_messages", "service_json", "wire")
 RANKS = 64
-THREADS = 5  # of the agent that talk with the service beside the one that asks whether it is back
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 
@@ -68,12 +67,13 @@ def test_need_makes_an_agent_look_where_nobody_was_but_not_again_and_again(healt
     }
 
 
-def test_ranks_do_not_ask_a_busy_service_again_and_are_placed_when_it_is_not(
+def test_ranks_do_not_ask_a_busy_service(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    """A job's ranks that ask at once: whoever has no answer goes on without; nobody asks in between."""
+    """A job's ranks that ask at once are placed by what the agent has; nobody asks in between."""
     agent = start(service.url)
     agent.wait_for("service found")
+    agent.ask(device).close()
     busy: list[Request] = []
 
     def overloaded(request: Request) -> Answer:
@@ -83,19 +83,11 @@ def test_ranks_do_not_ask_a_busy_service_again_and_are_placed_when_it_is_not(
     service.instead = overloaded
     for rank in range(RANKS):
         with agent.ask(device, f"rank{rank}") as conversation:
-            assert conversation.answer.status == side.UNAVAILABLE
+            assert conversation.answer.status == side.PLACE
     wait_until(lambda: any(request.method == "GET" for request in busy), "the agent asks again")
     number = next(number for number, request in enumerate(busy) if request.method == "GET")
-    assert number <= THREADS, "what was under way, and nothing after it"
-    assert busy[number].at - busy[0].at >= 2.0
-    service.instead = lambda _: None
-    for rank in range(RANKS):
-
-        def placed(rank: int = rank) -> bool:
-            with agent.ask(device, f"rank{rank}") as conversation:
-                return bool(conversation.answer.status == side.PLACE)
-
-        wait_until(placed, "the rank is placed")
+    assert number <= 2, "what was under way, and nothing after it"
+    assert busy[number].at - busy[0].at >= 1.9
 
 
 def test_ranks_that_create_at_once_get_a_place_each_in_turn(
@@ -113,5 +105,4 @@ def test_ranks_that_create_at_once_get_a_place_each_in_turn(
     assert len({answer.placement for answer in answers}) == RANKS
     share = [[answer.element for answer in answers].count(element) for element in service.targets]
     assert sum(share) == RANKS
-    assert max(share) - min(share) <= len(service.bookings()), "each booking deals elements in turn"
-    assert len(service.bookings()) < RANKS / 2
+    assert max(share) - min(share) <= 1, "elements that are alike in turn"

@@ -1,7 +1,8 @@
-"""Placing without a service: from the last snapshot, never all on the best, and told afterwards."""
+"""Placing without a service: from what it said last, which grows old, and told afterwards."""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable
@@ -10,11 +11,11 @@ from typing import Any
 
 import program_side as side
 import pytest
+from claims_program import Claims, Table
 from patience import wait_until
 from program_side import Wish
 from running_agent import Agent
-from service_double import Answer, Request, ServiceDouble, problem
-from snapshots import snapshot_of
+from service_double import ServiceDouble, problem
 
 BEST = "union/b0"
 
@@ -28,17 +29,23 @@ def branches(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def cut_off(start: Callable[..., Agent], service: ServiceDouble) -> Callable[[dict[str, Any]], Agent]:
-    """An agent that was given a snapshot and then lost its service."""
+def cut_off(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Callable[..., Agent]:
+    """An agent that heard of the elements and then lost its service."""
 
-    def begin(snapshot: dict[str, Any], *options: str) -> Agent:
-        service.snapshot = snapshot
+    def begin(*options: str) -> Agent:
         agent = start(service.url, *options)
-        agent.wait_for("snapshot of 8 elements")
+        agent.wait_for("union has 8 candidates")
+        agent.ask(device).close()
         service.kill()
         return agent
 
     return begin
+
+
+def best(service: ServiceDouble, **loads: Any) -> None:
+    """One element is a thousand times as fast as the others."""
+    service.facts[BEST] = {"read_rate": 200e9, "write_rate": 200e9}
+    service.loads[BEST] = loads
 
 
 def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str]:
@@ -50,29 +57,34 @@ def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str
     return elements
 
 
-def test_best_is_taken_while_the_snapshot_is_true(
+def test_best_is_taken_as_with_a_service(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    agent = cut_off(snapshot_of(service, best=BEST))
-    assert chosen(agent, device, 40) == {BEST: 40}
+    best(service)
+    assert chosen(cut_off(), device, 40) == {BEST: 40}
 
 
-def test_best_is_left_to_chance_when_others_have_placed_much_since(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int
+def test_fewer_are_compared_the_more_others_placed_since(
+    cut_off: Callable[..., Agent], service: ServiceDouble
 ) -> None:
-    agent = cut_off(snapshot_of(service, best=BEST, age=60.0, arrivals=1000.0))
-    elements = chosen(agent, device, 80)
-    assert len(elements) >= 5, "two candidates are drawn: most elements win some time"
-    assert elements[BEST] < 60, "drawn in a quarter of the decisions, it cannot win more than those"
+    service.rate = 1000.0
+    table = Table(cut_off().socket)
+    wait_until(lambda: table.system()["few"] == 2, "only two are compared")
+    table.detach()
 
 
-def test_own_placements_count_as_streams(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+def test_all_are_compared_while_nobody_else_places(
+    cut_off: Callable[..., Agent], service: ServiceDouble
 ) -> None:
-    snapshot = snapshot_of(service, best=BEST)
-    for element in snapshot["elements"]:
-        element["available"] = {"read_mb_s": 100.0, "write_mb_s": 100.0}
-    agent = cut_off(snapshot)
+    table = Table(cut_off().socket)
+    assert table.system()["few"] == 0
+    table.detach()
+
+
+def test_files_of_this_node_count_as_streams(
+    cut_off: Callable[..., Agent], device: int, tmp_path: Path
+) -> None:
+    agent = cut_off()
     elements: Counter[str] = Counter()
     for number in range(80):
         conversation = agent.ask(device)
@@ -83,85 +95,72 @@ def test_own_placements_count_as_streams(
 
 
 @pytest.mark.parametrize(
-    ("change", "details"),
+    ("loads", "details"),
     [
-        ({"state": "draining"}, {}),
-        ({"state": "degraded"}, {}),
-        ({"free_gb": 0.001}, {}),
-        ({"free_gb": 2.0}, {"expected_bytes": 3 * 10**9}),
-        ({"storage_system": "other"}, {}),
-        (
-            {"available": {"read_mb_s": 1.0, "write_mb_s": 1e6}},
-            {"wishes": (Wish(side.CURRENT_READ, 10.0, hard=True),)},
-        ),
+        ({"state": 1 << 2}, {}),
+        ({"state": 1 << 3}, {}),
+        ({"free": 1e6}, {}),
+        ({"free": 2e9}, {"expected_bytes": 3 * 10**9}),
+        ({"busy": 1.0, "others": 1e6}, {"wishes": (Wish(side.CURRENT_READ, 10.0, hard=True),)}),
     ],
-    ids=["draining", "degraded", "full", "too-small", "other-system", "hard-requirement"],
+    ids=["draining", "degraded", "full", "too-small", "hard-requirement"],
 )
 def test_element_that_may_not_be_chosen_is_not(
     cut_off: Callable[..., Agent],
     service: ServiceDouble,
     device: int,
-    change: dict[str, Any],
+    loads: dict[str, Any],
     details: dict[str, Any],
 ) -> None:
-    snapshot = snapshot_of(service, best=BEST)
-    snapshot["elements"][0].update(change)
-    assert BEST not in chosen(cut_off(snapshot), device, 24, **details)
+    best(service, **loads)
+    assert BEST not in chosen(cut_off(), device, 24, **details)
 
 
-def test_requirements_the_service_resolved_last_still_hold(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+def test_samples_that_grow_old_count_as_none(
+    cut_off: Callable[..., Agent], service: ServiceDouble
 ) -> None:
-    resolved = [
-        {"kind": "current-read-rate", "minimum": 50.0, "unit": "MB/s", "weight": 1.0, "strictness": "hard"}
-    ]
-    service.resolved = resolved
-    service.snapshot = snapshot_of(service, best=BEST)
-    service.snapshot["elements"][0]["available"]["read_mb_s"] = 1.0
-    agent = start(service.url)
-    agent.wait_for("snapshot of 8 elements")
-    chosen(agent, device, 1)
-    service.kill()
-    agent.wait_for("lost (")
-    assert BEST not in chosen(agent, device, 24)
-    assert BEST in chosen(agent, device, 24, application="another")
-
-
-def test_old_snapshot_says_only_what_does_not_change(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
-) -> None:
-    agent = cut_off(snapshot_of(service, best=BEST, age=3600.0))
-    assert len(chosen(agent, device, 80)) >= 5
-    conversation = agent.ask(device, "kept")
-    conversation.create(tmp_path / "file")
-    service.revive()
-    placement = conversation.answer.placement
-    wait_until(lambda: service.restored(placement), "the service is told")
-    (note,) = service.restored(placement)[0]["notes"][1:]
-    assert note.startswith("drawn at random by capability: the last snapshot is 36")
+    service.max_age = 1.5
+    service.loads[BEST] = {"busy": 1.0, "others": 9.0}
+    table = Table(cut_off().socket)
+    wait_until(lambda: {row.others for row in table.rows()} == {0.0}, "nothing is known of the load")
+    table.detach()
 
 
 def test_record_of_a_choice_without_service_says_so(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off(snapshot_of(service, best=BEST, age=20.0, arrivals=1000.0))
+    agent = cut_off()
+    agent.wait_for("lost (")
     conversation = agent.ask(device, expected_bytes=77)
     conversation.create(tmp_path / "file")
-    answer = conversation.answer
-    assert answer.stage == service.targets[answer.element] / ".ses" / str((tmp_path / "file").stat().st_uid)
+    placement = conversation.answer.placement
     service.revive()
-    wait_until(lambda: service.restored(answer.placement), "the service is told")
-    restore = service.restored(answer.placement)[0]
-    assert (restore["decided_by"], restore["element"]) == ("agent", answer.element)
+    wait_until(lambda: placement in service.decided, "the service is told")
+    assert service.decided[placement][1]["cut_off"] is True
+    restore = service.restored(placement)[0]
+    assert (restore["decided_by"], restore["element"]) == ("agent", conversation.answer.element)
     assert restore["expected_bytes"] == 77
-    assert restore["notes"][0] == "chosen by the node's agent: no service answered"
-    assert restore["notes"][1].startswith("best of 2 elements drawn at random from a snapshot 2")
+
+
+def test_claims_without_service_are_told_when_it_is_back(
+    cut_off: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+) -> None:
+    agent = cut_off()
+    claims = Claims(agent.socket, os.getuid())
+    claims.wait_until_staged()
+    made = [claims.choose() for _ in range(3)]
+    for number, claim in enumerate(made):
+        os.close(claims.create(claim, tmp_path / f"f{number}"))
+    service.revive()
+    for claim in made:
+        service.wait_for_end(claims.id_of(claim))
+        assert service.opened(claims.id_of(claim))
 
 
 def test_unused_choices_without_service_are_nobodys_business(
     cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off(snapshot_of(service, best=BEST))
+    agent = cut_off()
     chosen(agent, device, 20)
     used = agent.ask(device)
     used.create(tmp_path / "file")
@@ -175,16 +174,37 @@ def test_unused_choices_without_service_are_nobodys_business(
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(
     cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    first = cut_off(snapshot_of(service, best=BEST))
+    best(service)
+    first = cut_off()
     assert first.stop() == 0
-    state = ("--state-dir", str(first.socket.parent / "state"))
-    second = start(service.url, *state)
+    second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
     assert chosen(second, device, 8) == {BEST: 8}
+    table = Table(second.socket)
+    assert len(table.rows()) == 8
+    table.detach()
+
+
+def test_needs_are_kept_for_the_next_start(
+    cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    requirement = {
+        **{"kind": "current-read-rate", "code": 1, "bound": 1e9, "weight": 1.0, "hard": True, "at_most": False},
+        **{"unit": "MB/s", "size": 1e6, "level": "user", "level_name": "x", "profile": None},
+    }
+    service.needs["root" if os.getuid() == 0 else os.environ["USER"]] = (
+        "g1",
+        [{"application": None, "requirements": [requirement], "room_bytes": None, "expected_from": None}],
+    )
+    first = cut_off()
+    assert first.stop() == 0
+    second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
+    with second.ask(device) as conversation:
+        assert conversation.answer.status == side.UNAVAILABLE, "no element reads as fast"
 
 
 @pytest.mark.parametrize(
     "kept",
-    ["", "{", '{"snapshot": 5}', '{"systems": "x", "snapshot": "{}"}', "\0" * 99],
+    ["", "{", '{"tables": 5}', '{"systems": "x", "tables": {"union": {}}, "needs": {"x": 1}}', "\0" * 99],
     ids=["empty", "half", "numbers", "nothing-in-it", "zeros"],
 )
 def test_rubbish_that_was_kept_is_as_good_as_nothing(
@@ -199,28 +219,25 @@ def test_rubbish_that_was_kept_is_as_good_as_nothing(
         assert conversation.answer.status == side.UNAVAILABLE
 
 
-def test_program_does_not_wait_for_a_service_that_hangs(
-    start: Callable[..., Agent], service: ServiceDouble, device: int
+def test_failed_create_without_service_goes_elsewhere_the_next_time(
+    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
 ) -> None:
-    service.snapshot = snapshot_of(service, best=BEST)
-    agent = start(service.url, "--answer-ms", "1000")
-    agent.wait_for("snapshot of 8 elements")
-
-    def hang(request: Request) -> Answer | None:
-        return Answer(delay=3600.0) if request.path == "/v1/placements" else None
-
-    service.instead = hang
-    for _ in range(3):
-        with agent.ask(device) as conversation:
-            assert conversation.answer.status == side.PLACE
+    best(service)
+    agent = cut_off()
+    with agent.ask(device) as conversation:
+        assert conversation.answer.element == BEST
+        conversation.answer.stage.rmdir()
+        (branches[BEST] / ".ses").rmdir()
+        branches[BEST].rmdir()
+        conversation.report(side.NOT_CREATED, error=errno.ENOENT)
+    assert BEST not in chosen(agent, device, 8)
 
 
 def test_overloaded_service_is_left_alone_and_done_without(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    service.snapshot = snapshot_of(service, best=BEST)
     agent = start(service.url)
-    agent.wait_for("snapshot of 8 elements")
+    agent.wait_for("union has 8 candidates")
     service.instead = lambda _: problem(503, "overloaded", "later", **{"Retry-After": "60"})
     chosen(agent, device, 3)
     asked = len(service.requests)

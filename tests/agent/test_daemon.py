@@ -13,6 +13,7 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from claims_program import segment_of
 from patience import wait_until
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble
@@ -21,7 +22,7 @@ NOBODY = 65534
 OPTIONS = {
     "--help", "--version", "--service", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
     "--state-dir", "--answer-ms", "--asks-per-second", "--log-level", "--foreground", "--background",
-    "--jobs-dir", "--lustre-form", "--plans", "--no-plans", "--include", "--exclude", "--exclude-program",
+    "--jobs-dir", "--lustre-form", "--include", "--exclude", "--exclude-program",
 }  # fmt: skip
 
 
@@ -182,40 +183,16 @@ def test_socket_that_cannot_be_made_is_explained(
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_stopping_hands_back_every_unused_ticket_and_removes_the_socket(
+def test_stopping_tells_nothing_of_places_not_used_and_removes_the_socket(
     agent: Agent, service: ServiceDouble, device: int, stop: signal.Signals
 ) -> None:
-    for _ in range(3):  # leaves tickets
-        agent.ask(device).close()
-    holding = agent.ask(device)  # and one dealt, not reported
+    holding = agent.ask(device)
     agent.process.send_signal(stop)
     assert agent.stop() == 0
-    assert service.placements
-    assert service.unended() == set()
-    assert {service.ended(placement)[0]["reason"] for placement in service.placements} == {"unused"}
+    assert service.open_now() == set()
     assert not agent.socket.exists()
+    assert segment_of(agent.socket) is None
     holding.close()
-
-
-def test_stopping_hands_back_what_is_booked_at_that_moment(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
-    booking = []
-
-    def slow(request: Request) -> Answer | None:
-        if request.path == "/v1/placements":
-            booking.append(request)
-            agent.wait_for("stopping")
-        return None
-
-    service.instead = slow
-    connection = side.connect(agent.socket)
-    connection.send(side.ask_message(device, "app"))
-    wait_until(lambda: booking, "the booking is under way")
-    assert agent.stop() == 0
-    assert service.placements
-    assert service.unended() == set()
-    connection.close()
 
 
 def test_stopping_does_not_wait_for_a_dead_service(agent: Agent, service: ServiceDouble, device: int) -> None:

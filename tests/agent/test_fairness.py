@@ -14,7 +14,6 @@ import pytest
 from patience import wait_until
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble
-from snapshots import snapshot_of
 
 NOBODY = 65534
 HERE = Path(__file__).parent
@@ -43,10 +42,9 @@ def answered(agent: Agent, device: int) -> bool:
 
 @pytest.fixture
 def prepared(start: Callable[..., Agent], service: ServiceDouble) -> Agent:
-    """An agent that can choose by itself whenever the service is too slow."""
-    service.snapshot = snapshot_of(service)
+    """An agent that knows its elements."""
     agent = start(service.url)
-    agent.wait_for("snapshot of 2 elements")
+    agent.wait_for("union has 2 candidates")
     return agent
 
 
@@ -92,7 +90,7 @@ def test_flood_of_one_user_shuts_nobody_out(
     flood: list[subprocess.Popen[bytes]], prepared: Agent, device: int, tmp_path: Path
 ) -> None:
     """The kernel's queue of connections is everybody's and may be full for a moment; whoever got through
-    is given a place, also when flood and load keep the service from answering: then the agent chooses.
+    is given a place, also when flood and load keep the service from answering.
     """
 
     def is_created(file: Path) -> bool:
@@ -107,66 +105,3 @@ def test_flood_of_one_user_shuts_nobody_out(
     for number in range(100):
         wait_until(partial(is_created, tmp_path / f"file{number}"), "somebody else gets through")
     assert all(process.poll() is None for process in flood), "the flood went on meanwhile"
-
-
-@pytest.fixture
-def unanswered(agent: Agent, service: ServiceDouble, device: int) -> Iterator[Agent]:
-    """The service leaves the questions of another user without an answer; one is asked all the time."""
-    service.instead = lambda request: Answer(delay=3600.0) if of_nobody(request) else None
-    script = (
-        "import os, sys, time\n"
-        f"sys.path.insert(0, {str(HERE)!r})\n"
-        "import program_side as side\n"
-        f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
-        "from pathlib import Path\n"
-        f"ask = side.ask_message({device}, 'slow')\n"
-        "while True:\n"
-        "    try:\n"
-        f"        side.Conversation(Path({agent.socket.name!r}), ask).close()\n"
-        "    except (OSError, AssertionError):\n"
-        "        pass\n"
-        "    time.sleep(0.05)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=agent.socket.parent)
-    yield agent
-    process.kill()
-    process.communicate()
-
-
-def of_nobody(request: Request) -> bool:
-    return request.path == "/v1/placements" and request.body["subject"]["user"] == "nobody"
-
-
-@pytest.mark.root
-def test_user_whose_questions_alone_are_left_unanswered_takes_nobody_along(
-    unanswered: Agent, service: ServiceDouble, device: int
-) -> None:
-    """Else one user with questions that are dear to the service would end it for everybody on the node."""
-
-    def others_are_served_until(text: str) -> bool:
-        with unanswered.ask(device, "victim") as conversation:
-            assert conversation.answer.status == side.PLACE
-        return unanswered.says(text)
-
-    wait_until(lambda: others_are_served_until("answers others, but not uid"), "the one user pauses")
-    asked = sum(map(of_nobody, service.bookings()))
-    wait_until(
-        lambda: others_are_served_until("answers others") and sum(map(of_nobody, service.bookings())) > asked,
-        "the service is asked for the user again",
-    )
-    assert not unanswered.says("lost (")
-
-
-@pytest.mark.root
-def test_service_that_answers_nobody_is_lost_whoever_asks(
-    unanswered: Agent, service: ServiceDouble, device: int
-) -> None:
-    with unanswered.ask(device, "victim") as conversation:
-        assert conversation.answer.status == side.PLACE
-    service.instead = lambda request: Answer(delay=3600.0) if request.path == "/v1/placements" else None
-
-    def lost() -> bool:
-        with unanswered.ask(device, f"victim{len(service.requests)}") as conversation:
-            return conversation.answer.status == side.UNAVAILABLE and unanswered.says("lost (no reply within")
-
-    wait_until(lost, "the service counts as lost")

@@ -1,4 +1,4 @@
-"""The first files of a node, or the first since its service came: the service decides where they go."""
+"""The first files of a node, or the first since its service came: they are placed by what it says."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 
 import program_side as side
-import pytest
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
-from snapshots import snapshot_of
 
 FILES = 5
 LOOKS_IN_VAIN = 6  # from then on an agent that nobody needs waits for seconds before it looks again
@@ -25,39 +23,25 @@ def lonely(start: Callable[..., Agent], service: ServiceDouble, *options: str) -
     return agent
 
 
-def ask_at_once(agent: Agent, device: int, plan: str) -> list[side.Answer]:
+def ask_at_once(agent: Agent, device: int) -> list[side.Answer]:
     """What as many programs are told that ask before any of them has an answer."""
     waiting = [side.connect(agent.socket) for _ in range(FILES)]
     for connection in waiting:
-        connection.send(side.ask_message(device, f"fresh-{plan}"))
+        connection.send(side.ask_message(device, "fresh"))
     answers = [side.parse_answer(connection.recv(4096)) for connection in waiting]
     for connection in waiting:
         connection.close()
     return answers
 
 
-@pytest.mark.parametrize("plans", ["--plans", "--no-plans"])
-def test_files_written_at_once_as_soon_as_a_service_is_there_are_placed_by_it(
-    start: Callable[..., Agent], service: ServiceDouble, device: int, plans: str
-) -> None:
-    agent = lonely(start, service, plans)
-    answers = ask_at_once(agent, device, plans)
-    assert [answer.status for answer in answers] == [side.PLACE] * FILES
-    assert {answer.placement for answer in answers} <= service.placements.keys(), "booked at the service"
-    assert len({answer.placement for answer in answers}) == FILES
-
-
-def test_agent_that_could_choose_itself_asks_a_service_that_has_come(
+def test_files_written_at_once_as_soon_as_a_service_is_there_are_placed(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    service.snapshot = snapshot_of(service, best="union/b1")
-    first = start(service.url)
-    first.wait_for("snapshot of 2 elements")
-    assert first.stop() == 0
-    agent = lonely(start, service, "--state-dir", str(first.socket.parent / "state"))
-    answers = ask_at_once(agent, device, "kept")
+    agent = lonely(start, service)
+    answers = ask_at_once(agent, device)
     assert [answer.status for answer in answers] == [side.PLACE] * FILES
-    assert {answer.placement for answer in answers} <= service.placements.keys(), "booked at the service"
+    assert len({answer.placement for answer in answers}) == FILES
+    assert {answer.element for answer in answers} == set(service.targets), "in turn"
 
 
 def test_program_that_needs_a_service_is_not_held_up_where_there_is_none(

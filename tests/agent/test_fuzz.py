@@ -13,13 +13,15 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from claims_program import Table
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("announcement", "cut_off", "lustre_health", "lustre_place", "lustre_targets", "service_json",
-           "service_messages", "snapshot", "systems", "wire")  # fmt: skip
+SOURCES = ("announcement", "claims/claim_ring", "claims/needs", "lustre_health", "lustre_place", "lustre_targets",
+           "service_json", "service_messages", "systems", "table/candidates", "table/choice", "table/table_answer",
+           "wire")  # fmt: skip
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 
@@ -90,7 +92,9 @@ def test_no_conversation_breaks_the_agent(
         ),  # its own connections to the service
         "no descriptor is left in the agent",
     )
-    wait_until(lambda: not service.unended(), "every placement is given back")
+    table = Table(agent.socket)
+    wait_until(lambda: not any(table.own().values()), "nothing is counted any more")
+    table.detach()
 
 
 def say_something(

@@ -7,9 +7,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import program_side as side
 import pytest
+from claims_program import key_of, segment_under
 from patience import wait_until
-from plan_program import segment_of
 from running_agent import Agent
 from service_double import ServiceDouble
 
@@ -32,9 +33,7 @@ class Node:
         agent.wait_for("storage system union is mounted")
         return agent
 
-    def is_placed(self, name: str, uid: int = 0) -> bool:
-        """Create a file; whether the agent was asked."""
-        before = len(self._service.bookings())
+    def _create(self, name: str, uid: int) -> None:
         subprocess.run(
             ["touch", name],
             env={
@@ -49,7 +48,24 @@ class Node:
             timeout=60,
         )
         assert (self._union / name).exists()
-        return len(self._service.bookings()) > before
+
+    def _told(self) -> set[str]:
+        files = (file for request in self._service.announcements() for file in request.body["opened"])
+        return {Path(file["path"]).name for file in files if file["path"]}
+
+    def check_placed(self, name: str, uid: int = 0) -> None:
+        """Create a file, of which the service must hear."""
+        self._create(name, uid)
+        wait_until(lambda: name in self._told(), f"the service heard of {name}")
+
+    def check_left_alone(self, name: str, uid: int = 0) -> None:
+        """Create a file, of which the service must not hear, though it does of a later one."""
+        self._create(name, uid)
+        later = f"later-{name}"
+        with side.Conversation(self.socket, side.ask_message(self._union.stat().st_dev, "later")) as asked:
+            os.close(asked.create(self._union / later))
+        wait_until(lambda: later in self._told(), "the service heard of the later file")
+        assert name not in self._told()
 
 
 @pytest.fixture
@@ -66,21 +82,21 @@ def node(
 
 
 def segment(node: Node) -> int | None:
-    return segment_of(node.socket, NOBODY_AT_ALL)
+    return segment_under(key_of(node.socket, NOBODY_AT_ALL))
 
 
 def test_rules_hold_for_programs_of_every_user(node: Node) -> None:
     node.begin("--exclude", "*.tmp", "--exclude", f"{node._union}/x/**", "--include", "a*", "--include", "b*")
     for uid in (0, NOBODY):
-        assert node.is_placed(f"a{uid}", uid)
-        assert node.is_placed(f"b{uid}", uid)
-        assert not node.is_placed(f"a{uid}.tmp", uid)
-        assert not node.is_placed(f"c{uid}", uid)
+        node.check_placed(f"a{uid}", uid)
+        node.check_placed(f"b{uid}", uid)
+        node.check_left_alone(f"a{uid}.tmp", uid)
+        node.check_left_alone(f"c{uid}", uid)
 
 
 def test_programs_are_excluded_by_name(node: Node) -> None:
     node.begin("--exclude-program", "tou?h")
-    assert not node.is_placed("file")
+    node.check_left_alone("file")
 
 
 def test_rules_go_with_the_agent_and_without_rules_there_is_no_segment(node: Node) -> None:
@@ -90,7 +106,7 @@ def test_rules_go_with_the_agent_and_without_rules_there_is_no_segment(node: Nod
     assert segment(node) is None
     node.begin()
     assert segment(node) is None
-    assert node.is_placed("file")
+    node.check_placed("file")
 
 
 def test_rules_that_a_killed_agent_left_are_taken_over_or_replaced(node: Node) -> None:
@@ -105,8 +121,8 @@ def test_rules_that_a_killed_agent_left_are_taken_over_or_replaced(node: Node) -
     agent.process.wait()
     agent = node.begin("--exclude", "*.dat")
     assert segment(node) != left
-    assert node.is_placed("file.tmp")
-    assert not node.is_placed("file.dat")
+    node.check_placed("file.tmp")
+    node.check_left_alone("file.dat")
     agent.process.kill()
     agent.process.wait()
     node.begin()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from claims_program import Table
 from patience import PATIENCE, wait_until
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, as_usual, problem
@@ -28,8 +29,8 @@ def wait_until_placed(agent: Agent, device: int) -> None:
     wait_until(lambda: status_of(agent, device) == side.PLACE, "programs are placed again")
 
 
-def only_bookings(answer: Answer) -> Callable[[Request], Answer | None]:
-    return lambda request: answer if request.path == "/v1/placements" else None
+def only_announcements(answer: Answer) -> Callable[[Request], Answer | None]:
+    return lambda request: answer if request.path.endswith("/announcements") else None
 
 
 def always(answer: Answer) -> Callable[[Request], Answer | None]:
@@ -39,35 +40,20 @@ def always(answer: Answer) -> Callable[[Request], Answer | None]:
 FAULTS = {
     "internal-error": Answer(500, b"<html>oops</html>"),
     "starting": problem(503, "not-ready", "starting"),
-    "not-json": Answer(201, b"\x00\xff{{{"),
-    "other-json": Answer(201, [1, 2, 3]),
-    "no-placements": Answer(201, {"placements": []}),
-    "bad-id": Answer(201, {"placements": [{"placement_id": "xyz"}]}),
-    "relative-target": Answer(
-        201,
-        {
-            "placements": [
-                {
-                    "placement_id": "00000000000000ab",
-                    "element": "union/b1",
-                    "backend": "mergerfs",
-                    "target": "../etc",
-                    "distance": 0,
-                }
-            ]
-        },
-    ),
+    "not-json": Answer(200, b"\x00\xff{{{"),
+    "other-json": Answer(200, [1, 2, 3]),
     "redirect": Answer(302, {}, {"Location": "/elsewhere"}),
     "token-refused": problem(401, "unauthorized", "unknown token"),
-    "huge": Answer(201, b"[" + b" " * (5 << 20) + b"]"),
+    "huge": Answer(200, b"[" + b" " * (5 << 20) + b"]"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-def test_answer_that_cannot_be_used_is_unavailable_and_mends_itself(
-    agent: Agent, service: ServiceDouble, device: int, fault: Answer
+def test_answer_that_cannot_be_used_mends_itself(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, fault: Answer
 ) -> None:
-    service.instead = only_bookings(fault)
+    service.instead = only_announcements(fault)
+    agent = start(service.url, "--answer-ms", "200")
     assert status_of(agent, device) == side.UNAVAILABLE
     agent.wait_for("lost (")
     service.instead = as_usual
@@ -75,19 +61,74 @@ def test_answer_that_cannot_be_used_is_unavailable_and_mends_itself(
     agent.wait_for("service found again")
 
 
-def test_refused_token_is_named_in_the_log(agent: Agent, service: ServiceDouble, device: int) -> None:
-    service.instead = only_bookings(FAULTS["token-refused"])
+_LOAD = [0, 0.0, 0.0, 0, 0, 0, 0, 0, 1e9, 0, 0.5, 0, 0]
+_ELEMENT = {"element": "union/b1", "target": "/b1", "server": 0, "scarce": False}
+_TABLE = {
+    **{"system": "union", "revision": "bad", "version": 1, "told_at": 1e9, "total": 1, "rate": 0},
+    **{"max_age_seconds": 1, "policy": {}, "elements": [_ELEMENT], "loads": [_LOAD]},
+}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {**_TABLE, "loads": []},
+        {**_TABLE, "loads": [[64, *_LOAD[1:]]]},
+        {**_TABLE, "loads": [[-1, *_LOAD[1:]]]},
+        {**_TABLE, "loads": [_LOAD[:5]]},
+        {**_TABLE, "loads": [[0, "x", *_LOAD[2:]]]},
+        {**_TABLE, "loads": [[0, -1.0, *_LOAD[2:]]]},
+        {**_TABLE, "elements": [_ELEMENT] * 65, "loads": [[row, *_LOAD[1:]] for row in range(64)]},
+        {**_TABLE, "elements": [{**_ELEMENT, "element": "x" * 200}]},
+        {**_TABLE, "policy": {"saturation": "high"}},
+        {"system": "union"},
+        7,
+    ],
+    ids=["no-loads", "row-64", "row-minus", "short", "text", "negative", "65", "long", "policy", "empty", "7"],
+)
+def test_table_that_makes_no_sense_changes_nothing(
+    agent: Agent, service: ServiceDouble, device: int, table: object
+) -> None:
+    assert status_of(agent, device) == side.PLACE
+    published = Table(agent.socket)
+    before = [row.element for row in published.rows()]
+    service.pace = 0.5
+    usual = service._announced
+
+    def nonsense(request: Request) -> Answer | None:
+        if not request.path.endswith("/announcements"):
+            return None
+        answer = usual(request.body)
+        answer.body["tables"] = [table]
+        return answer
+
+    service.instead = nonsense
+    agent.wait_for("makes no sense")
+    assert [row.element for row in published.rows()] == before
+    assert status_of(agent, device) == side.PLACE
+    published.detach()
+
+
+def test_refused_token_is_named_in_the_log(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    service.instead = only_announcements(FAULTS["token-refused"])
+    agent = start(service.url, "--answer-ms", "200")
     assert status_of(agent, device) == side.UNAVAILABLE
     agent.wait_for("it refuses this node's token: HTTP 401 unknown token")
 
 
-def test_dead_service_is_unavailable_at_once_and_found_again(
+def test_dead_service_is_done_without_at_once(
     agent: Agent, service: ServiceDouble, device: int
 ) -> None:
+    assert status_of(agent, device) == side.PLACE
     service.kill()
-    assert status_of(agent, device) == side.UNAVAILABLE
+    assert status_of(agent, device) == side.PLACE
+    agent.wait_for("lost (")
+    assert status_of(agent, device) == side.PLACE
     service.revive()
-    wait_until_placed(agent, device)
+    agent.wait_for("service found again")
+    assert status_of(agent, device) == side.PLACE
 
 
 def test_service_that_was_never_there_is_unavailable_until_it_comes(
@@ -100,10 +141,16 @@ def test_service_that_was_never_there_is_unavailable_until_it_comes(
     wait_until_placed(agent, device)
 
 
-def test_loss_is_logged_once_however_many_ask(agent: Agent, service: ServiceDouble, device: int) -> None:
+def test_loss_is_logged_once_however_many_ask(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    service.pace = 0.5
+    agent = start(service.url)
+    agent.wait_for("union has 2 candidates")
     service.kill()
+    agent.wait_for("lost (")
     for number in range(50):
-        assert status_of(agent, device, f"app{number}") == side.UNAVAILABLE
+        assert status_of(agent, device, f"app{number}") == side.PLACE
     agent.wait_for("still lost")
     assert agent.log.read_text().count("warning: service at") == 1
 
@@ -111,9 +158,8 @@ def test_loss_is_logged_once_however_many_ask(agent: Agent, service: ServiceDoub
 def test_hanging_service_costs_a_program_its_budget_and_no_more(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
+    service.instead = only_announcements(Answer(delay=3600.0))
     agent = start(service.url, "--answer-ms", "50")
-    agent.wait_for("service found")
-    service.instead = only_bookings(Answer(delay=3600.0))
     assert status_of(agent, device) == side.UNAVAILABLE
     agent.wait_for("lost (no reply within")
     service.instead = as_usual
@@ -121,34 +167,14 @@ def test_hanging_service_costs_a_program_its_budget_and_no_more(
     wait_until_placed(agent, device)
 
 
-def test_answer_that_comes_too_late_is_dealt_to_the_next_or_handed_back(
+def test_wish_of_the_service_to_be_left_alone_is_honoured(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
-    agent = start(service.url, "--answer-ms", "1")
-    agent.wait_for("service found")
-
-    def slow(request: Request) -> Answer | None:
-        if request.path == "/v1/placements":
-            time.sleep(0.2)
-        return None
-
-    service.instead = slow
-    assert status_of(agent, device) == side.UNAVAILABLE
-    wait_until(lambda: service.placements, "the late booking is made")
-    wait_until(lambda: not service.unended(), "it is handed back")
-    assert not agent.says("lost"), "slow is not lost"
-
-    def dealt_from_a_late_answer() -> bool:
-        return status_of(agent, device) == side.PLACE
-
-    wait_until(dealt_from_a_late_answer, "a late answer serves the next question")
-
-
-def test_wish_of_the_service_to_be_left_alone_is_honoured(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+    agent = start(service.url, "--answer-ms", "50")
+    agent.wait_for("union has 2 candidates")
     service.instead = always(problem(503, "busy", "later", **{"Retry-After": "2"}))
-    assert status_of(agent, device) == side.UNAVAILABLE
+    assert status_of(agent, device) == side.PLACE
+    agent.wait_for("lost (")
     asked = service.requests[-1].at
 
     def later() -> list[float]:
@@ -185,7 +211,6 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
     (told,) = service.opened(placement)
     service.kill()
     service.forget()
-    assert status_of(agent, device, "another") == side.UNAVAILABLE
     service.revive()
     wait_until(lambda: service.restored(placement), "it is told again, with how it came about")
     assert service.opened(placement) == [told]
@@ -195,7 +220,7 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
         "element": conversation.answer.element,
         "expected_bytes": None,
         "distance": conversation.answer.distance,
-        "decided_by": "service",
+        "decided_by": "agent",
         "notes": [],
     }
     os.close(fd)
@@ -203,22 +228,23 @@ def test_open_files_are_announced_again_to_a_service_that_restarted(
 
 
 def test_report_that_breaks_the_service_does_not_hold_up_the_others(
-    agent: Agent, service: ServiceDouble, device: int
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
     tried: list[str] = []
+    cursed = ""
 
     def broken(request: Request) -> Answer | None:
         ends = [end["placement_id"] for end in request.body.get("ended", ())]
         tried.extend(end for end in ends if end == cursed)
         return Answer(500, {}) if cursed in ends else None
 
-    with agent.ask(device) as conversation:
-        cursed = conversation.answer.placement
-        service.instead = broken
-    others = []
-    for _ in range(4):
-        with agent.ask(device) as conversation:
-            others.append(conversation.answer.placement)
+    asked = [agent.ask(device) for _ in range(5)]
+    files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
+    cursed, *others = (one.answer.placement for one in asked)
+    wait_until(lambda: len(service.open_now()) == 5, "all are told")
+    service.instead = broken
+    for fd in files:
+        os.close(fd)
     wait_until(lambda: all(service.ended(placement) for placement in others), "the others are told")
     assert 3 <= len(tried) < 20, "it is not tried for ever"
     assert agent.says("the service refuses a report, which is dropped: HTTP 500")
@@ -247,6 +273,6 @@ def test_replaced_token_is_read_when_the_old_one_is_refused(
     agent.wait_for("service found")
     refused = problem(401, "unauthorized", "revoked")
     service.instead = lambda request: refused if request.token != "Bearer secret-2" else None
-    assert status_of(agent, device) == side.UNAVAILABLE
+    agent.wait_for("lost (")
     token.write_text("secret-2\n")
-    wait_until_placed(agent, device)
+    agent.wait_for("service found again")

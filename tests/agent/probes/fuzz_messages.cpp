@@ -1,5 +1,5 @@
 // Mutates good messages and feeds them to everything in the agent that reads what others wrote:
-// questions and reports of programs, answers of the service, what was kept on disk.
+// questions, reports and claims of programs, answers of the service, what was kept on disk.
 //
 // Built with sanitizers, which end it when something is wrong; it checks nothing but that what was
 // understood can be used.  Usage: fuzz_messages SEED ROUNDS
@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "announcement.h"
-#include "cut_off.h"
+#include "claims/claim_ring.h"
 #include "service_messages.h"
-#include "snapshot.h"
 #include "systems.h"
+#include "table/candidates.h"
+#include "table/choice.h"
 #include "wire.h"
 
 using namespace ses::agent;
@@ -35,6 +36,44 @@ template <typename T> T message_of(uint16_t type) {
   return message;
 }
 
+ses_claim good_claim() {
+  ses_claim claim{};
+  claim.state = 2 * 5 + 2;
+  claim.outcome = SES_OUTCOME_CREATED;
+  claim.row_count = 2;
+  claim.rows[1] = 1;
+  claim.need.count = 1;
+  claim.need.requirements[0] = {SES_CORE_CURRENT_WRITE, 1, 0, 1e6, 1.0};
+  std::strcpy(claim.application, "simulate");
+  std::strcpy(claim.path, "/mnt/file");
+  claim.path_length = 9;
+  return claim;
+}
+
+// What is understood of tables is worked with.
+void use(const TableAnswer &table, const ses_core_need &need, std::vector<uint8_t> rows) {
+  Candidates candidates(table.system);
+  const auto now = Candidates::Time{} + std::chrono::hours(1);
+  if (!candidates.apply(table, now) || candidates.size() == 0) {
+    return;
+  }
+  candidates.add(0, 1e9);
+  auto epoch = std::make_shared<Epoch>();
+  epoch->facts = candidates.facts();
+  epoch->elements = candidates.elements(now);
+  epoch->ages.assign(candidates.size(), 0);
+  epoch->policy = candidates.policy();
+  epoch->few = candidates.few(now);
+  std::erase_if(rows, [&](uint8_t row) { return row >= candidates.size(); });
+  Choice choice;
+  choice.epoch = epoch;
+  choice.need = need;
+  choice.rows = rows.empty() ? std::vector<uint8_t>{0} : rows;
+  (void)distance_of(choice);
+  (void)predicted_json(choice);
+  (void)decision_json(choice);
+}
+
 std::vector<std::string> good_messages() {
   auto ask = message_of<ses_ask>(SES_MESSAGE_ASK);
   ask.expected_bytes = 1 << 20;
@@ -48,20 +87,18 @@ std::vector<std::string> good_messages() {
   return {
       bytes_of(ask),
       bytes_of(report),
-      R"({"placements":[{"placement_id":"00000000000000ab","element":"union/b1","backend":"mergerfs",)"
-      R"("target":"/srv/b1","distance":0.5,"stripe_count":1,"stripe_size_bytes":null,)"
-      R"("elements":[{"element":"union/b1","target":"/srv/b1"}],"lease_until":1.5}],)"
-      R"("selection":{"requirements":[{"kind":"free-capacity","minimum":1,"unit":"GB","weight":1,)"
-      R"("strictness":"hard"}]}})",
       R"({"storage_systems":[{"name":"union","backend":"lustre","mount_point":"/mnt","elements":8}]})",
       R"({"instance":"00000000000000cd","next_within_seconds":5.0,"unknown":["00000000000000ab"],)"
       R"("refused":[{"placement_id":"00000000000000ab","detail":"no"}],"open":[{"placement_id":)"
       R"("00000000000000ab","user":"alice","device":65024,"inode":"18446744073709551615",)"
-      R"("path":"/a","pid":12}],"applications":{"alice":["dd","tar"]},"snapshot":{"decided_at":1.0}})",
-      R"({"decided_at":1763700000.5,"elements_total":2,"arrival_rate":10.5,"elements":[{"element":)"
-      R"("union/b1","storage_system":"union","backend":"mergerfs","target":"/srv/b1","state":"active",)"
-      R"("capability":{"read_mb_s":100,"write_mb_s":100},"available":{"read_mb_s":50,"write_mb_s":null},)"
-      R"("free_gb":10}]})",
+      R"("path":"/a","pid":12}],"tables":[{"system":"union","revision":"r","version":7,"told_at":1.5,)"
+      R"("total":2,"rate":1.5,"max_age_seconds":6,"policy":{"plenty":2,"overrule_hints":false},)"
+      R"("elements":[{"element":"union/b1","target":"/b1","server":1,"scarce":true,"read_rate":1e8,)"
+      R"("write_rate":null,"size":1e12,"stated":[1.5,null]},{"element":"union/b2","target":"/b2"}],)"
+      R"("loads":[[0,0.5,null,1.5,0,2,1,3,1e9,0,0.25,4,17],[1,null,null,0,0,0,0,0,null,0,null,0,0]]}],)"
+      R"("needs":[{"user":"alice","application":null,"generation":"g","requirements":[{"kind":"x",)"
+      R"("code":3,"bound":5e7,"weight":1.5,"hard":true,"at_most":false}],"room_bytes":1e9}]})",
+      bytes_of(good_claim()),
       "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 - ext3 /dev/root rw\n",
       R"({"type":"x","title":"overloaded","status":503,"detail":"later"})",
   };
@@ -105,7 +142,7 @@ std::string mutated(std::string text, const std::vector<std::string> &all,
 
 size_t understood = 0;
 
-void read_as_everything(const std::string &text, std::mt19937_64 &random) {
+void read_as_everything(const std::string &text) {
   const auto message = std::as_bytes(std::span(text));
   if (const auto ask = parse_ask(message)) {
     understood += ask->application.size() < SES_APPLICATION_MAX;
@@ -113,23 +150,29 @@ void read_as_everything(const std::string &text, std::mt19937_64 &random) {
   if (const auto report = parse_report(message)) {
     ++understood;
   }
-  if (auto placements = parse_placements(text)) {
-    for (const Placement &placement : *placements) {
-      understood += make_place_answer(placement, 0, 0).has_value();
-    }
-  }
-  understood += parse_resolved(text).has_value();
   understood += parse_storage_systems(text).has_value();
   understood += !problem_detail(text).empty();
-  understood += parse_announcement_reply(text).has_value();
-  understood += parse_mountinfo(text).size();
-  if (const auto snapshot = parse_snapshot(text)) {
-    const std::map<std::string, unsigned> own;
-    const CutOffQuestion question{
-        "union", {{SES_KIND_CURRENT_WRITE_RATE, false, 1, 1}}, 1, {}, own, 1763700100};
-    std::uniform_real_distribution<double> chance(0, 1);
-    understood += choose_cut_off(*snapshot, question, [&] { return chance(random); }).has_value();
+  static ses_core_need need{};
+  static std::vector<uint8_t> rows{0};
+  if (text.size() == sizeof(ses_claim)) {
+    ses_claim shared;
+    std::memcpy(&shared, text.data(), sizeof shared);
+    if (const auto claim = parse_claim(shared, 5)) {
+      ++understood;
+      need = claim->need;
+      rows = claim->rows;
+    }
   }
+  if (const auto reply = parse_announcement_reply(text)) {
+    ++understood;
+    for (const TableAnswer &table : reply->tables) {
+      use(table, need, rows);
+    }
+    for (const auto &[user, needs] : reply->needs) {
+      understood += needs->of("tar") != nullptr;
+    }
+  }
+  understood += parse_mountinfo(text).size();
 }
 
 } // namespace
@@ -143,14 +186,14 @@ int main(int argc, char **argv) {
   const std::vector<std::string> good = good_messages();
   for (const std::string &text : good) {
     const size_t before = understood;
-    read_as_everything(text, random);
+    read_as_everything(text);
     if (understood == before) {
       std::fprintf(stderr, "a good message is not understood: %s\n", text.c_str());
       return 1;
     }
   }
   for (unsigned long long round = std::strtoull(argv[2], nullptr, 10); round > 0; --round) {
-    read_as_everything(mutated(good[random() % good.size()], good, random), random);
+    read_as_everything(mutated(good[random() % good.size()], good, random));
   }
   std::printf("%zu understood\n", understood);
   return 0;
