@@ -160,9 +160,6 @@ class ServiceDouble:
     def wait_for_end(self, placement: str) -> None:
         wait_until(lambda: self.ended(placement), f"the end of placement {placement} is told")
 
-    def unended(self) -> set[str]:
-        return {placement for placement in dict(self.placements) if not self.ended(placement)}
-
     def _answer(self, request: Request) -> Answer:
         with self._lock:
             self.requests.append(request)

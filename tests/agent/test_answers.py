@@ -203,9 +203,11 @@ def test_system_without_room_is_unavailable(
 
 
 def test_element_without_its_directory_is_left_out(
-    agent: Agent, service: ServiceDouble, device: int, branches: dict[str, Path]
+    start: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
 ) -> None:
     branches["union/b1"].rmdir()
+    agent = start(service.url)
+    agent.wait_for("service found")
 
     def placed_on() -> str:
         with agent.ask(device) as conversation:

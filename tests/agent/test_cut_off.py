@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -226,9 +227,7 @@ def test_failed_create_without_service_goes_elsewhere_the_next_time(
     agent = cut_off()
     with agent.ask(device) as conversation:
         assert conversation.answer.element == BEST
-        conversation.answer.stage.rmdir()
-        (branches[BEST] / ".ses").rmdir()
-        branches[BEST].rmdir()
+        shutil.rmtree(branches[BEST])
         conversation.report(side.NOT_CREATED, error=errno.ENOENT)
     assert BEST not in chosen(agent, device, 8)
 

@@ -34,10 +34,17 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
     ).stdout
     sources = [agent / f"{name}.cpp" for name in SOURCES]
+    core = tmp_path_factory.getbasetemp() / "core.o"
+    subprocess.run(
+        ["cc", "-r", "-g", "-O1", "-fno-math-errno", f"-I{ROOT / 'libses' / 'include'}", "-o", core]
+        + [ROOT / "libses" / "core" / f"{name}.c" for name in ("judge", "predict", "rank", "stripe")],
+        check=True,
+        timeout=300,
+    )
     command = [
         "c++", "-std=c++20", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
         f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program,
-        Path(__file__).parent / "probes" / "fuzz_messages.cpp", *sources, *shlex.split(libraries),
+        Path(__file__).parent / "probes" / "fuzz_messages.cpp", *sources, core, *shlex.split(libraries),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr

@@ -40,9 +40,13 @@ def run(
         "SES_SYNC_MS": "20000",
     }
 
-    def run(*command: str) -> Agent:
+    files = 0
+
+    def run(*command: str, makes: int = 1) -> Agent:
+        nonlocal files
+        files += makes
         subprocess.run(command, env=environment, check=True, timeout=120)
-        wait_until(lambda: not service.unended(), "all placements are ended")
+        wait_until(lambda: len(service.ended_as) == files, "all placements are ended")
         return agent
 
     return run
@@ -60,7 +64,7 @@ def told(service: ServiceDouble) -> dict[str | None, int | None]:
 def test_every_file_of_a_loop_is_told_with_path_and_size(
     run: Callable[..., Agent], service: ServiceDouble, union: Path
 ) -> None:
-    run(sys.executable, "-c", LOOP, str(union), "300")
+    run(sys.executable, "-c", LOOP, str(union), "300", makes=300)
     assert told(service) == {f"{union}/f{number}": number for number in range(300)}
 
 
@@ -84,10 +88,10 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
     def count(agent: Agent) -> int:
         return len(list(Path(f"/proc/{agent.process.pid}/fd").iterdir()))
 
-    agent = run(sys.executable, "-c", LOOP, str(union), "10")
+    agent = run(sys.executable, "-c", LOOP, str(union), "10", makes=10)
     before = count(agent)
     (union / "more").mkdir()
-    run(sys.executable, "-c", LOOP, str(union / "more"), "1000")
+    run(sys.executable, "-c", LOOP, str(union / "more"), "1000", makes=1000)
     assert len(told(service)) == 1010
     few = before + 50  # it may keep more connections to the service now
     wait_until(lambda: count(agent) < few, "the agent has about as few descriptors as before")

@@ -1,0 +1,143 @@
+"""Claims that lie: they mislead the programs of their own user and nobody else."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from claims_program import NOBODY, Claims, Table, as_user
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+
+@pytest.fixture
+def claims(agent: Agent, device: int) -> Iterator[Claims]:
+    agent.ask(device).close()
+    attached = Claims(agent.socket, os.getuid())
+    attached.wait_until_staged()
+    wait_until(lambda: not any(attached.table.own().values()), "nothing is counted any more")
+    yield attached
+    attached.detach()
+    attached.table.detach()
+
+
+def still_works(claims: Claims, service: ServiceDouble, path: Path) -> None:
+    claim = claims.choose()
+    fd = claims.create(claim, path)
+    wait_until(lambda: service.opened(claims.id_of(claim)), "the service is told of a good one")
+    os.close(fd)
+
+
+def test_counters_count_no_more_than_there_are_slots(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
+    slot, state = claims.take_slot()
+    claims.put32(Claims.CLAIMED_AT, 1 << 31)
+    claims.put32(Claims.CLAIMED_AT + 4, (1 << 32) - 5)
+    claims.table.wake()
+    wait_until(lambda: claims.table.rows()[0].own > 0 or claims.table.rows()[1].own > 0, "it is looked at")
+    assert all(0 <= row.own <= Claims.SLOTS for row in claims.table.rows())
+    claims.move(slot, state, 0)
+    still_works(claims, service, tmp_path / "file")
+    wait_until(lambda: not any(claims.table.own().values()), "what no slot stands for is forgotten")
+
+
+def test_random_bytes_do_no_harm(
+    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    dice = random.Random(7)
+    for _ in range(60):
+        at = dice.randrange(Claims.SIZE - 5000)
+        claims.write(at, dice.randbytes(dice.randrange(1, 5000)))
+        claims.put64(Claims.NEXT, dice.choice([0, 5, 1 << 40, (1 << 64) - 1, claims.get64(Claims.NEXT) + 3]))
+        claims.table.wake()
+    claims.write(0, dice.randbytes(4096))
+    assert agent.process.poll() is None
+    assert {row.element for row in claims.table.rows()} == set(service.targets)
+    assert all(0 <= row.own <= 3 * Claims.SLOTS for row in claims.table.rows())
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"rows": (9,)},
+        {"rows": (255,)},
+        {"rows": (0, 0)},
+        {"rows": ()},
+        {"system": 3},
+        {"system": 77},
+        {"epoch": 0},
+        {"outcome": 9},
+        {"expected_bytes": float("nan")},
+        {"expected_bytes": float("inf")},
+        {"application": "\x01\x02"},
+        {"path": "../../../../etc/passwd"},
+        {"pid": 1},
+        {"fd": 1 << 30},
+    ],
+    ids=str,
+)
+def test_claim_that_makes_no_sense_does_no_harm(
+    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path, lie: dict[str, object]
+) -> None:
+    claim = claims.choose()
+    os.close(claims.create(claim, tmp_path / "file", **lie))
+    still_works(claims, service, tmp_path / "good")
+    assert agent.process.poll() is None
+    wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
+
+
+@pytest.mark.root
+def test_file_of_another_user_is_not_believed(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    """Root's own file, claimed by another user."""
+    victim = tmp_path / "victim"
+    victim.write_text("")
+    status = victim.stat()
+    mine = agent.socket.parent
+    for parent in (mine, *mine.parents):
+        parent.chmod(parent.stat().st_mode | 0o011)
+        if parent.parent == Path(parent.anchor):
+            break
+    told = mine / "told"
+    told.mkdir(mode=0o777)
+    told.chmod(0o777)
+
+    def claim_it() -> None:
+        agent.ask(device).close()
+        claims = Claims(agent.socket, NOBODY)
+        claims.wait_until_staged()
+        claim = claims.choose()
+        claims.complete(claim, status=status, path=victim)
+        (told / claims.id_of(claim)).touch()
+
+    as_user(NOBODY, claim_it)
+    (placement,) = (path.name for path in told.iterdir())
+    table = Table(agent.socket)
+    wait_until(lambda: agent.says("claimed a file that is not its own"), "it is refused")
+    wait_until(lambda: not any(table.own().values()), "nothing is counted")
+    table.detach()
+    assert service.opened(placement) == []
+
+
+@pytest.mark.root
+def test_instance_written_into_the_head_gives_no_ids_of_others(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    options = ("--socket", str(tmp_path / "agent.sock"), "--state-dir", str(tmp_path / "state"))
+    agent = start(service.url, *options)
+    agent.wait_for("service found")
+    agent.ask(device).close()
+    claims = Claims(agent.socket, os.getuid())
+    claims.wait_until_staged()
+    claims.put64(16, 4711)
+    agent.process.kill()
+    agent.process.wait()
+    agent = start(service.url, *options)
+    wait_until(lambda: claims.get64(16) == claims.instance, "the head says it again")
+    claims.put64(16, 4711)
+    claims.wait_until_staged()
+    still_works(claims, service, tmp_path / "file")
