@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr double kShortestPace = 0.5, kLongestPace = 300; // seconds
 constexpr size_t kMostInReply = 100000;
+constexpr size_t kMostDecisions = 500; // the contract's
 
 json text_or_null(const std::string &text) { return text.empty() ? json(nullptr) : json(text); }
 
@@ -78,6 +79,10 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
       return share_decision(*groups[group].first->file->choice, *choice);
     });
     const size_t group = found == candidates.end() ? groups.size() : *found;
+    if (found == candidates.end() && groups.size() >= kMostDecisions) {
+      place.emplace_back(0, 0);
+      continue;
+    }
     if (found == candidates.end()) {
       candidates.push_back(group);
       groups.push_back({&opened, 0});

@@ -62,9 +62,11 @@ def go_on(process: subprocess.Popen[str]) -> None:
 
 def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> None:
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
-    with agent.ask(device, "later") as conversation:
-        later = conversation.answer.placement
-    service.wait_for_end(later)
+    conversation = agent.ask(device, "later")
+    path = conversation.answer.stage.parents[1] / f"later-{conversation.answer.placement}"
+    os.close(conversation.create(path))
+    path.unlink()
+    service.wait_for_end(conversation.answer.placement)
 
 
 @pytest.fixture

@@ -63,7 +63,9 @@ class Node:
         self._create(name, uid)
         later = f"later-{name}"
         with side.Conversation(self.socket, side.ask_message(self._union.stat().st_dev, "later")) as asked:
-            os.close(asked.create(self._union / later))
+            (asked.answer.stage / later).touch()
+            os.link(asked.answer.stage_in_union / later, self._union / later)
+            asked.report(side.CREATED, status=(self._union / later).stat())
         wait_until(lambda: later in self._told(), "the service heard of the later file")
         assert name not in self._told()
 

@@ -145,7 +145,7 @@ json requirement_json(const ses_core_requirement &requirement, const Need *need)
           {"unit", capacity ? "GB" : "MB/s"},
           {"size", capacity ? kGigabyte : kMegabyte},
           {"level", "explicit"},
-          {"level_name", ""},
+          {"level_name", "request"},
           {"profile", nullptr}};
 }
 
