@@ -37,6 +37,7 @@ class Chain:
     fast_branch: Path
     socket: Path
     service_port: int
+    agent: int  # its process
 
     def settle(self) -> None:
         """Wait until the service knows of no open file, so that no run pays for the one before it.
@@ -123,5 +124,5 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
         ]
         command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
         log = scratch / "agent.log"
-        with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS):
-            yield Chain(union, branches[0], agent_socket, served.port)
+        with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS) as pid:
+            yield Chain(union, branches[0], agent_socket, served.port, pid)

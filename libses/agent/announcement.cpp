@@ -95,12 +95,12 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
   }
   for (size_t i = 0; i < files.size(); ++i) {
     const auto &[group, turn] = place[i];
-    decisions.of_file.push_back(turn == 0 ? json(nullptr)
-                                          : json{{"id", group},
-                                                 {"turn", turn},
-                                                 {"turns", groups[group].turns},
-                                                 {"predicted",
-                                                  predicted_json(*files[i].file->choice)}});
+    decisions.of_file.push_back(turn == 0
+                                    ? json(nullptr)
+                                    : json{{"id", group},
+                                           {"turn", turn},
+                                           {"turns", groups[group].turns},
+                                           {"predicted", predicted_json(*files[i].file->choice)}});
   }
   return decisions;
 }

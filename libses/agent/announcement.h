@@ -88,7 +88,7 @@ struct AnnouncementReply {
   std::chrono::milliseconds next_within{5000};
   std::vector<uint64_t> unknown;
   std::vector<std::pair<uint64_t, std::string>> refused; // with the reason
-  std::optional<std::vector<LedgerFile>> open;            // none: nothing to compare
+  std::optional<std::vector<LedgerFile>> open;           // none: nothing to compare
   std::vector<TableAnswer> tables;
   NeedsByUser needs;
   nlohmann::json kept_tables, kept_needs; // as the service said them, those that make sense

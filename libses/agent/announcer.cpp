@@ -108,8 +108,8 @@ void Announcer::ended(uid_t uid, uint64_t placement_id, EndReason reason,
   }
 }
 
-// One more waits from now on.  True when the thread, which knows when the batch so far is to go, has
-// to look again: any other only puts that off.
+// One more waits from now on.  True when the thread, which knows when the batch so far is to go,
+// has to look again: any other only puts that off.
 bool Announcer::note_waiting() {
   last_waits_since_ = Clock::now();
   const bool is_first = book_.waiting() == 0;

@@ -130,15 +130,15 @@ int serve(const Options &options, Services &services, Token &token,
                            },
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
-  Finder finder(watcher,
-                [&exchange](uid_t, uint64_t placement) { exchange.ended({placement, false}); });
-  Stager stager([&housekeeper](const std::string &target) {
-    housekeeper.sweep_from_now_on(target);
+  Finder finder(watcher, [&exchange](uid_t, uint64_t placement) {
+    exchange.ended({placement, false});
   });
+  Stager stager(
+      [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Sleeper sleeper(table.board().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, sleeper,
-                       survey});
+  ClaimsKeeper claims(
+      {table, systems, health, announcer, exchange, finder, stager, sleeper, survey});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,

@@ -44,9 +44,10 @@ Options parse_options(int argc, char **argv) {
   options.state_dir = default_state_directory();
   int answer_ms = static_cast<int>(options.answer_limit.count());
 
-  CLI::App app{"Shows the programs of one node where a file could be created: keeps the table they\n"
-               "choose from, answers those that ask, and tells the selection service when files are\n"
-               "opened and closed.  Never makes a program wait longer than --answer-ms."};
+  CLI::App app{
+      "Shows the programs of one node where a file could be created: keeps the table they\n"
+      "choose from, answers those that ask, and tells the selection service when files are\n"
+      "opened and closed.  Never makes a program wait longer than --answer-ms."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
   app.add_option("--service,--service-url", options.service_urls,
                  "Where ses-service listens, for example http://127.0.0.1:8630; given several\n"

@@ -12,8 +12,8 @@
 #include <map>
 #include <utility>
 
-#include "identity.h"
 #include "claims/lookup.h"
+#include "identity.h"
 #include "lustre_place.h"
 #include "proc_files.h"
 #include "stage.h"
@@ -94,6 +94,7 @@ void SocketServer::take_news() {
   const auto now = Clock::now();
   if (arrived.mounts) {
     parts_.table.look_at_mounts(now);
+    parts_.table.tick(now);
   }
   for (const auto &[id, closed] : arrived.ended) {
     parts_.table.end(id, closed);
@@ -241,6 +242,9 @@ bool SocketServer::has_to_wait(const Connection &connection, Systems::Answer kno
   if (!knows_all && (parts_.health.available() || parts_.health.needed(parts_.announcer.pace()))) {
     return true;
   }
+  if (system.backend == SES_BACKEND_LUSTRE && !parts_.lustre.has_looked_at(system.name)) {
+    return true;
+  }
   bool is_final = true;
   if (number) {
     (void)parts_.claims.not_staged(connection.peer.uid, *number, is_final);
@@ -261,8 +265,7 @@ void SocketServer::place(Id id, bool is_final) {
   }
   parts_.claims.asked(connection->peer.uid, Clock::now());
   // A pool is a wish about the layout that is not among what files need.
-  const bool other_layout =
-      !connection->ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
+  const bool other_layout = !connection->ask.pool.empty() && system.backend != SES_BACKEND_MERGERFS;
   if (other_layout || parts_.announcer.overloaded_by(connection->peer.uid)) {
     answer(id, SES_ANSWER_UNAVAILABLE);
     return;

@@ -1,6 +1,7 @@
 // The loop of the agent: one thread, never waiting for anything but the next event.  It answers
-// programs that ask, and looks after the table and the claims when they are due.  Users take turns, and one who asks more than a program could is turned away at once, so that nobody who
-// floods the agent keeps the others waiting.
+// programs that ask, and looks after the table and the claims when they are due.  Users take turns,
+// and one who asks more than a program could is turned away at once, so that nobody who floods the
+// agent keeps the others waiting.
 //
 // A connection is one question (ses/protocol.h): ask, answer, report.  Whoever sends something
 // else, or nothing in time, is dropped.  Who asks is taken from SO_PEERCRED; a report counts only

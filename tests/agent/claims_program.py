@@ -254,9 +254,9 @@ class Claims(_Segment):
 
     def wait_until_staged(self, system: int = 0) -> None:
         end = time.monotonic() + PATIENCE
-        while (count := self.table.system(system)["count"]) == 0 or self.staged(system) & (1 << count) - 1 != (
+        while (count := self.table.system(system)["count"]) == 0 or self.staged(system) & (
             1 << count
-        ) - 1:
+        ) - 1 != (1 << count) - 1:
             assert time.monotonic() < end, "the staging directories are not there"
             time.sleep(0.005)
 
@@ -298,7 +298,9 @@ class Claims(_Segment):
         rows, claims = self.table.rows(system), self.open_claims(system)
         seen = [round(one.own) + more for one, more in zip(rows, claims, strict=True)]
         if row is None:
-            row = min(range(len(rows)), key=lambda place: (rows[place].excluded, seen[place], rows[place].turn))
+            row = min(
+                range(len(rows)), key=lambda place: (rows[place].excluded, seen[place], rows[place].turn)
+            )
         _add(self.address + self.CLAIMED_AT + 256 * system + 4 * row, 1, _SEQUENTIAL)
         self.table.wake()
         return Claim(slot, state, row, rows[row].element, rows[row].branch, epoch, tuple(seen))

@@ -232,7 +232,14 @@ class ServiceDouble:
                 for id, placed in self.placements.items()
             )
         load: dict[str, Any] = {
-            **{"busy": 0.0, "busy_average": 0.0, "others": 0.0, "others_average": 0.0, "own": own, "ended": 0},
+            **{
+                "busy": 0.0,
+                "busy_average": 0.0,
+                "others": 0.0,
+                "others_average": 0.0,
+                "own": own,
+                "ended": 0,
+            },
             **{"server_streams": own, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
             **{"turn": self._turns.get(element, 0), **self.loads.get(element, {})},
         }

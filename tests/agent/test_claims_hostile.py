@@ -32,7 +32,9 @@ def still_works(claims: Claims, service: ServiceDouble, path: Path) -> None:
     os.close(fd)
 
 
-def test_counters_count_no_more_than_there_are_slots(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:
+def test_counters_count_no_more_than_there_are_slots(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
     slot, state = claims.take_slot()
     claims.put32(Claims.CLAIMED_AT, 1 << 31)
     claims.put32(Claims.CLAIMED_AT + 4, (1 << 32) - 5)

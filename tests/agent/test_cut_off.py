@@ -117,9 +117,7 @@ def test_element_that_may_not_be_chosen_is_not(
     assert BEST not in chosen(cut_off(), device, 24, **details)
 
 
-def test_samples_that_grow_old_count_as_none(
-    cut_off: Callable[..., Agent], service: ServiceDouble
-) -> None:
+def test_samples_that_grow_old_count_as_none(cut_off: Callable[..., Agent], service: ServiceDouble) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "others": 9.0}
     table = Table(cut_off().socket)
@@ -189,7 +187,14 @@ def test_needs_are_kept_for_the_next_start(
     cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     requirement = {
-        **{"kind": "current-read-rate", "code": 1, "bound": 1e9, "weight": 1.0, "hard": True, "at_most": False},
+        **{
+            "kind": "current-read-rate",
+            "code": 1,
+            "bound": 1e9,
+            "weight": 1.0,
+            "hard": True,
+            "at_most": False,
+        },
         **{"unit": "MB/s", "size": 1e6, "level": "user", "level_name": "x", "profile": None},
     }
     service.needs["root" if os.getuid() == 0 else os.environ["USER"]] = (

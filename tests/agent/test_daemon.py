@@ -16,7 +16,7 @@ import pytest
 from claims_program import segment_of
 from patience import wait_until
 from running_agent import Agent
-from service_double import Answer, Request, ServiceDouble
+from service_double import ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {

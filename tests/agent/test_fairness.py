@@ -13,7 +13,7 @@ import program_side as side
 import pytest
 from patience import wait_until
 from running_agent import Agent
-from service_double import Answer, Request, ServiceDouble
+from service_double import ServiceDouble
 
 NOBODY = 65534
 HERE = Path(__file__).parent

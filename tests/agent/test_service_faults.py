@@ -84,7 +84,19 @@ _TABLE = {
         {"system": "union"},
         7,
     ],
-    ids=["no-loads", "row-64", "row-minus", "short", "text", "negative", "65", "long", "policy", "empty", "7"],
+    ids=[
+        "no-loads",
+        "row-64",
+        "row-minus",
+        "short",
+        "text",
+        "negative",
+        "65",
+        "long",
+        "policy",
+        "empty",
+        "7",
+    ],
 )
 def test_table_that_makes_no_sense_changes_nothing(
     agent: Agent, service: ServiceDouble, device: int, table: object
@@ -118,9 +130,7 @@ def test_refused_token_is_named_in_the_log(
     agent.wait_for("it refuses this node's token: HTTP 401 unknown token")
 
 
-def test_dead_service_is_done_without_at_once(
-    agent: Agent, service: ServiceDouble, device: int
-) -> None:
+def test_dead_service_is_done_without_at_once(agent: Agent, service: ServiceDouble, device: int) -> None:
     assert status_of(agent, device) == side.PLACE
     service.kill()
     assert status_of(agent, device) == side.PLACE

@@ -31,8 +31,7 @@ bool read_need(const ses_core_need &shared, ses_core_need &need) {
   for (; need.count < shared.count; ++need.count) {
     const ses_core_requirement &one = shared.requirements[need.count];
     if (!std::isfinite(one.bound) || one.bound < 0 || !std::isfinite(one.weight) ||
-        one.weight <= 0 || one.kind == 0 ||
-        one.kind >= SES_CORE_STATED_FIRST + SES_CORE_STATED) {
+        one.weight <= 0 || one.kind == 0 || one.kind >= SES_CORE_STATED_FIRST + SES_CORE_STATED) {
       return false;
     }
     need.requirements[need.count] = one;

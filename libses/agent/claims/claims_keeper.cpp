@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBusyTick{2};
 constexpr milliseconds kUnfinishedTick{20};
-constexpr milliseconds kBusyFor{20};            // after the last claim
+constexpr milliseconds kBusyFor{20};              // after the last claim
 constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
 constexpr milliseconds kBeatEvery{500};
 constexpr milliseconds kReviewEvery{1000};
@@ -283,8 +283,8 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->need = claim.need;
   choice->seen = claim.seen;
   bool is_final = true;
-  choice->excluded = parts_.table.excluded(claim.system) |
-                     not_staged(user.claims->uid(), claim.system, is_final);
+  choice->excluded =
+      parts_.table.excluded(claim.system) | not_staged(user.claims->uid(), claim.system, is_final);
   choice->rows = claim.rows;
   choice->decided_at = wall_clock();
   choice->cut_off = !parts_.health.available();
@@ -301,9 +301,8 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
     user.claims->counts().settle(claim.system, row, changed);
   }
   const auto facts = parts_.table.facts(claim.system, claim.epoch);
-  const bool known = facts && std::all_of(claim.rows.begin(), claim.rows.end(), [&](uint8_t row) {
-                       return row < facts->rows.size();
-                     });
+  const bool known = facts && std::all_of(claim.rows.begin(), claim.rows.end(),
+                                          [&](uint8_t row) { return row < facts->rows.size(); });
   if (!known) {
     return;
   }

@@ -64,8 +64,7 @@ std::string advice() {
 } // namespace
 
 std::unique_ptr<ClaimsSegment> ClaimsSegment::make(uid_t uid, std::string &why) {
-  const int id =
-      shmget(IPC_PRIVATE, sizeof(ses_claims), SHM_NORESERVE | static_cast<int>(kWanted));
+  const int id = shmget(IPC_PRIVATE, sizeof(ses_claims), SHM_NORESERVE | static_cast<int>(kWanted));
   if (id < 0) {
     why = advice();
     return nullptr;

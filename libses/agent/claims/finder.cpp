@@ -167,8 +167,7 @@ void Finder::hand_over_orphans() {
 }
 
 // Through the descriptor the program has, then by name, then through any other of its descriptors.
-Finder::Found Finder::look_for(const ClaimedFile &file, bool is_process,
-                                       UniqueFd &handle) {
+Finder::Found Finder::look_for(const ClaimedFile &file, bool is_process, UniqueFd &handle) {
   const auto judge = [&](UniqueFd candidate) {
     const auto facts = facts_of(candidate.get());
     if (!facts || facts->id != file.claim.file || !facts->regular) {

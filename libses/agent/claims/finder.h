@@ -32,7 +32,7 @@ struct ClaimedFile {
   uint64_t placement_id = 0;
   std::shared_ptr<const Origin> origin;
   std::shared_ptr<const Choice> choice;
-  dev_t device = 0;        // of the storage system, as the next
+  dev_t device = 0; // of the storage system, as the next
   std::string mount_point;
   Claim claim;
 };

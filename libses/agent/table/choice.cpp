@@ -58,9 +58,8 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
           {"average_read", or_null(offer.average_read)},
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
-          {"streams",
-           or_null(element.own + choice.epoch->policy.ended_weight * element.ended +
-                   element.others)},
+          {"streams", or_null(element.own + choice.epoch->policy.ended_weight * element.ended +
+                              element.others)},
           {"age", or_null(std::max(0.0, age))}};
 }
 
@@ -69,8 +68,7 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
 double distance_of(const Choice &choice) {
   const unsigned row = choice.rows.front();
   const ses_core_element element = seen_element(choice, row);
-  const ses_core_query query{&choice.need, &choice.epoch->policy, &element, nullptr,
-                             nullptr,      1,                     0};
+  const ses_core_query query{&choice.need, &choice.epoch->policy, &element, nullptr, nullptr, 1, 0};
   ses_core_verdict verdict{};
   ses_core_judge(&query, &verdict);
   return verdict.distance;

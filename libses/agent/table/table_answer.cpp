@@ -107,7 +107,8 @@ ses_core_policy policy_of(const json &object) {
   policy.most_stripes = static_cast<uint32_t>(
       std::clamp<double>(member(*told, "most_stripes", policy.most_stripes), 1, 1000));
   if (const json *overrule = field_of(*told, "overrule_hints")) {
-    policy.overrule_hints = overrule->is_boolean() ? overrule->get<bool>() : not_negative(*overrule) > 0;
+    policy.overrule_hints =
+        overrule->is_boolean() ? overrule->get<bool>() : not_negative(*overrule) > 0;
   }
   return policy;
 }

@@ -10,6 +10,8 @@
 namespace ses::agent {
 namespace {
 
+constexpr uint32_t kNobody = UINT32_MAX; // uid of an entry that is free
+
 template <typename T> T load(T &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
 template <typename T> void store(T &at, T value) {
   std::atomic_ref(at).store(value, std::memory_order_release);
@@ -151,7 +153,7 @@ bool TableBoard::set_user(const User &user) {
   }
   ses_table_user &shared = table_.users[place];
   store(shared.segment, -1);
-  shared.uid = user.uid;
+  store(shared.uid, user.uid);
   store(shared.instance, user.instance);
   store(shared.segment, user.segment);
   store(table_.head.users, std::max<uint32_t>(table_.head.users, place + 1));
@@ -159,8 +161,9 @@ bool TableBoard::set_user(const User &user) {
 }
 
 void TableBoard::remove_user(uid_t uid) {
-  if (const auto entry = entry_of(uid)) {
+  if (const auto entry = entry_of(uid)) { // programs look at the first of their user
     store(table_.users[*entry].segment, -1);
+    store(table_.users[*entry].uid, kNobody);
   }
 }
 

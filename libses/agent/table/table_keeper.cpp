@@ -14,9 +14,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kEpochs = 64;       // of a system, that decisions can be worked out of
-constexpr size_t kRevisions = 8;     // whose rows a late claim may name
-constexpr milliseconds kEvery{50};   // what changes with time is looked at
+constexpr size_t kEpochs = 64;     // of a system, that decisions can be worked out of
+constexpr size_t kRevisions = 8;   // whose rows a late claim may name
+constexpr milliseconds kEvery{50}; // what changes with time is looked at
 constexpr uint64_t kAllRows = ~uint64_t{0};
 
 uint64_t in_ms(TableKeeper::Time time) {
@@ -40,9 +40,11 @@ double part_of(double bytes, size_t rows) {
 } // namespace
 
 TableKeeper::TableKeeper(const Parts &parts)
-    : parts_(parts), socket_hash_(ses_table_hash(parts.socket_path.c_str())),
-      lustre_changed_(std::make_shared<std::atomic<bool>>(false)) {
-  parts_.lustre.set_on_change([changed = lustre_changed_] { *changed = true; });
+    : parts_(parts), socket_hash_(ses_table_hash(parts.socket_path.c_str())) {
+  parts_.lustre.set_on_change([this] {
+    lustre_changed_ = true;
+    parts_.exchange.mounts_changed();
+  });
 }
 
 bool TableKeeper::open(std::string &why) {
@@ -80,8 +82,8 @@ void TableKeeper::take_over() {
       facts.system = element.substr(0, element.find('/'));
       systems_[number].about.name = facts.system;
       systems_[number].about.backend = shared.backend;
-      systems_[number].revisions.emplace_back(
-          0, std::make_shared<const TableFacts>(std::move(facts)));
+      systems_[number].revisions.emplace_back(0,
+                                              std::make_shared<const TableFacts>(std::move(facts)));
     }
     board_->write(number, {});
   }
@@ -119,8 +121,8 @@ void TableKeeper::look_at_mounts(Time now) {
       continue;
     }
     System &system = systems_[*number];
-    const bool changed = system.about.backend != about.backend ||
-                         system.about.mount_point != about.mount_point;
+    const bool changed =
+        system.about.backend != about.backend || system.about.mount_point != about.mount_point;
     system.about = about;
     system.mounted = true;
     if (changed && system.candidates) {
@@ -324,9 +326,10 @@ void TableKeeper::publish(unsigned number, Time now) {
   System &system = systems_[number];
   const Candidates &candidates = *system.candidates;
   system.unseen = candidates.unseen(now);
-  TableBoard::System shown{system.about.backend,  candidates.elements(now), system.places,
-                           candidates.policy(),   system.excluded,          candidates.few(now),
-                           in_ms(candidates.asked_at())};
+  TableBoard::System shown{
+      system.about.backend,        candidates.elements(now), system.places,
+      candidates.policy(),         system.excluded,          candidates.few(now),
+      in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
   epoch->number = board_->write(number, shown);
   epoch->facts = candidates.facts();
@@ -347,7 +350,7 @@ void TableKeeper::publish(unsigned number, Time now) {
 }
 
 void TableKeeper::tick(Time now) {
-  const bool lustre = lustre_changed_->exchange(false);
+  const bool lustre = lustre_changed_.exchange(false);
   if (!lustre && now - ticked_at_ < kEvery) {
     return;
   }
@@ -491,8 +494,12 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
     choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));
   }
   const ses_core_policy policy = system.candidates->policy();
-  const ses_core_query query{&choice.need,     &policy,         elements.data(),
-                             nullptr,          &choice.excluded, elements.size(),
+  const ses_core_query query{&choice.need,
+                             &policy,
+                             elements.data(),
+                             nullptr,
+                             &choice.excluded,
+                             elements.size(),
                              system.candidates->few(now)};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
   std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
@@ -500,13 +507,15 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   if (chosen < 0) {
     return choice;
   }
-  const bool is_pool = system.about.backend != SES_BACKEND_LUSTRE ||
-                       system.candidates->facts()->rows[static_cast<size_t>(chosen)]
-                               .target.find_first_not_of("0123456789") != std::string::npos;
+  const bool is_pool =
+      system.about.backend != SES_BACKEND_LUSTRE ||
+      system.candidates->facts()->rows[static_cast<size_t>(chosen)].target.find_first_not_of(
+          "0123456789") != std::string::npos;
   size_t count = 1;
   rows[0] = static_cast<uint32_t>(chosen);
   if (!is_pool) {
-    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX, nullptr);
+    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX,
+                            nullptr);
   }
   choice.rows.assign(rows.begin(), rows.begin() + static_cast<long>(count));
   return choice;

@@ -104,8 +104,8 @@ private:
     std::shared_ptr<const TableFacts> facts;
     std::vector<uint8_t> rows;
     double bytes = -1;
-    bool told = false;                  // the service's word counts it
-    bool ended = false, closed = false; // here
+    bool told = false;                              // the service's word counts it
+    bool ended = false, closed = false;             // here
     bool heard_opened = false, heard_ended = false; // by the service, whose word is to come
   };
 
@@ -131,8 +131,7 @@ private:
   uint64_t generation_ = 0;
   Time ticked_at_{};
   bool said_many_systems_ = false;
-  // Set on the thread that looks at Lustre, which may outlive this.
-  const std::shared_ptr<std::atomic<bool>> lustre_changed_;
+  std::atomic<bool> lustre_changed_{false}; // set on the thread that looks at Lustre
 };
 
 } // namespace ses::agent

@@ -1,4 +1,4 @@
-"""A real agent's plan on Lustre: files lie where tickets say, and no ticket leads to a lost server."""
+"""A real agent's table on Lustre: files lie where programs choose, and nobody chooses a lost server."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from parameter_tree import lose_server, write_tree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
+from claims_program import NOT_CREATED, Claims, Table, remove_segments
 from placed_programs import LIST, OFFSET, POOL
-from plan_program import NOT_CREATED, Plan, Ticket, remove_plans
 from program_side import PLACE
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -36,14 +36,14 @@ def parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def chain(lustre: LustreMount, parameters: Path, tmp_path: Path) -> Iterator[Start]:
-    """A real agent with plans, of a service that places on these targets of the stand-in in turn."""
+    """A real agent, of a service that knows these targets of the stand-in."""
     binary = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
     assert binary.exists(), "run `make native` first"
     running: list[tuple[Agent, ServiceDouble]] = []
 
     def start(*targets: str, options: tuple[str, ...] = ()) -> tuple[Agent, ServiceDouble]:
         service = ServiceDouble(lustre.path, {f"union/{to}": Path(to) for to in targets}, "lustre")
-        agent = Agent(binary, tmp_path, service.url, "--plans", *options)
+        agent = Agent(binary, tmp_path, service.url, *options)
         running.append((agent, service))
         agent.wait_for("service found")
         return running[-1]
@@ -51,26 +51,14 @@ def chain(lustre: LustreMount, parameters: Path, tmp_path: Path) -> Iterator[Sta
     yield start
     for agent, service in running:
         agent.stop()
-        remove_plans(agent.socket)
+        remove_segments(agent.socket)
         service.close()
 
 
-def plan_of(agent: Agent, device: int) -> Plan:
-    with agent.ask(device) as conversation:
-        assert conversation.answer.status == PLACE
-    return Plan(agent.socket, SELF)
-
-
-def taken(plan: Plan, device: int) -> Ticket:
-    ticket = plan.take_soon(device, "app")
-    plan.report(ticket, NOT_CREATED)
-    return ticket
-
-
-def test_unmodified_program_s_file_lies_where_its_ticket_says(
+def test_unmodified_program_s_file_lies_where_it_chose(
     chain: Start, lustre: LustreMount, public_wrapper: Path
 ) -> None:
-    """The application asks once; from then on its files are made by tickets, nobody being asked."""
+    """The user asks once; from then on files are made by choice, nobody being asked."""
     agent, service = chain("4")
     environment = {
         **os.environ, "LD_PRELOAD": str(public_wrapper), "SES_AGENT_SOCKET": str(agent.socket),
@@ -84,16 +72,11 @@ def test_unmodified_program_s_file_lies_where_its_ticket_says(
         assert osts_of(lustre.path / name) == (4,)
 
     create("first")
-    plan = Plan(agent.socket, SELF)
-    device = lustre.path.stat().st_dev
-    wait_for(lambda: plan.stock(device, "bash") > 0, "there are tickets for the program")
-    before = plan.entry(device, "bash")
-    asked = agent.log.read_text().count(f"uid {SELF} pid")
+    claims = Claims(agent.socket, SELF)
+    wait_for(lambda: bool(claims.needs()), "the user's needs are there")
+    before, asked = claims.get64(Claims.NEXT), agent.log.read_text().count(f"uid {SELF} pid")
     create("second")
-    after = plan.entry(device, "bash")
-    assert before
-    assert after
-    assert after.taken > before.taken
+    assert claims.get64(Claims.NEXT) > before
     assert agent.log.read_text().count(f"uid {SELF} pid") == asked, "nobody was asked"
 
     def told() -> set[str]:
@@ -102,19 +85,20 @@ def test_unmodified_program_s_file_lies_where_its_ticket_says(
     wait_for(lambda: str(lustre.path / "second") in told(), "the service hears of the file")
 
 
-def test_tickets_for_a_lost_server_are_withdrawn(chain: Start, lustre: LustreMount, parameters: Path) -> None:
-    agent, service = chain("1", "4")
+def test_lost_server_is_excluded_and_comes_back(chain: Start, lustre: LustreMount, parameters: Path) -> None:
+    agent, _ = chain("1", "4")
     device = lustre.path.stat().st_dev
-    plan = plan_of(agent, device)
-    wait_for(lambda: ("union/1",) in plan.waiting(device, "app"), "there is a ticket for OST 1")
+    with agent.ask(device) as conversation:
+        assert conversation.answer.status == PLACE
+    table = Table(agent.socket)
+    assert [row.excluded for row in table.rows()] == [False, False]
     lose_server(parameters, 1)
     agent.wait_for("OST 1 of union is not used: its server is not connected: DISCONN")
-    wait_for(
-        lambda: not any(service.placements[id] == "union/1" for id in service.unended()),
-        "every ticket for it is back",
-    )
-    for _ in range(50):
-        assert taken(plan, device).elements == ("union/4",)
+    wait_for(lambda: [row.excluded for row in table.rows()] == [True, False], "nobody chooses it")
+    for _ in range(20):
+        with agent.ask(device) as conversation:
+            assert conversation.answer.element == "union/4"
+    table.detach()
 
 
 def test_server_lost_before_the_agent_began_gets_no_file(
@@ -127,7 +111,10 @@ def test_server_lost_before_the_agent_began_gets_no_file(
     for _ in range(20):
         with agent.ask(device) as conversation:
             assert conversation.answer.element != "union/1"
-    assert not Plan(agent.socket, SELF).waiting(device, "app").count(("union/1",))
+    claims = Claims(agent.socket, SELF)
+    claim = claims.choose()
+    assert claim.element == "union/4"
+    claims.complete(claim, NOT_CREATED)
 
 
 @pytest.mark.parametrize(
@@ -144,16 +131,16 @@ def test_server_lost_before_the_agent_began_gets_no_file(
 def test_form_of_a_placement_is_the_site_s_choice(
     chain: Start, lustre: LustreMount, form: str, target: str, place: tuple[int, tuple[int, ...], str]
 ) -> None:
-    """In answers and in tickets; one OST that has a pool of its own is written as that pool by default."""
+    """In answers and in the table; one OST that has a pool of its own is written as that pool by default."""
     agent, _ = chain(target, options=("--lustre-form", form))
     device = lustre.path.stat().st_dev
     with agent.ask(device) as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool) == place
-    plan = Plan(agent.socket, SELF)
-    wait_for(lambda: plan.stock(device, "app") > 0, "there is a ticket")
-    chosen, osts, pool = place
-    assert plan.lustre_places(device, "app") == {(chosen, osts[0] if osts else 0, pool)}
+    chosen, _, pool = place
+    (row,) = Table(agent.socket).rows()
+    index = int(target) if target.isdigit() else 0
+    assert (row.form, row.index, row.pool) == (chosen, index, pool)
 
 
 def test_pool_is_the_form_nobody_has_to_ask_for(chain: Start, lustre: LustreMount) -> None:

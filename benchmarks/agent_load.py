@@ -1,0 +1,93 @@
+"""What ses-agent takes of a node: processor time while files are created, and wake-ups while none are.
+
+An unmodified program under the library creates and closes empty files in a mergerfs union at an even
+rate; agent, service and union are the real ones.  Counted is the processor time of all threads of the
+agent, as a part of one processor.  Then nobody creates anything, and what is counted is how often its
+threads went to sleep.  No number makes this fail.
+
+    .venv/bin/python benchmarks/agent_load.py [--build build/libses] [--rate 2000] [--seconds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from ses_benchmarks.chain import Chain, chain  # noqa: E402
+from ses_benchmarks.processes import Usage  # noqa: E402
+
+LOOP = """
+import os, sys, time
+directory, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+begun, made, flags = time.monotonic(), 0, os.O_CREAT | os.O_EXCL | os.O_WRONLY
+while (now := time.monotonic()) < begun + seconds:
+    if made > (now - begun) * rate:
+        time.sleep(1 / rate)
+        continue
+    os.close(os.open(f"{directory}/{made}", flags))
+    made += 1
+print(made)
+"""
+SETTLE_SECONDS = 5
+
+
+def sleeps(pid: int) -> int:
+    """How often the threads of a process gave up the processor to wait."""
+    statuses = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
+    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
+
+
+def create(site: Chain, library: Path, name: str, rate: float, seconds: float) -> int:
+    """Files that a program under the library made."""
+    directory = site.union / name
+    directory.mkdir()
+    environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
+    command = [sys.executable, "-c", LOOP, directory, str(rate), str(seconds)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
+    parser.add_argument("--rate", type=float, default=2000)
+    parser.add_argument("--seconds", type=float, default=20)
+    given = parser.parse_args()
+    library = given.build / "libses-wrapper.so"
+    with (
+        tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
+        chain(given.build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch)) as site,
+    ):
+        create(site, library, "warm", 50, 2)
+        site.settle()
+        before, begun = Usage.of(site.agent), time.monotonic()
+        made = create(site, library, "files", given.rate, given.seconds)
+        site.settle()
+        used = Usage.of(site.agent).processor_seconds - before.processor_seconds
+        seconds = time.monotonic() - begun
+        print(
+            f"{made / given.seconds:.0f} creates a second: {100 * used / given.seconds:.1f} % of a processor"
+        )
+        print(
+            f"{1e6 * used / made:.0f} us a file, until its end was told {seconds:.1f} s after the beginning"
+        )
+        time.sleep(SETTLE_SECONDS)
+        before_idle, slept = Usage.of(site.agent), sleeps(site.agent)
+        time.sleep(given.seconds)
+        idle = Usage.of(site.agent).processor_seconds - before_idle.processor_seconds
+        print(f"idle: {(sleeps(site.agent) - slept) / given.seconds:.1f} wake-ups a second, "
+              f"{100 * idle / given.seconds:.2f} % of a processor")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
