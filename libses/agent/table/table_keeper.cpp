@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "identity.h"
-#include "lustre_place.h"
 
 namespace ses::agent {
 namespace {
@@ -17,16 +16,10 @@ using std::chrono::milliseconds;
 constexpr size_t kEpochs = 64;     // of a system, that decisions can be worked out of
 constexpr size_t kRevisions = 8;   // whose rows a late claim may name
 constexpr milliseconds kEvery{50}; // what changes with time is looked at
-constexpr uint64_t kAllRows = ~uint64_t{0};
 
 uint64_t in_ms(TableKeeper::Time time) {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
-}
-
-template <size_t N> bool put(char (&field)[N], const std::string &text) {
-  std::memcpy(field, text.data(), std::min(text.size(), N - 1));
-  return text.size() < N;
 }
 
 template <size_t N> std::string text_in(const char (&field)[N]) {
@@ -291,34 +284,10 @@ void TableKeeper::count_again(unsigned number) {
 }
 
 bool TableKeeper::look_at_places(System &system) {
-  const auto &facts = system.candidates->facts()->rows;
-  const bool is_lustre = system.about.backend == SES_BACKEND_LUSTRE;
-  const bool is_known = is_lustre ? parts_.lustre.has_looked_at(system.about.name)
-                                  : system.about.backend == SES_BACKEND_MERGERFS;
-  std::vector<ses_table_place> places(facts.size());
-  uint64_t excluded = is_known ? 0 : kAllRows;
-  for (size_t row = 0; row < facts.size(); ++row) {
-    ses_table_place &place = places[row];
-    bool usable = put(place.element, facts[row].element);
-    if (is_lustre) {
-      Placement placement;
-      placement.backend = SES_BACKEND_LUSTRE;
-      usable = usable && place_on_lustre({facts[row].target}, placement);
-      place.index = placement.osts.empty() ? 0 : placement.osts.front();
-      usable = usable && parts_.lustre.trouble_of(system.about.name, placement).empty();
-      parts_.lustre.write_as(parts_.lustre_form, system.about.name, placement);
-      place.lustre_form = placement.lustre_form;
-      usable = put(place.pool, placement.pool) && usable;
-    } else {
-      usable = usable && facts[row].target.starts_with('/') && put(place.branch, facts[row].target);
-    }
-    excluded |= usable ? 0 : uint64_t{1} << row;
-  }
-  const bool changed = places.size() != system.places.size() ||
-                       std::memcmp(places.data(), system.places.data(),
-                                   places.size() * sizeof(ses_table_place)) != 0;
+  Places places =
+      places_of(system.about, *system.candidates->facts(), parts_.lustre, parts_.lustre_form);
+  const bool changed = !same_rows(places, system.places);
   system.places = std::move(places);
-  system.excluded = excluded;
   return changed;
 }
 
@@ -326,10 +295,10 @@ void TableKeeper::publish(unsigned number, Time now) {
   System &system = systems_[number];
   const Candidates &candidates = *system.candidates;
   system.unseen = candidates.unseen(now);
-  TableBoard::System shown{
-      system.about.backend,        candidates.elements(now), system.places,
-      candidates.policy(),         system.excluded,          candidates.few(now),
-      in_ms(candidates.asked_at())};
+  TableBoard::System shown{system.about.backend,        candidates.elements(now),
+                           system.places.rows,          candidates.policy(),
+                           system.places.excluded,      candidates.few(now),
+                           in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
   epoch->number = board_->write(number, shown);
   epoch->facts = candidates.facts();
@@ -360,7 +329,7 @@ void TableKeeper::tick(Time now) {
     if (!system.candidates || !system.mounted) {
       continue;
     }
-    const uint64_t excluded = system.excluded;
+    const uint64_t excluded = system.places.excluded;
     bool changed = system.candidates->unseen(now) != system.unseen;
     if (lustre && system.about.backend == SES_BACKEND_LUSTRE) {
       changed = look_at_places(system) || changed;
@@ -369,8 +338,8 @@ void TableKeeper::tick(Time now) {
       publish(number, now);
     } else {
       board_->set_few(number, system.candidates->few(now));
-      if (excluded != system.excluded) {
-        board_->set_excluded(number, system.excluded);
+      if (excluded != system.places.excluded) {
+        board_->set_excluded(number, system.places.excluded);
       }
     }
   }
@@ -460,7 +429,7 @@ size_t TableKeeper::rows(unsigned system) const {
 
 const StorageSystem &TableKeeper::about(unsigned system) const { return systems_[system].about; }
 
-uint64_t TableKeeper::excluded(unsigned system) const { return systems_[system].excluded; }
+uint64_t TableKeeper::excluded(unsigned system) const { return systems_[system].places.excluded; }
 
 std::shared_ptr<const TableFacts> TableKeeper::facts(unsigned system, uint64_t epoch) const {
   std::shared_ptr<const TableFacts> found;
@@ -486,7 +455,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   const System &system = systems_[number];
   Choice choice;
   choice.need = need;
-  choice.excluded = system.excluded | excluded;
+  choice.excluded = system.places.excluded | excluded;
   choice.epoch = system.epochs.back();
   choice.decided_at = wall_clock();
   const std::vector<ses_core_element> elements = system.candidates->elements(now);

@@ -21,6 +21,7 @@
 #include "table/candidates.h"
 #include "table/choice.h"
 #include "table/exchange.h"
+#include "table/places.h"
 #include "table/table_board.h"
 #include "table/table_segment.h"
 
@@ -90,8 +91,8 @@ private:
     StorageSystem about;
     bool mounted = false;
     std::unique_ptr<Candidates> candidates;
-    uint64_t excluded = 0, unseen = 0;
-    std::vector<ses_table_place> places;
+    uint64_t unseen = 0;
+    Places places;
     std::deque<std::shared_ptr<const Epoch>> epochs;
     // The first epoch of each of the last revisions.
     std::deque<std::pair<uint64_t, std::shared_ptr<const TableFacts>>> revisions;

@@ -1,0 +1,55 @@
+#include "table/places.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lustre_place.h"
+
+namespace ses::agent {
+namespace {
+
+template <size_t N> bool put(char (&field)[N], const std::string &text) {
+  std::memcpy(field, text.data(), std::min(text.size(), N - 1));
+  return text.size() < N;
+}
+
+bool put_on_lustre(const std::string &system, const std::string &target, const LustreHealth &lustre,
+                   ses_lustre_form form, ses_table_place &place) {
+  Placement placement;
+  placement.backend = SES_BACKEND_LUSTRE;
+  bool usable = place_on_lustre({target}, placement);
+  place.index = placement.osts.empty() ? 0 : placement.osts.front();
+  usable = usable && lustre.trouble_of(system, placement).empty();
+  lustre.write_as(form, system, placement);
+  place.lustre_form = placement.lustre_form;
+  return put(place.pool, placement.pool) && usable;
+}
+
+} // namespace
+
+Places places_of(const StorageSystem &system, const TableFacts &facts, const LustreHealth &lustre,
+                 ses_lustre_form form) {
+  const bool is_lustre = system.backend == SES_BACKEND_LUSTRE;
+  const bool is_known =
+      is_lustre ? lustre.has_looked_at(system.name) : system.backend == SES_BACKEND_MERGERFS;
+  Places places{std::vector<ses_table_place>(facts.rows.size()), is_known ? 0 : ~uint64_t{0}};
+  for (size_t row = 0; row < facts.rows.size(); ++row) {
+    ses_table_place &place = places.rows[row];
+    const std::string &target = facts.rows[row].target;
+    bool usable = put(place.element, facts.rows[row].element);
+    if (is_lustre) {
+      usable = put_on_lustre(system.name, target, lustre, form, place) && usable;
+    } else {
+      usable = usable && target.starts_with('/') && put(place.branch, target);
+    }
+    places.excluded |= usable ? 0 : uint64_t{1} << row;
+  }
+  return places;
+}
+
+bool same_rows(const Places &a, const Places &b) {
+  return a.rows.size() == b.rows.size() &&
+         std::memcmp(a.rows.data(), b.rows.data(), a.rows.size() * sizeof(ses_table_place)) == 0;
+}
+
+} // namespace ses::agent

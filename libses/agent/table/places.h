@@ -1,0 +1,30 @@
+// Where the elements of a storage system are on this node, and which of them can take no file now.
+//
+// No thread, no clock; asks LustreHealth, which never waits.
+#ifndef SES_AGENT_PLACES_H
+#define SES_AGENT_PLACES_H
+
+#include <cstdint>
+#include <vector>
+
+#include "lustre_health.h"
+#include "ses/table.h"
+#include "table/candidates.h"
+
+namespace ses::agent {
+
+struct Places {
+  std::vector<ses_table_place> rows;
+  uint64_t excluded = 0; // bit r: no file of anybody can go to row r
+};
+
+// FORM: how OSTs are written.  All rows are excluded of a system that this agent cannot place on,
+// and of a Lustre that was not looked at yet.
+[[nodiscard]] Places places_of(const StorageSystem &system, const TableFacts &facts,
+                               const LustreHealth &lustre, ses_lustre_form form);
+
+[[nodiscard]] bool same_rows(const Places &a, const Places &b);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_PLACES_H
