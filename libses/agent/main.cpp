@@ -46,6 +46,7 @@ constexpr rlim_t kDescriptors = 262144;
 constexpr size_t kMostConnections = 2048;
 constexpr std::chrono::milliseconds kLastClaims{1000};
 constexpr std::chrono::seconds kLastReports{3};
+constexpr std::chrono::seconds kSaveEvery{30}; // on nodes that idle, too, tables change
 constexpr unsigned kStopSeconds = 10; // then SIGALRM ends a stop that hangs on a dead file system
 
 int refuse(int status, const std::string &why) {
@@ -126,7 +127,7 @@ int serve(const Options &options, Services &services, Token &token,
                           {[&announcer] { announcer.service_found(); },
                            [&kept](const std::string &text) {
                              kept.set_systems(text);
-                             kept.save();
+                             kept.save(kSaveEvery);
                            },
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});

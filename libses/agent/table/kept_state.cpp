@@ -125,13 +125,16 @@ void KeptState::set_needs(std::optional<uid_t> uid, const json &entries) {
   }
 }
 
-void KeptState::save() {
+void KeptState::save(std::chrono::seconds least) {
   std::string text;
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(changed_, false)) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!changed_ || now - saved_at_ < least) {
       return;
     }
+    changed_ = false;
+    saved_at_ = now;
     text = text_of({{"systems", systems_}, {"tables", tables_}, {"needs", needs_}});
   }
   const std::string why = write_own(directory_, text);

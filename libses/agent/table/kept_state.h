@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,8 +43,8 @@ public:
   void set_table(const nlohmann::json &table);
   // Those of "needs" that are about UID; none: about the site.
   void set_needs(std::optional<uid_t> uid, const nlohmann::json &entries);
-  // Writes to disk what changed; touches a file system.
-  void save();
+  // Writes to disk what changed; touches a file system.  LEAST: not when that was done so lately.
+  void save(std::chrono::seconds least = std::chrono::seconds(0));
 
 private:
   const std::string directory_;
@@ -52,6 +53,7 @@ private:
   std::map<std::string, nlohmann::json> tables_; // by system
   std::map<std::string, nlohmann::json> needs_;  // by uid; "": of the site
   bool changed_ = false, said_not_kept_ = false;
+  std::chrono::steady_clock::time_point saved_at_{};
 };
 
 } // namespace ses::agent
