@@ -47,7 +47,7 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
         seen,
         _SEEN_SECONDS,
         f"The monitor does not see {' and '.join(BUSY)} busy and the rest idle; "
-        f"look at what it does see: {chain.monitor_url}/v1/observations",
+        f"look at what it does see: {chain.services.monitor_url}/v1/observations",
     )
 
 
