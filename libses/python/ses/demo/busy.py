@@ -55,11 +55,12 @@ def _as_meant(elements: Iterable[Element]) -> bool:
     return all(
         (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.1)
         for one in elements
-        if (share := _utilisation(one)) is not None
+        if (share := utilisation(one)) is not None
     )
 
 
-def _utilisation(one: Element) -> float | None:
+def utilisation(one: Element) -> float | None:
+    """Return the part of its write rate an element gives now, ``None`` when nobody can tell."""
     seen = one.observation
     if seen is None or seen.write_rate is None or not one.nominal_write:
         return None
