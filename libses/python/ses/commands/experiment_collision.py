@@ -37,7 +37,7 @@ from ses.output import console, line, number, print_json, table
 )  # fmt: skip
 @click.option(
     "--size", "megabytes", type=click.IntRange(1, 1000), default=24, show_default=True, metavar="MIB",
-    help="Size of each file.",
+    help="Size of each file; more where N starts need it, so that all are open together.",
 )  # fmt: skip
 @click.option(
     "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",

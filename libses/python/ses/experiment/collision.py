@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,18 +23,19 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.experiment.arms import Arm
 from ses.experiment.machine import load, machine, product
-from ses.experiment.site import Shape, Stand, stand_up
+from ses.experiment.site import WRITE_RATE, Shape, Stand, stand_up
 from ses.experiment.verdict import Round, Summary, summaries, verdict
 from ses.experiment.writers import Programs
 
 PROCESSES = ("each", "one")
 _MIB = 1 << 20
+_OVERLAP = 1.5  # times as long as all starts take, a file takes alone
 _SLOWEST = 20  # times as long as if all files lay on one branch, before a round is given up
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run.  ``megabytes`` (MiB) per file, ``gap`` seconds between two starts."""
+    """What is run.  ``megabytes`` (MiB) per file at least, ``gap`` seconds between two starts."""
 
     arms: tuple[Arm, ...]
     writers: tuple[int, ...] = (8,)
@@ -48,8 +50,15 @@ class Plan:
 
     def shape(self) -> Shape:
         """Return branches with room for all files of a round on one of them."""
-        room = int(max(self.writers) * self.megabytes * 1.2) + 64
+        most = max(self.writers)
+        room = int(most * max(self.size(most, process) for process in self.processes) * 1.2) + 64
         return Shape(branches=self.branches, capacity=max(300, room), threads=self.threads)
+
+    def size(self, writers: int, process: str) -> int:
+        """Return the MiB of each file: enough that the first is not closed before the last begins."""
+        starts = writers if process == "each" else 1
+        needed = _OVERLAP * starts * self.gap * WRITE_RATE * 1e6 / _MIB
+        return max(self.megabytes, ceil(needed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +141,7 @@ def _play(plan: Plan, stand: Stand, turn: Turn) -> Round:
     """Run one round on idle branches, look where its files are, and remove them."""
     stand.wait_idle()
     stand.place_by(turn.arm.policy)
-    busy = load()
+    busy, size = load(), plan.size(turn.writers, turn.process)
     files = [
         stand.storage.union / stand.home(turn.arm.name, _owner(turn, number)) / f"{turn.number}-{number}.dat"
         for number in range(turn.writers)
@@ -140,10 +149,10 @@ def _play(plan: Plan, stand: Stand, turn: Turn) -> Round:
     environment = stand.environment(turn.arm)
     with Programs(stand.work, stand.interrupts) as programs:
         begun = time.monotonic()
-        for number, argv in enumerate(commands(turn.process, files, plan.megabytes)):
+        for number, argv in enumerate(commands(turn.process, files, size)):
             stand.interrupts.pause(max(0.0, begun + number * plan.gap - time.monotonic()))
             programs.start(argv, number, environment, files[number].parent)
-        alone = plan.megabytes * _MIB / (plan.shape().write_rate * 1e6)
+        alone = size * _MIB / (WRITE_RATE * 1e6)
         seconds = programs.wait(_SLOWEST * alone * turn.writers)
         last = time.monotonic() - begun
     branches = tuple(_branch(stand, file) for file in files)

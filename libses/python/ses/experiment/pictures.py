@@ -13,6 +13,7 @@ from ses.experiment.simulated import Simulated
 from ses.experiment.statistics import Comparison
 
 _HIGH = 0.38  # of a bar; two of them share a row
+_LEGEND = 0.35  # inches above the panels
 
 
 def draw(
@@ -41,8 +42,8 @@ def draw(
         axis.axvline(0.0, color="black", linewidth=0.8)
         axis.set_title(f"background {name}")
         axis.set_xlabel("time saved, %")
-    axes.flat[0].legend()
-    figure.tight_layout()
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="upper right", ncols=2)
+    figure.tight_layout(rect=(0.0, 0.0, 1.0, 1 - _LEGEND / tall))
     figure.savefig(file)
     pyplot.close(figure)
 

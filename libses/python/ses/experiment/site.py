@@ -24,6 +24,7 @@ from ses.demo.storage import Storage, set_up
 from ses.demo.work import need_root, work_directory
 from ses.experiment.arms import Arm
 
+READ_RATE, WRITE_RATE = 25, 15  # MB/s: slow enough that two processors keep eight branches busy
 FIRST_USER = 61000  # numbers without accounts: users of their own
 _IDLE_SHARE = 0.1
 _IDLE_SECONDS = 60.0
@@ -41,8 +42,8 @@ class Shape:
     """The branches, all alike: rates MB/s, capacity MB.  ``threads`` are those of the union."""
 
     branches: int = 8
-    read_rate: int = 25
-    write_rate: int = 15
+    read_rate: int = READ_RATE
+    write_rate: int = WRITE_RATE
     capacity: int = 600
     threads: int = 16
 
