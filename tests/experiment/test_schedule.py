@@ -68,7 +68,7 @@ def test_streams_come_in_order_and_some_are_there_from_the_beginning():
 
 
 def test_the_ideal_time_is_that_of_the_rates():
-    assert SHORT.ideal_seconds(25, 15) == pytest.approx(108 * MIB / 1e6 * (1 / 25 + 1 / 15 + 0.026))
+    assert SHORT.ideal_seconds(25, 15) == pytest.approx(72 * MIB / 1e6 * (1 / 25 + 1 / 15 + 0.026))
     assert FULL.ideal_seconds(25, 15) > 4 * SHORT.ideal_seconds(25, 15)
 
 

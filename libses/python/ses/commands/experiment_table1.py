@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ses.experiment.statistics import Comparison
     from ses.experiment.table1 import Plan
 
-_SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 4}
+_SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
 _FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
 _SIMULATED_SEEDS = 40
 
@@ -44,7 +44,7 @@ _SIMULATED_SEEDS = 40
     metavar="NAME,...", help="Against what: random, roundrobin, pfrd, mfs, lus.",
 )  # fmt: skip
 @click.option(
-    "--repeat", "repeats", type=click.IntRange(1), metavar="N", help="Repetitions. [5; with --short 4]"
+    "--repeat", "repeats", type=click.IntRange(1), metavar="N", help="Repetitions. [5; with --short 3]"
 )
 @click.option("--short", is_flag=True, help="Smaller files, and less of them: about a quarter of an hour.")
 @click.option(

@@ -64,7 +64,7 @@ class Form:
 
 
 FULL = Form(tuple(range(44, 0, -2)))
-SHORT = Form(tuple(range(24, 0, -3)))
+SHORT = Form(tuple(range(16, 0, -2)))
 
 
 def command(

@@ -54,11 +54,12 @@ class Player:
         chance = lots(run, self._seed, self._shape.branches, self._form.start_spread)
         places = sorted(range(run.users), key=lambda place: chance.starts[chance.order[place]])
         turns = self._turns(chance)
+        lead = LEAD_SECONDS if background.LOADS[run.background] else 0.0
         begin = time.monotonic() + _READY_SECONDS
         with Programs(stand.work, stand.interrupts) as programs, self._others(run, chance, begin):
             for place in places:
                 user, supported = chance.order[place], place < run.supported
-                at_moment = begin + LEAD_SECONDS + chance.starts[user]
+                at_moment = begin + lead + chance.starts[user]
                 argv = self._command(run, chance, user, "" if supported else turns)
                 stand.interrupts.pause(max(0.0, at_moment - time.monotonic()))
                 programs.start(argv, user, self._environment if supported else {}, stand.work)

@@ -26,8 +26,8 @@ from ses.experiment.results import Results
 from ses.experiment.schedule import ROUND_ROBIN, Run, runs
 from ses.experiment.site import Shape, stand_up
 
-_IDLE_SECONDS = 4.0  # about what it takes until the monitor sees idle branches again; for the estimate
-_LONGER = {"none": 1.3, "uniform": 1.7, "skewed": 2.2}  # than a lone user, roughly; for the estimate
+_IDLE_SECONDS = 4.5  # about what it takes until the monitor sees idle branches again; for the estimate
+_LONGER = {"none": 1.3, "uniform": 1.6, "skewed": 2.1}  # than a lone user, roughly; for the estimate
 
 
 @dataclass(frozen=True, slots=True)
