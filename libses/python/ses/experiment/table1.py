@@ -109,7 +109,7 @@ def measure(
                 left = plan.estimate(todo[number:])
                 if number:  # what was done tells better than the estimate
                     left *= (time.monotonic() - begun) / plan.estimate(todo[:number])
-                progress(f"run {number + 1} of {len(todo)}, {left / 60:.0f} minutes left: {_told(run)}")
+                progress(f"run {number + 1} of {len(todo)}, about {left / 60:.0f} min left: {_told(run)}")
                 results.add(player.play(run))
         finally:
             interrupts.hold()
