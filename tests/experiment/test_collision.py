@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,11 +37,13 @@ def finish(process):
         process.kill()
 
 
-def assert_nothing_left(traces):
+def assert_nothing_left(traces, log):
     assert traces.files() == []
     assert traces.mounts() == []
     assert traces.processes() == []
-    assert traces.loops(Path("/dev/shm")) == []
+    images = re.search(r"image files in (\S+)", log.read_text())
+    assert not Path(images[1]).exists()
+    assert traces.loops(Path(images[1])) == []
     assert traces.rules_of_detached_devices() == []
 
 
@@ -63,7 +66,7 @@ def test_files_created_together_go_to_different_branches(traces, tmp_path, proce
         assert set(one["branches"]) <= {f"b{number}" for number in range(1, 9)}
         assert one["load"] >= 0
     assert report["settings"]["threads"] >= 16
-    assert_nothing_left(traces)
+    assert_nothing_left(traces, log)
 
 
 @pytest.mark.root
@@ -83,7 +86,7 @@ def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment):
         finish(run)
     assert run.returncode == 128 + signal.SIGINT
     assert "everything that was made is removed" in log.read_text()
-    assert_nothing_left(traces)
+    assert_nothing_left(traces, log)
 
 
 def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):

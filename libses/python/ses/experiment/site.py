@@ -124,6 +124,8 @@ def stand_up(
     parts = find_parts(build)
     work = work_directory(undo, "qstorman-experiment-")
     storage = set_up(work, undo, step, shape.plans(), shape.union_options)
+    for note in storage.notes:
+        step(note)
     if not storage.throttled:
         raise DemoError(
             "The speeds of the branches cannot be limited here, so nothing can be learned: "
