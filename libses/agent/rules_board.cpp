@@ -41,7 +41,7 @@ ses_rules *attach(int id) {
 }
 
 void retire(int id, ses_rules &rules) {
-  std::atomic_ref(rules.state).store(SES_PLAN_RETIRED, std::memory_order_release);
+  std::atomic_ref(rules.state).store(SES_TABLE_RETIRED, std::memory_order_release);
   shmctl(id, IPC_RMID, nullptr);
 }
 
@@ -59,8 +59,8 @@ std::string fault_of(const std::string &pattern) {
 }
 
 RulesBoard::RulesBoard(const std::string &socket_path, const Rules &rules, std::string &why) {
-  const uint64_t socket_hash = ses_plan_hash(socket_path.c_str());
-  const key_t key = ses_plan_key(socket_hash, SES_RULES_UID);
+  const uint64_t socket_hash = ses_table_hash(socket_path.c_str());
+  const key_t key = ses_table_key(socket_hash, SES_RULES_UID);
   const bool none = rules.include.empty() && rules.exclude.empty() && rules.programs.empty();
   const auto wanted = std::make_unique<ses_rules>();
   wanted->magic = SES_RULES_MAGIC;
@@ -68,7 +68,7 @@ RulesBoard::RulesBoard(const std::string &socket_path, const Rules &rules, std::
   wanted->head_size = offsetof(ses_rules, include);
   wanted->size = sizeof *wanted;
   wanted->socket_hash = socket_hash;
-  wanted->state = SES_PLAN_ALIVE;
+  wanted->state = SES_TABLE_ALIVE;
   if (!put(wanted->include, rules.include) || !put(wanted->exclude, rules.exclude) ||
       !put(wanted->programs, rules.programs)) {
     why = "they are too long together; say the same with fewer patterns";

@@ -55,6 +55,7 @@ static void account(ses_result *result, const ses_policy *policy, const struct s
   if (!placed)
     return;
   result->placed = 1;
+  result->chosen_by = where->asked ? SES_CHOSEN_BY_AGENT : SES_CHOSEN_BY_PROGRAM;
   result->placement_id = where->placement_id;
   result->distance = where->distance;
   memcpy(result->element, where->element, sizeof result->element);

@@ -1,6 +1,6 @@
 /*
  * What an answer must look like to be acted on, whether it came over the
- * socket or out of the plan.
+ * socket or was made of a choice here.
  */
 #ifndef SES_ANSWER_H
 #define SES_ANSWER_H

@@ -21,14 +21,13 @@
 #include "backend.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "area.h"
 #include "large.h"
 #include "lustre_default.h"
 #include "lustre_layout.h"
 #include "place.h"
-#include "self.h"
 #include "sys.h"
 
 #define LL_SUPER_MAGIC 0x0bd00bd0ul
@@ -52,14 +51,9 @@ struct making {
   int fd;
 };
 
-/*
- * Layouts of several components do not fit on the stack that a thread or a
- * signal handler may have, and thread-local memory of this size would keep
- * programs from loading libses later on.  So: a few areas for the whole
- * process, each taken by one atomic step; who finds none makes the plain call.
- */
+/* Layouts of several components need more room than there is on the stack; see area.h. */
 struct area {
-  _Atomic long owner; /* the process that holds it; 0: free */
+  _Atomic long owner;
   struct making making;
   struct ses_lov_work work;
   char path[PATH_ROOM];
@@ -70,22 +64,11 @@ struct area {
 #define AREAS 16u
 SES_LARGE static struct area areas[AREAS];
 
-/* One held by another process was copied by fork() from a thread that is not here; a child of
- * vfork(), which shares memory with its parent, does not come this far. */
 static struct area *take_area(void) {
-  long self = ses_self_pid();
-  for (unsigned i = 0; i < AREAS; i++) {
-    long owner = atomic_load_explicit(&areas[i].owner, memory_order_relaxed);
-    if (owner != self &&
-        atomic_compare_exchange_strong_explicit(&areas[i].owner, &owner, self, memory_order_acquire,
-                                                memory_order_relaxed))
+  for (unsigned i = 0; i < AREAS; i++)
+    if (ses_area_take(&areas[i].owner))
       return &areas[i];
-  }
   return NULL;
-}
-
-static void give_back(struct area *area) {
-  atomic_store_explicit(&area->owner, 0, memory_order_release);
 }
 
 static bool accepts(const struct ses_answer *answer) {
@@ -321,7 +304,7 @@ static int create(struct ses_creation *creation) {
     return -EAGAIN;
   area->making = (struct making){.creation = creation, .area = area};
   int fd = make(&area->making);
-  give_back(area);
+  ses_area_give_back(&area->owner);
   return fd;
 }
 

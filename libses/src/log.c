@@ -178,7 +178,7 @@ static const char *reason(enum ses_place_status status) {
   case SES_PLACE_NOT_MANAGED:
     return "plain: not on a storage system that the site describes";
   case SES_PLACE_NO_AGENT:
-    return "plain: no ticket, and no agent to ask";
+    return "plain: no candidate table to choose from, and no agent to ask";
   case SES_PLACE_NO_ANSWER:
     return "plain: the agent did not answer in time";
   case SES_PLACE_NO_DECISION:
@@ -208,7 +208,8 @@ void ses_log_create(const char *path, const struct ses_where *where) {
     unsigned long thousandths = (unsigned long)(where->distance * 1000 + 0.5);
     add(&line, " on ");
     add_bytes(&line, where->element, strnlen(where->element, sizeof where->element));
-    add(&line, where->asked ? " by asking, distance " : " by ticket, distance ");
+    add(&line, where->asked ? ", chosen by the agent" : ", chosen by the program");
+    add(&line, ", distance ");
     add_number(&line, thousandths / 1000, 1);
     add(&line, ".");
     add_number(&line, thousandths % 1000, 3);

@@ -50,11 +50,11 @@ static int place_temporary(char *pattern, int suffix_length, int flags) {
   if (memcmp(letters, marks, LETTERS) != 0)
     return SES_PLAIN;
   flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
-  struct ses_where where = {.status = SES_PLACE_EXISTS};
+  int fd = SES_TAKEN;
   pthread_testcancel(); /* as in ses_place_or_cancel() */
-  for (int i = 0; i < TRIES && where.status == SES_PLACE_EXISTS; i++) {
+  for (int i = 0; i < TRIES && fd == SES_TAKEN; i++) {
     fill_letters(letters);
-    int fd = ses_place_open(AT_FDCWD, pattern, flags, TEMPORARY_MODE, NULL, &where);
+    fd = ses_place_open(AT_FDCWD, pattern, flags, TEMPORARY_MODE, NULL, NULL);
     if (fd >= 0)
       return fd;
   }

@@ -9,7 +9,7 @@
 
 #include "log.h"
 #include "no_creator.h"
-#include "ses/plan.h"
+#include "ses/table.h"
 #include "sys.h"
 #include "valgrind.h"
 
@@ -150,7 +150,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
 
   copy_truncated(settings.application, sizeof settings.application,
                  settings.is_named ? application : short_name());
-  settings.application_hash = ses_plan_hash(settings.application);
+  settings.application_hash = ses_table_hash(settings.application);
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
   settings.valgrind = ses_is_under_valgrind();
   keep_texts(values);

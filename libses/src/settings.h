@@ -25,7 +25,7 @@ struct ses_settings {
   unsigned sync_ms;    /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
-  uint64_t application_hash;             /* ses_plan_hash() of it */
+  uint64_t application_hash;             /* ses_table_hash() of it */
   uintptr_t stack_top;    /* an address above every frame of the first thread; 0: not known */
   const char *log;        /* SES_LOG: an absolute path; NULL: none */
   const char *include;    /* SES_INCLUDE; NULL: not given */

@@ -3,14 +3,14 @@
  * of the node, byte for byte.
  *
  * Where it is: a System V shared memory segment with the key
- * ses_plan_key(socket_hash, SES_RULES_UID), made by the agent, mode 0644.  A
+ * ses_table_key(socket_hash, SES_RULES_UID), made by the agent, mode 0644.  A
  * program believes it only if the kernel says that it was made by root or by
  * its own effective user, still belongs to its maker, can be written by nobody
  * else, and has exactly sizeof(struct ses_rules) bytes; and if the head is as
  * expected.  Without a segment there are no rules.
  *
  * What is in it never changes.  An agent with other rules, and one that ends,
- * sets the state to SES_PLAN_RETIRED and removes it; programs then look for
+ * sets the state to SES_TABLE_RETIRED and removes it; programs then look for
  * another.
  *
  * Lists are patterns separated by ':', as in src/pattern.h.  A file is placed
@@ -21,7 +21,7 @@
 #ifndef SES_RULES_H
 #define SES_RULES_H
 
-#include "ses/plan.h"
+#include "ses/table.h"
 
 #define SES_RULES_MAGIC 0x454c5552u /* "RULE" in memory on little-endian machines */
 #define SES_RULES_VERSION 1u
@@ -33,7 +33,7 @@ struct ses_rules {
   uint16_t head_size; /* 64 */
   uint64_t size;      /* sizeof(struct ses_rules) */
   uint64_t socket_hash;
-  uint32_t state; /* atomic, enum ses_plan_state */
+  uint32_t state; /* atomic, enum ses_table_state */
   char reserved[36];
   char include[4032]; /* each ends with a NUL */
   char exclude[8192];

@@ -171,6 +171,13 @@ SES_API ses_status ses_policy_set_pool(ses_policy *policy, const char *pool);
  * Refused: APPLICATION. */
 SES_API ses_status ses_policy_set_application(ses_policy *policy, const char *application);
 
+/* Who chose the element; the numbers never change. */
+typedef enum ses_chooser {
+  SES_CHOSEN_BY_NOBODY = 0,  /* the file was not placed */
+  SES_CHOSEN_BY_PROGRAM = 1, /* this library, from the node's candidate table: nobody was asked */
+  SES_CHOSEN_BY_AGENT = 2,   /* the node's agent, when it was asked */
+} ses_chooser;
+
 /*
  * What became of one create.  Needs no initialisation: every create fills in
  * the whole struct, unused fields and `reserved` with zeros.  Its size is
@@ -183,7 +190,7 @@ typedef struct ses_result {
   int32_t
       place_errno; /* with SES_NOT_PLACED_STEP_FAILED: errno of that step (0: unknown), else 0 */
   int32_t policy_status; /* ses_policy_status() of the policy that was used; SES_OK without one */
-  int32_t reserved_int;  /* 0 */
+  int32_t chosen_by;     /* ses_chooser */
   uint64_t placement_id; /* what `ses explain` knows the placement by; 0 if not placed */
   double distance;       /* 0: meets every requirement; larger: falls short; -1 if not placed */
   char element[96];      /* "system/element", NUL-terminated; "" if not placed */

@@ -153,6 +153,11 @@ public:
   /* What the service knows the placement by; 0 if not placed. */
   [[nodiscard]] std::uint64_t placementId() const noexcept { return result_.placement_id; }
 
+  /* Who chose the element. */
+  [[nodiscard]] ses_chooser chosenBy() const noexcept {
+    return static_cast<ses_chooser>(result_.chosen_by);
+  }
+
   /* SES_OK if placed (or before any create), else why not; and the same in English. */
   [[nodiscard]] Status reason() const noexcept { return static_cast<Status>(result_.reason); }
   [[nodiscard]] std::string_view message() const noexcept { return describe(reason()); }

@@ -23,7 +23,7 @@ typedef struct ses_result {
   int32_t create_errno;
   int32_t place_errno;
   int32_t policy_status;
-  int32_t reserved_int;
+  int32_t chosen_by;
   uint64_t placement_id;
   double distance;
   char element[96];

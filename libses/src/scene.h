@@ -1,0 +1,65 @@
+/*
+ * The name a file is to be created under, and what is known of its directory: the
+ * questions that are asked before anything is decided or changed.
+ */
+#ifndef SES_SCENE_H
+#define SES_SCENE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/statfs.h>
+
+#include "backend.h"
+#include "place.h"
+#include "ses/protocol.h"
+
+/* Longer ways to the directory are left to the plain call. */
+#define SES_PARENT_MAX sizeof(struct ses_answer)
+
+struct ses_scene {
+  struct ses_creation file; /* all but answer, stat and strayed, which a step sets */
+  unsigned path_length;
+  bool in_place; /* see struct ses_backend_row */
+};
+
+/* The buffers of one step.  No two steps that have them lie on the stack together (2 KiB of it is
+ * the limit for everything: threads and signal handlers may have little). */
+struct ses_work {
+  union {
+    struct statx stat;
+    struct statfs file_system; /* needed before anything else is looked at */
+  };
+  union {
+    char parent[SES_PARENT_MAX];
+    struct ses_ask ask;
+    struct ses_answer answer;
+    struct ses_report report;
+  };
+};
+
+/* Find where the name in file.path begins.  False: no name, or not a path a file can be created at.
+ */
+bool ses_scene_begin(struct ses_scene *scene);
+
+/* Can the name's directory hold placed files?  One statx() for a device seen before. */
+bool ses_scene_is_possible(struct ses_scene *scene, struct ses_work *work);
+
+/* Look at the directory again, freshly this time: has it become one where a file made elsewhere and
+ * named here would differ from one made here? */
+bool ses_scene_is_unsuited(struct ses_scene *scene, struct ses_work *work);
+
+/* Does the name not suit, or is there something under it?  AT_HAND: the file's place can be chosen
+ * without asking.  SES_PLACE_PLACED: neither, as far as the create itself would not say so. */
+enum ses_place_status ses_scene_look_at_name(const struct ses_scene *scene, bool at_hand);
+
+/* Create as the checked answer in WORK says: a descriptor, or -errno and nothing is left.
+ * STRAYED: 0, or why the file lies elsewhere than the answer said. */
+int ses_scene_create(struct ses_scene *scene, struct ses_work *work, int *strayed);
+
+/* What a result of that means, and into WHERE, which may be NULL. */
+enum ses_place_status ses_scene_outcome(struct ses_where *where, int result, int strayed);
+
+/* Into WHERE, which may be NULL, what the answer says. */
+void ses_scene_fill_where(struct ses_where *where, const struct ses_answer *answer);
+
+#endif /* SES_SCENE_H */
