@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from agent_double import Ask
 from mergerfs_union import NOBODY, Union
-from plan_double import CREATED, REPORT_SIZE, REPORTS_AT, PlanDouble
+from table_double import CREATED, table_of
 
 CALLS = int(os.environ.get("SES_IDENTITY_CALLS", "12000"))
 CHUNK = 3000  # calls of one seed
@@ -57,42 +57,39 @@ def ask_for_each(union: Union) -> None:
     union.agent.choose = lambda number: number % 3
 
 
-class Dealer(threading.Thread):
-    """Keeps tickets in a user's plan, one in eleven for a place that does not exist; counts the files."""
+class Counter(threading.Thread):
+    """Is the agent of a table whose fourth row is a place that does not exist; counts the files."""
 
     def __init__(self, union: Union, user: int) -> None:
         super().__init__(daemon=True)
-        self.plan = PlanDouble(union.socket, user)
-        self.plan.entry(0, union.path.stat().st_dev)
-        stages = [union.agent.stages(branch, user) for branch in range(3)]
-        self.places = [
-            self.plan.element(f"union/b{branch}", stage=str(stage), stage_in_union=str(through))
-            for branch, (stage, through) in enumerate([*stages, (NOWHERE, stages[0][1])])
-        ]
-        self.dealt = self.created = 0
+        self.table = table_of(union, user)
+        self.table.put32(self.table.system_at() + 8, 4)
+        self.table.place(3, "union/nowhere", branch="/nowhere")
+        self.table.elements()["own"][3] = 9
+        self.claims = self.table.users[user]
+        self.created = 0
         self.ended = threading.Event()
 
     def run(self) -> None:
-        while not self.ended.wait(0.002):
-            while self.plan.stock(0) < 32:
-                self.dealt += 1
-                self.plan.ticket(0, self.dealt, self.places[3 if self.dealt % 11 == 0 else self.dealt % 3])
-            if self.dealt % 8 == 0:
-                self.read()
+        while not self.ended.wait(0.01):
+            self.read()
 
     def read(self) -> None:
-        for report in self.plan.reports():
-            self.created += report.outcome == CREATED
-            self.plan.put64(REPORTS_AT + report.number % 4096 * REPORT_SIZE, 0)
+        """Files are closed as soon as they are counted, but for some of those that are there."""
+        self.table.count(self.claims)
+        own = self.table.elements()["own"]
+        own[:] = 0
+        own[3] = 1
+        self.created += sum(claim.outcome == CREATED for claim in self.claims.take())
 
     def close(self) -> None:
         self.ended.set()
         self.join()
         self.read()
-        self.plan.close()
+        self.table.close()
 
 
-@pytest.mark.parametrize("way", ["asked", "planned"])
+@pytest.mark.parametrize("way", ["asked", "chosen"])
 @pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "user"])
 def test_no_call_can_tell_that_the_library_is_there(
     make_union: Callable[..., Union], sequence: Path, user: int, way: str
@@ -101,12 +98,12 @@ def test_no_call_can_tell_that_the_library_is_there(
     or without, it forgets to hand on the set-group-ID bit."""
     union = make_union(options="category.create=mfs,func.mkdir=all")
     ask_for_each(union)
-    dealer = Dealer(union, user) if way == "planned" else None
-    if dealer:
-        dealer.start()
+    counter = Counter(union, user) if way == "chosen" else None
+    if counter:
+        counter.start()
     try:
         sequence.parent.chmod(0o755)
-        first = 1 + user + 500 * (way == "planned")
+        first = 1 + user + 500 * (way == "chosen")
         for seed in range(first, first + max(1, CALLS // 4 // CHUNK)):
             runs = [begin(union, sequence, seed, user, library=library) for library in (False, True)]
             plain, placed = (run.communicate(timeout=250)[0] for run in runs)
@@ -115,10 +112,10 @@ def test_no_call_can_tell_that_the_library_is_there(
             assert not (difference := first_difference(plain, placed)), f"seed {seed}\n{difference}"
             subprocess.run(["rm", "-rf", *union.path.glob(f"{seed}-*")], check=True, timeout=60)
     finally:
-        if dealer:
-            dealer.close()
+        if counter:
+            counter.close()
     union.agent.settle()
     assert union.agent.leftovers() == []
     created = sum(report.outcome == 1 for report in union.agent.reports)
-    assert created + (dealer.created if dealer else 0) > CALLS // 40, "hardly anything was placed"
-    assert not dealer or dealer.created > CALLS // 80, "hardly a ticket was taken"
+    assert created + (counter.created if counter else 0) > CALLS // 40, "hardly anything was placed"
+    assert not counter or counter.created > CALLS // 80, "hardly anything was chosen"

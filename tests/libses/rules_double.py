@@ -1,21 +1,9 @@
 """A stand-in for the agent's side of ses/rules.h, with offsets written out by hand."""
 
-import ctypes
 import struct
 from pathlib import Path
 
-from plan_double import (
-    ALIVE,
-    IPC_CREAT,
-    IPC_EXCL,
-    IPC_RMID,
-    IPC_SET,
-    IPC_STAT,
-    _checked,
-    _libc,
-    fnv1a,
-    key_of,
-)
+from segments import ALIVE, Segment, fnv1a, key_of
 
 MAGIC, VERSION, SIZE = 0x454C5552, 1, 16384
 STATE_AT = 24
@@ -25,7 +13,7 @@ _RULES = struct.Struct("=IHHQQI36x 4032s 8192s 4096s")
 assert _RULES.size == SIZE
 
 
-class RulesDouble:
+class RulesDouble(Segment):
     """The segment of root; removed by close()."""
 
     def __init__(
@@ -41,21 +29,10 @@ class RulesDouble:
         magic: int = MAGIC,
         version: int = VERSION,
     ) -> None:
-        key = key_of(socket, NOBODY_AT_ALL)
-        self.id = _checked(_libc.shmget(key, size, IPC_CREAT | IPC_EXCL | mode), "shmget")
-        self.address = _checked(_libc.shmat(self.id, None, 0), "shmat")
+        super().__init__(key_of(socket, NOBODY_AT_ALL), size, mode, owner)
         texts = (text.encode() for text in (include, exclude, programs))
         data = _RULES.pack(magic, version, 64, SIZE, fnv1a(str(socket)), ALIVE, *texts)
-        ctypes.memmove(self.address, data, min(size, SIZE))
-        if owner != 0:
-            status = (ctypes.c_uint32 * 64)()
-            _checked(_libc.shmctl(self.id, IPC_STAT, status), "shmctl")
-            status[1] = owner  # struct ipc64_perm: key, uid, gid, cuid, cgid, mode
-            _checked(_libc.shmctl(self.id, IPC_SET, status), "shmctl")
+        self.write(0, data[:size])
 
     def set_state(self, state: int) -> None:
-        ctypes.c_uint32.from_address(self.address + STATE_AT).value = state
-
-    def close(self) -> None:
-        _libc.shmctl(self.id, IPC_RMID, None)
-        _libc.shmdt(self.address)
+        self.put32(STATE_AT, state)

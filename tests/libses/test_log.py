@@ -35,13 +35,13 @@ def test_each_create_is_told_with_its_reason(union: Union, tmp_path: Path) -> No
     create(union, "late", **extra)
     create(union, "alone", SES_AGENT_SOCKET=str(tmp_path / "nowhere"), **extra)
     assert said(log) == [
-        "file: placed on union/b1 by asking, distance 0.000",
+        "file: placed on union/b1, chosen by the agent, distance 0.000",
         "file: plain: the name exists",
         "file.tmp: plain: excluded",
         f"{tmp_path}/elsewhere: plain: not on a storage system that the site describes",
-        "bad?name: placed on union/b1 by asking, distance 0.000",
+        "bad?name: placed on union/b1, chosen by the agent, distance 0.000",
         "late: plain: the agent could not decide",
-        "alone: plain: no ticket, and no agent to ask",
+        "alone: plain: no candidate table to choose from, and no agent to ask",
     ]
     assert log.stat().st_mode & 0o7777 == 0o600
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from mergerfs_union import Union
-from plan_double import CREATED
+from table_double import CREATED
 
 CREATES = 2000
 

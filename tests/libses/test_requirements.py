@@ -1,36 +1,23 @@
-"""SES_REQUIRE: what a run needs goes along with every question, and takes only tickets made for it."""
+"""SES_REQUIRE: what a run needs goes along with every question, and before what the user's entry says."""
 
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from mergerfs_union import Union
-from plan_double import PlanDouble
+from table_double import ClaimsDouble, table_of
 
 WRITE = str(os.O_CREAT | os.O_WRONLY)
 READ_RATE, AVERAGE_READ_RATE, WRITE_RATE, AVERAGE_WRITE_RATE, CAPACITY = range(1, 6)
-STATED = (WRITE_RATE, False, 300.0, 1.0)
 
 
 @pytest.fixture
-def plan(union: Union) -> Iterator[PlanDouble]:
-    """The plan of root, with a default entry that has a ticket for the first branch."""
-    plan = PlanDouble(union.socket)
-    plan.entry(0, union.path.stat().st_dev)
-    plan.ticket(0, 4711, place(union, plan, 0))
-    yield plan
-    plan.close()
-
-
-def place(union: Union, plan: PlanDouble, branch: int) -> int:
-    stage, through = union.agent.stages(branch, 0)
-    return plan.element(f"union/b{branch + 1}", stage=str(stage), stage_in_union=str(through))
-
-
-def wire(*requirements: tuple[int, bool, float, float]) -> bytes:
-    return b"".join(struct.pack("=IIdd", *one) for one in requirements)
+def claims(union: Union) -> Iterator[ClaimsDouble]:
+    """Claims of root, who needs nothing, and a table of the union."""
+    table = table_of(union)
+    yield table.users[0]
+    table.close()
 
 
 def create(union: Union, probes: Path, name: str = "file", **extra: str) -> None:
@@ -70,39 +57,57 @@ def test_requirements_go_along_with_the_question(
     ],
 )
 def test_what_is_not_understood_is_ignored_as_a_whole_and_said_once(
-    union: Union, probes: Path, plan: PlanDouble, tmp_path: Path, text: str
+    union: Union, probes: Path, claims: ClaimsDouble, tmp_path: Path, text: str
 ) -> None:
     log = tmp_path / "log"
     create(union, probes, SES_REQUIRE=text, SES_LOG=str(log))
-    assert plan.stock(0) == 0, "the plain run takes the ticket of its default entry"
+    assert [int(claim.need["count"][0]) for claim in claims.claims()] == [0]
     assert union.agent.asks == []
     assert log.read_text().count("SES_REQUIRE is ignored") == 1
 
 
-def test_tickets_made_for_other_needs_are_left_alone(union: Union, probes: Path, plan: PlanDouble) -> None:
-    plan.entry(1, union.path.stat().st_dev, "create")
-    plan.ticket(1, 4712, place(union, plan, 0))
-    plan.entry(2, union.path.stat().st_dev, "create", stated=wire((WRITE_RATE, False, 301.0, 1.0)))
-    plan.ticket(2, 4713, place(union, plan, 0))
-    union.agent.choose = lambda _: 2
-    create(union, probes, SES_REQUIRE="write>=300MB/s")
-    assert [plan.stock(number) for number in range(3)] == [1, 1, 1]
-    assert [ask.requirements for ask in union.agent.asks] == [(STATED,)]
-    assert union.copies(union.path / "file") == [2]
+def needed(claims: ClaimsDouble) -> list[tuple[int, bool, float, float]]:
+    """What the one claim's choice was made by: kind, hard, bound, weight."""
+    (claim,) = claims.claims()
+    need = claim.need[0]
+    return [
+        (int(one["kind"]), bool(one["hard"]), float(one["bound"]), float(one["weight"]))
+        for one in need["requirements"][: need["count"]]
+    ]
 
 
-def test_tickets_made_for_these_needs_are_taken(union: Union, probes: Path, plan: PlanDouble) -> None:
-    stated = wire(STATED, (CAPACITY, True, 2000.0, 1.0))
-    plan.entry(1, union.path.stat().st_dev, "create", stated=stated)
-    plan.ticket(1, 4712, place(union, plan, 1))
-    create(union, probes, SES_REQUIRE="free>=2TB! write>=300MB/s")
-    assert union.agent.connections == 0
-    assert [plan.stock(number) for number in range(2)] == [1, 0]
-    assert union.copies(union.path / "file") == [1]
+def test_stated_kinds_go_before_those_of_the_entry(union: Union, probes: Path, claims: ClaimsDouble) -> None:
+    """In bytes; the entry keeps its own kinds."""
+    claims.need(0, (WRITE_RATE, True, False, 7e6, 2.0), (READ_RATE, True, False, 9e6, 3.0), room=5e9)
+    create(union, probes, SES_REQUIRE="free>=800GB! write>=50MB/s")
+    assert needed(claims) == [
+        (WRITE_RATE, False, 50e6, 1.0), (CAPACITY, True, 800e9, 1.0), (READ_RATE, True, 9e6, 3.0),
+    ]  # fmt: skip
+    assert claims.claims()[0].need["room"] == 5e9
 
 
-def test_run_without_needs_leaves_their_tickets_alone(union: Union, probes: Path, plan: PlanDouble) -> None:
-    plan.entry(1, union.path.stat().st_dev, "create", stated=wire(STATED))
-    plan.ticket(1, 4712, place(union, plan, 1))
+def test_run_without_needs_has_those_of_its_entry(union: Union, probes: Path, claims: ClaimsDouble) -> None:
+    claims.need(0, (WRITE_RATE, True, False, 7e6, 2.0))
     create(union, probes)
-    assert [plan.stock(number) for number in range(2)] == [0, 1]
+    assert needed(claims) == [(WRITE_RATE, True, 7e6, 2.0)]
+
+
+def test_what_makes_no_sense_in_an_entry_is_left_out(
+    union: Union, probes: Path, claims: ClaimsDouble
+) -> None:
+    nan, infinity = float("nan"), float("inf")
+    claims.need(
+        0, (WRITE_RATE, True, False, nan, 1.0), (READ_RATE, False, False, 5.0, -1.0),
+        (CAPACITY, False, False, infinity, 1.0), (AVERAGE_READ_RATE, False, False, 5e6, nan),
+        (AVERAGE_WRITE_RATE, False, False, 6e6, 1.0),
+    )  # fmt: skip
+    create(union, probes)
+    assert needed(claims) == [(AVERAGE_WRITE_RATE, False, 6e6, 1.0)]
+
+
+def test_requirement_that_nothing_meets_asks_the_agent(
+    union: Union, probes: Path, claims: ClaimsDouble
+) -> None:
+    create(union, probes, SES_REQUIRE="write>=300GB/s!")
+    assert [ask.requirements for ask in union.agent.asks] == [((WRITE_RATE, True, 300e3, 1.0),)]
+    assert claims.total() == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from mergerfs_union import NOBODY, Union
-from plan_double import RETIRED
 from rules_double import RulesDouble
+from segments import RETIRED
 
 CREATE = "import sys\nfor path in sys.argv[1:]:\n    open(path, 'x').close()\n"
 

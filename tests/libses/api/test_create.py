@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from agent_double import NOT_MANAGED, UNAVAILABLE, Ask, answer
 from stranger_programs import answers
+from table_double import table_of
 
 if TYPE_CHECKING:
     from conftest import Union
@@ -58,6 +59,28 @@ def test_the_file_is_on_the_answered_element_and_the_result_says_which(union: Un
     assert (said["create_errno"], said["place_errno"], said["policy_status"]) == ("0", "0", "0")
     assert union.copies(union.path / "file") == [2]
     assert (union.path / "file").read_text() == "stored\n"
+
+
+def test_policy_is_met_from_the_table_and_the_result_says_who_chose(union: Union, store: Store) -> None:
+    """Sizes and stripes are no reason to ask; a pool, and more stripes than a claim can name, are."""
+    table = table_of(union)
+    try:
+        table.only(1)
+        said = store("file", "current-write-rate=20", "expected-size=4096", "stripe-count=4")
+        assert verdict(said) == (1, OK)
+        assert (said["element"], said["distance"], said["chosen_by"]) == ("union/b2", "0", "1")
+        (claim,) = table.users[0].claims()
+        need = claim.need[0]
+        assert (need["bytes"], need["stripes"], need["count"]) == (4096, 4, 1)
+        assert tuple(need["requirements"][0]) == (3, 0, 0, 20e6, 1.0)
+        assert union.agent.connections == 0
+        assert [store("pool", "pool=fast")["chosen_by"], store("many", "stripe-count=15")["chosen_by"]] == [
+            *("2", "2")
+        ]
+        assert len(union.agent.asks) == 2
+        assert store("pool")["chosen_by"] == "0", "a file that exists"
+    finally:
+        table.close()
 
 
 def test_the_agent_is_asked_exactly_what_the_policy_says(union: Union, store: Store) -> None:

@@ -81,8 +81,9 @@ int main(int argc, char **argv) {
          result.reason, ses_strerror(result.reason), result.element, result.distance);
   printf("placement_id=%016" PRIx64 "\ncreate_errno=%d\nplace_errno=%d\npolicy_status=%d\n",
          result.placement_id, result.create_errno, result.place_errno, result.policy_status);
+  printf("chosen_by=%d\n", result.chosen_by);
   for (size_t i = 0; i < sizeof result.reserved / sizeof result.reserved[0]; i++)
-    if (result.reserved[i] != 0 || result.reserved_int != 0)
+    if (result.reserved[i] != 0)
       printf("reserved=written\n");
   return fd >= 0 && (write(fd, "stored\n", 7) != 7 || close(fd) != 0);
 }

@@ -49,6 +49,7 @@ int main(int argc, char **argv) {
               result.distance());
   std::printf("create_errno=%d\nplace_errno=%d\npolicy_status=%d\n", result.createErrno(),
               result.placeErrno(), result.policyStatus());
+  std::printf("chosen_by=%d\n", result.chosenBy());
   if (fd < 0)
     return 0;
   if (write(fd, "stored\n", 7) != 7 || lseek(fd, 0, SEEK_SET) != 0)

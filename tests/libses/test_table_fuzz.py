@@ -1,0 +1,27 @@
+"""Nothing that stands in a table or in claims makes a program fail, not even while it changes."""
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
+READER = ("choose", "log", "needs", "no_creator", "path", "require", "self", "settings", "slot")
+ROUNDS = 8_000
+
+
+def test_damaged_tables_and_claims_are_survived(tmp_path: Path) -> None:
+    fuzzer = tmp_path / "table_fuzzer"
+    source = ROOT / "libses/src"
+    command: list[str | Path] = [os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1"]
+    command += ["-pthread", "-fno-math-errno", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    command += ["-Wall", "-Wextra", "-Werror", "-I", source, "-I", ROOT / "libses/include"]
+    command += [Path(__file__).parent / "fuzz/table_fuzzer.c", *sorted((ROOT / "libses/core").glob("*.c"))]
+    command += [source / f"{name}.c" for name in PARTS + READER] + ["-o", fuzzer]
+    built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run(
+        [fuzzer, str(ROUNDS), "1"], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(done.stdout.split()[0]) > ROUNDS

@@ -1,0 +1,109 @@
+"""Files on Lustre are placed by choosing from the candidate table, without asking anybody."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import lov_blobs as lov
+import pytest
+from lustre_mount import layout_of, osts_of
+from placed_programs import LIST, LUSTRE, POOL, Site
+from ses_core.layout import Kind
+from table_double import CREATED, NOT_CREATED, ClaimsDouble, TableDouble
+
+WRITE = os.O_CREAT | os.O_WRONLY
+OSTS = 6
+
+
+@pytest.fixture
+def table(site: Site) -> Iterator[TableDouble]:
+    """A table of the stand-in's OSTs, two of each server, with claims of root."""
+    table = TableDouble(site.socket)
+    table.mount(site.lustre.path.stat().st_dev, str(site.lustre.path))
+    table.system(OSTS, backend=LUSTRE)
+    for row in range(OSTS):
+        table.place(row, f"lfs/OST{row:04x}", index=row, form=LIST)
+    table.elements()["server"][:OSTS] = [0, 0, 1, 1, 2, 2]
+    table.policy()["most_stripes"] = 8
+    table.user().put64(48, 0)  # nothing is staged on Lustre
+    yield table
+    table.close()
+
+
+@pytest.fixture
+def claims(table: TableDouble) -> ClaimsDouble:
+    return table.users[0]
+
+
+@pytest.mark.parametrize("flags", [WRITE, WRITE | os.O_EXCL, WRITE | os.O_TRUNC])
+def test_choice_names_the_ost_and_nobody_is_asked(
+    site: Site, table: TableDouble, claims: ClaimsDouble, flags: int
+) -> None:
+    table.only(5)
+    assert "written=4" in site.create("file", flags)
+    assert osts_of(site.lustre.path / "file") == (5,)
+    (claim,) = claims.claims()
+    status = (site.lustre.path / "file").stat()
+    assert (claim.rows, claim.outcome, claim.inode) == ((5,), CREATED, status.st_ino)
+    assert site.agent.asks == []
+
+
+def test_rate_that_one_ost_does_not_give_is_put_together_of_several_servers(
+    site: Site, table: TableDouble, claims: ClaimsDouble
+) -> None:
+    claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
+    site.create("file")
+    (claim,) = claims.claims()
+    assert sorted(row // 2 for row in claim.rows) == [0, 1, 2]
+    assert osts_of(site.lustre.path / "file") == claim.rows
+    assert [claims.claimed()[row] for row in claim.rows] == [1, 1, 1]
+    assert claims.total() == 3
+    site.create("next")
+    assert set(claims.claims()[1].rows).isdisjoint(claim.rows)
+
+
+def test_new_file_is_not_looked_for_before_it_is_made(site: Site, table: TableDouble, tmp_path: Path) -> None:
+    """The create says whether the name exists: a look before it would be one more question to the server."""
+    trace = tmp_path / "trace"
+    site.create("file", before=("strace", "-o", trace, "-e", "trace=statx,openat,fsetxattr,newfstatat"))
+    names = re.findall(r'^(\w+)\([^"]*"file"', trace.read_text(), re.MULTILINE)
+    assert names == ["openat"]
+
+
+def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(
+    site: Site, table: TableDouble, claims: ClaimsDouble
+) -> None:
+    (site.lustre.path / "file").write_text("    content")
+    before = layout_of(site.lustre.path / "file")
+    assert "written=4" in site.create("file")
+    assert (site.lustre.path / "file").read_text() == "textcontent"
+    assert layout_of(site.lustre.path / "file") == before
+    (claim,) = claims.claims()
+    assert (claim.outcome, claim.error) == (NOT_CREATED, 17)
+
+
+def test_pool_of_an_element_is_written(site: Site, table: TableDouble, claims: ClaimsDouble) -> None:
+    """The file system takes care of the stripes."""
+    claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
+    table.place(2, "lfs/slow", form=POOL, pool="slow")
+    table.only(2)
+    site.create("file")
+    layout = layout_of(site.lustre.path / "file")
+    assert layout
+    assert lov.read_plain(layout).pool == "slow"
+    assert claims.claims()[0].rows == (2,)
+
+
+def test_refused_list_of_a_choice_becomes_its_pool(
+    site: Site, table: TableDouble, claims: ClaimsDouble
+) -> None:
+    site.lustre.trouble(4, "full")
+    table.place(4, "lfs/OST0004", index=4, form=LIST, pool="slow")
+    table.only(4)
+    assert "written=4" in site.create("file")
+    assert osts_of(site.lustre.path / "file") == (3,)
+    (claim,) = claims.claims()
+    assert (claim.outcome, claim.error) == (NOT_CREATED, 28)
