@@ -1,6 +1,6 @@
 """What placing a file on Lustre costs beyond the two calls it takes by hand.
 
-On the tests' stand-in for Lustre, with tickets in the plan, a file of each kind in turn.  A create
+On the tests' stand-in for Lustre, with a candidate table of one OST, a file of each kind in turn.  A create
 and the setting of a layout take as long as a metadata server would (--server-us).
 
 The library looks at what was really set.  A Lustre client knows that by itself (36 us against the
@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / "tests/lustre"), str(ROOT / "tests/libses")]
 
 from lustre_mount import build_standin  # noqa: E402
 from placed_programs import LIST, LUSTRE  # noqa: E402
-from plan_double import CREATED, REPORT_SIZE, REPORTS, REPORTS_AT, PlanDouble  # noqa: E402
+from table_double import CREATED, ClaimsDouble, TableDouble  # noqa: E402
 
 TARGETS = 6
 CALLS, WARM_UP, PROCESSES = 500, 50, 7
@@ -41,25 +41,21 @@ def measure(standin: Path, program: Path, library: Path, scratch: Path, server_u
         directory.mkdir(parents=True)
     environment = {**os.environ, "STANDIN_SERVER_US": str(server_us)}
     subprocess.run([standin, store, mount], check=True, timeout=30, env=environment)
-    plan = PlanDouble(socket)
+    table = TableDouble(socket)
     placed = {"LD_PRELOAD": str(library), "SES_AGENT_SOCKET": str(socket), "SES_LUSTRE_STANDIN": "1"}
     try:
-        plan.entry(0, mount.stat().st_dev)
-        element = plan.element("lfs/OST0002", backend=LUSTRE, index=2, form=LIST)
-        return [
-            one_process(plan, element, program, mount, {**os.environ, **placed}) for _ in range(PROCESSES)
-        ]
+        table.mount(mount.stat().st_dev, str(mount))
+        table.system(1, backend=LUSTRE)
+        table.place(0, "lfs/OST0002", index=2, form=LIST)
+        claims = table.user()
+        return [one_process(claims, program, mount, {**os.environ, **placed}) for _ in range(PROCESSES)]
     finally:
-        plan.close()
+        table.close()
         subprocess.run(["umount", mount], check=True, timeout=30)
 
 
-def one_process(
-    plan: PlanDouble, element: int, program: Path, mount: Path, environment: dict[str, str]
-) -> list[float]:
+def one_process(claims: ClaimsDouble, program: Path, mount: Path, environment: dict[str, str]) -> list[float]:
     """The ratios of one process; stops when a file was not placed, as something else was measured then."""
-    for number in range(CALLS + WARM_UP):
-        plan.ticket(0, number + 1, element)
     cpu = str(max(os.sched_getaffinity(0)))
     done = subprocess.run(
         [program, mount, str(CALLS), cpu],
@@ -69,11 +65,9 @@ def one_process(
         check=True,
         timeout=300,
     )
-    outcomes = [report.outcome for report in plan.reports()]
+    outcomes = [claim.outcome for claim in claims.take()]
     if outcomes != [CREATED] * (CALLS + WARM_UP):
         raise SystemExit(f"only {outcomes.count(CREATED)} of {CALLS + WARM_UP} files were placed")
-    for slot in range(REPORTS):
-        plan.put64(REPORTS_AT + slot * REPORT_SIZE, 0)
     rows = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
     ours, *by_hand = (statistics.median(column) for column in zip(*rows, strict=True))
     return [ours / one for one in by_hand]

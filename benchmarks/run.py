@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import core, creates, crowds, plans, report, selections, site_description
+from ses_benchmarks import core, creates, crowds, report, selections, site_description, tables
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -90,7 +90,7 @@ def measure_creates(plan: Plan, build: Path, programs: Path, scratch: Path) -> G
         yield creates.exec_true(probe, library, off_policy, plan.creates)
         yield creates.hung(probe, library, site.union, scratch, plan.creates)
         yield from creates.placed(probe, library, site, plan.creates)
-        yield from plans.planned(probe, library, site, plan.creates, scratch)
+        yield from tables.chosen(probe, library, site, plan.creates, scratch)
 
 
 def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:

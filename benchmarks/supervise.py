@@ -10,7 +10,6 @@ it sleeps, which in a virtual machine costs tens of microseconds.  No number mak
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import statistics
 import subprocess
@@ -24,47 +23,51 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/libses")]
 
-from plan_double import CREATED, REPORT_SIZE, REPORTS, REPORTS_AT, TICKETS, PlanDouble  # noqa: E402
 from ses_benchmarks.chain import mounted_union  # noqa: E402
 from ses_benchmarks.probe import build_probe  # noqa: E402
 from ses_benchmarks.summary import percentile  # noqa: E402
+from table_double import CREATED, TableDouble  # noqa: E402
 
 CALLS = 900  # besides, create_loop makes a hundred to warm up and one file to open
 PAIRS = 7
-NUMBERS = itertools.count(1)  # of placements
 ROWS = (
     ("open-existing", "open-existing", "open() of a file that is there"),
     ("create-off-policy", "create-absolute", "a create on tmpfs, which the agent does not manage"),
-    ("create-placed", "create-absolute", "a create in a union, with a ticket at hand; against the plain one"),
+    (
+        "create-placed",
+        "create-absolute",
+        "a create in a union, with a candidate table; against the plain one",
+    ),
 )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row's calls are made, and the plan whose tickets they take."""
+    """Where a row's calls are made, and the table that they choose from."""
 
     directory: Path
     environment: dict[str, str]
-    plan: PlanDouble
-    element: int
+    table: TableDouble
 
 
 @contextmanager
 def made_place(scratch: Path) -> Iterator[tuple[Path, Place]]:
-    """A directory on tmpfs, and a union of two branches there with a plan for its files."""
+    """A directory on tmpfs, and a union of two branches there with a table for its files."""
     plain, union, branches = scratch / "plain", scratch / "union", [scratch / "b1", scratch / "b2"]
     stage = branches[1] / ".ses/0"
     for directory in (plain, union, *branches, stage):
         directory.mkdir(parents=True)
     socket = scratch / "agent.sock"
     with mounted_union(branches, union):
-        plan = PlanDouble(socket)
+        table = TableDouble(socket)
         try:
-            plan.entry(0, union.stat().st_dev)
-            element = plan.element("union/b2", stage=str(stage), stage_in_union=str(union / ".ses/0"))
-            yield plain, Place(union, {**os.environ, "SES_AGENT_SOCKET": str(socket)}, plan, element)
+            table.mount(union.stat().st_dev, str(union))
+            table.system(1)
+            table.place(0, "union/b2", branch=str(branches[1]))
+            table.user()
+            yield plain, Place(union, {**os.environ, "SES_AGENT_SOCKET": str(socket)}, table)
         finally:
-            plan.close()
+            table.close()
 
 
 def run(command: list[str | Path], place: Place) -> list[float]:
@@ -82,14 +85,6 @@ def run(command: list[str | Path], place: Place) -> list[float]:
     return [float(line) for line in done.stdout.split()]
 
 
-def deal(place: Place) -> None:
-    """A ticket for each create, and no reports of those before."""
-    for slot in range(REPORTS):
-        place.plan.put64(REPORTS_AT + slot * REPORT_SIZE, 0)
-    for _ in range(TICKETS - place.plan.stock(0)):
-        place.plan.ticket(0, next(NUMBERS), place.element)
-
-
 def in_pairs(
     probe: list[str | Path], ses_run: Path, place: Place, *, placed: bool
 ) -> list[list[list[float]]]:
@@ -98,11 +93,10 @@ def in_pairs(
     for number in range(PAIRS):
         pair: dict[bool, list[float]] = {}
         for supervised in (False, True) if number % 2 else (True, False):
-            if placed and supervised:
-                deal(place)
+            place.table.users[0].take()
             start: list[str | Path] = [ses_run, "--supervise"] if supervised else []
             pair[supervised] = run([*start, *probe], place)
-            made = sum(report.outcome == CREATED for report in place.plan.reports())
+            made = sum(claim.outcome == CREATED for claim in place.table.users[0].claims())
             if placed and supervised and made < CALLS:
                 raise SystemExit(f"only {made} of {CALLS} files were placed")
         pairs.append([pair[False], pair[True]])
