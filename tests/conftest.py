@@ -8,10 +8,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
+
+if TYPE_CHECKING:
+    from traces import Traces
 
 sys.path.append(str(Path(__file__).parent))
 
@@ -49,3 +53,14 @@ def public_wrapper() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ses-wrapper-") as directory:
         Path(directory).chmod(0o755)
         yield Path(shutil.copy(built, directory))
+
+
+@pytest.fixture
+def traces() -> Iterator[Traces]:
+    """Looks at a directory every user can reach, as pytest's own temporary directories are not."""
+    from traces import Traces
+
+    base = Path(tempfile.mkdtemp(prefix="qstorman-test-"))
+    base.chmod(0o755)
+    yield Traces(base)
+    base.rmdir()  # fails when something was left in it

@@ -8,6 +8,7 @@
 #include "area.h"
 #include "large.h"
 #include "needs.h"
+#include "recall.h"
 #include "sys.h"
 #include "table_segment.h"
 
@@ -33,7 +34,7 @@ SES_LARGE static struct area areas[AREAS];
 
 /* Threads begin at different ones. */
 static struct area *take_area(void) {
-  unsigned first = (unsigned)((uintptr_t)__builtin_frame_address(0) >> 12);
+  unsigned first = (unsigned)(ses_recall_mix((uintptr_t)__builtin_frame_address(0)) % AREAS);
   for (unsigned i = 0; i < AREAS; i++)
     if (ses_area_take(&areas[(first + i) % AREAS].owner))
       return &areas[(first + i) % AREAS];

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from ses_simulate.duplex import DuplexServer
 from ses_simulate.engine import Engine
 from ses_simulate.servers import Device, Server
 
@@ -66,6 +67,22 @@ def test_processor_sharing_is_exact(
     promise: str, device: Device, flows: list[tuple[float, float, bool]], expected: list[float]
 ) -> None:
     assert ends(device, flows) == pytest.approx(expected, abs=1e-9), promise
+
+
+def test_readers_and_writers_of_a_duplex_element_do_not_slow_each_other() -> None:
+    engine = Engine()
+    server, ended = DuplexServer(engine, Device(20, 10)), []
+    engine.at(0.0, lambda _now: server.read(100.0, ended.append))
+    engine.at(0.0, lambda _now: server.read(100.0, ended.append))
+    engine.at(0.0, lambda _now: server.write(60.0, ended.append))
+    seen: list[int] = []
+    engine.at(5.0, lambda _now: seen.append(server.active))
+    engine.run()
+    assert ended == pytest.approx([6, 10, 10])
+    assert seen == [3]
+    server.advance(10.0)
+    assert (server.read_seconds, server.write_seconds) == pytest.approx((10, 6))
+    assert server.depth_integral == pytest.approx(26)
 
 
 def random_case(seed: int) -> list[tuple[float, float, bool]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from ses_simulate.duplex import DuplexServer
 from ses_simulate.engine import Engine
 from ses_simulate.monitor import Monitor, Sampling
 from ses_simulate.policies import POLICIES
@@ -44,6 +45,28 @@ SAMPLING = Sampling(interval=60.0, delay=1.0, window=2.0, depth=True, long_windo
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """What is simulated, by default the paper's site and users; ``ses experiment`` runs smaller ones.
+
+    ``duplex``: readers and writers of a pool do not share its speed, and each would keep the background's
+    part of it busy.  ``stream`` is the mean size of the background's streams.
+    """
+
+    read_rate: float = READ_RATE
+    write_rate: float = WRITE_RATE
+    sizes: tuple[float, ...] = SIZES
+    compute_seconds_per_gb: float = COMPUTE_SECONDS_PER_GB
+    start_spread: float = START_SPREAD
+    stream: float = BACKGROUND_MEAN
+    capacity: float = CAPACITY
+    fullest: float = FULLEST
+    duplex: bool = False
+
+
+PAPER = Site()
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One run.  ``supported`` of the users are placed by ``policy``, the others by ``others``.
 
@@ -61,6 +84,7 @@ class Run:
     mirrored_background: bool = False
     sampling: Sampling = SAMPLING
     loss: float = 0.0
+    site: Site = PAPER
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +97,26 @@ class Times:
 
 def simulate(run: Run) -> Times:
     """Run one experiment.  The same run gives the same times, to the last bit."""
-    engine = Engine()
+    engine, site = Engine(), run.site
     world = World(
-        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, reads=READ_RATE, writes=WRITE_RATE
-    )
+        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, reads=site.read_rate,
+        writes=site.write_rate,
+    )  # fmt: skip
     surroundings = replace(world, mirrored=run.mirrored_background)
     fill = surroundings.random("fill")
     devices = [
-        Device(READ_RATE, WRITE_RATE, loss=run.loss, floor=0.0, capacity=CAPACITY,
-               free=CAPACITY * (1 - FULLEST * fill.random()), group=pool)
+        Device(site.read_rate, site.write_rate, loss=run.loss, floor=0.0, capacity=site.capacity,
+               free=site.capacity * (1 - site.fullest * fill.random()), group=pool)
         for pool in range(POOLS)
     ]  # fmt: skip
-    servers = [Server(engine, device) for device in devices]
+    servers = [(DuplexServer if site.duplex else Server)(engine, device) for device in devices]
     world = replace(world, devices=devices, servers=servers)
     policy, others = POLICIES[run.policy](world), POLICIES[run.others](replace(world, role="others"))
     Monitor(engine, servers, run.sampling, [policy.observe, others.observe])
     for pool, load in enumerate(BACKGROUNDS[run.scenario]):
-        Background(
-            engine, servers[pool], load, BACKGROUND_MEAN, BACKGROUND_READS,
-            surroundings.random(f"background {pool}"),
-        )  # fmt: skip
+        chance = surroundings.random(f"background {pool}")
+        for reads in (1.0, 0.0) if site.duplex else (BACKGROUND_READS,):
+            Background(engine, servers[pool], load, site.stream, reads, chance)
     start, numbering = world.random("start"), Numbering()
     running = run.users
 
@@ -105,10 +129,10 @@ def simulate(run: Run) -> Times:
     users = []
     for number in range(run.users):
         user = LoopingUser(
-            engine, servers, policy if number < run.supported else others, f"user{number}", SIZES,
-            COMPUTE_SECONDS_PER_GB, start.randrange(POOLS), numbering, finished,
+            engine, servers, policy if number < run.supported else others, f"user{number}", site.sizes,
+            site.compute_seconds_per_gb, start.randrange(POOLS), numbering, finished,
         )  # fmt: skip
-        engine.at(start.uniform(0.0, START_SPREAD), user.start)
+        engine.at(start.uniform(0.0, site.start_spread), user.start)
         users.append(user)
     engine.run()
     times = [user.took for user in users]

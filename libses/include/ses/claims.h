@@ -62,14 +62,19 @@ struct ses_claims_need {
  * from 0 to 2 n + 1, then moves next on to n + 1; a slot that is not free is
  * passed over.
  *
- * Then it chooses; adds 1 to `claimed` of each row it chose (if the value before
- * is not the one it chose by, somebody else was quicker: it takes its 1 back and
- * chooses once more, a few times at most); wakes the agent if head.asleep of the
- * table is 1, by FUTEX_WAKE on that word; creates the file; writes the rest; and
- * moves the state from 2 n + 1 to 2 n + 2.  That fails when the agent has taken
- * the slot back, which it does with claims that stay unfinished for minutes.  The
- * agent frees a slot after reading it.  A claim for which nothing could be chosen
- * goes back from 2 n + 1 to 0.
+ * Then it chooses, and adds 1 to `claimed` of each row it chose, by a compare-and-swap
+ * from the value it chose by: if that fails, somebody else was quicker, or if the
+ * sequence of the system has changed, it takes back what it has added and chooses
+ * once more, a few times at most; the last time it adds whatever was there.  It
+ * writes row_count (0 as long as nothing is claimed) and the other members that the
+ * choice gave; wakes the agent if head.asleep of the table is 1, by FUTEX_WAKE on
+ * that word; creates the file; writes the rest; and moves the state from 2 n + 1 to
+ * 2 n + 2.  That fails when the agent has taken the slot back, which it does with
+ * claims that stay unfinished for minutes.  The agent frees a slot after reading it.
+ * A claim for which nothing could be chosen goes back from 2 n + 1 to 0.
+ *
+ * The agent is woken by the choice only: it stays awake while a claim is unfinished,
+ * or looks at the slots now and then.
  *
  * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
  * directory); it is a hint for finding the name, checked against device and inode.
@@ -120,7 +125,8 @@ struct ses_claims_head {
 struct ses_claims {
   struct ses_claims_head head;
   /* Atomic.  Claims of each row that programs made, and those of them that `own` of the table
-   * holds: the difference is what a choice must add. */
+   * holds: the difference is what a choice must add.  It is below 0, and counts as 0, where a
+   * program has taken back what the agent had counted already. */
   uint32_t claimed[SES_TABLE_SYSTEMS][SES_TABLE_ELEMENTS];
   uint32_t counted[SES_TABLE_SYSTEMS][SES_TABLE_ELEMENTS];
   struct ses_claims_need needs[SES_CLAIMS_NEEDS];

@@ -12,6 +12,7 @@ from ses.commands.demo import demo
 from ses.commands.discover import discover
 from ses.commands.doctor import doctor
 from ses.commands.elements import elements
+from ses.commands.experiment import experiment
 from ses.commands.explain import explain
 from ses.commands.kb import kb
 from ses.commands.layout import layout
@@ -54,6 +55,7 @@ for _command in (
     kb,
     doctor,
     demo,
+    experiment,
     simulate,
     layout,
     discover,

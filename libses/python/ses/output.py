@@ -10,11 +10,14 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from ses.errors import SesError
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
 
@@ -69,6 +72,17 @@ def line(out: Console, text: str = "", style: str | None = None) -> None:
 def print_json(data: Any) -> None:
     """Print JSON on standard output, indented, with a newline at the end."""
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_json(file: Path, data: Any) -> None:
+    """Write JSON to a file, or to standard output when it is named ``-``; raises SesError."""
+    if str(file) == "-":
+        print_json(data)
+        return
+    try:
+        file.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    except OSError as error:
+        raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 
 
 def plain(out: Console, text: str) -> str:

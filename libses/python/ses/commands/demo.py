@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
-import time
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.status import Status
 
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
@@ -18,7 +15,8 @@ from ses.demo.report import Report
 from ses.demo.report import show as show_report
 from ses.demo.run import Options, Standing, demonstrate
 from ses.errors import EXIT_FAILED, SesError
-from ses.output import console, line
+from ses.output import console, line, write_json
+from ses.progress import Progress
 
 
 @click.command()
@@ -47,17 +45,19 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
     out = console(sys.stderr if as_dash else sys.stdout)
     if json_file is not None and not as_dash and not json_file.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no directory {json_file.absolute().parent}", param_hint="--json")
-    with Interrupts() as interrupts, _Progress(out) as progress:
+    kept = False
+    with Interrupts() as interrupts, Progress(out) as progress:
 
         def show(report: Report) -> None:
             progress.clear()
             show_report(out, report)
             if json_file is not None:
-                _write(json_file, report)
+                write_json(json_file, report.as_json())
 
         def tell(standing: Standing) -> None:
             progress.clear()
-            progress.kept = True
+            nonlocal kept
+            kept = True
             _show_standing(out, standing)
 
         try:
@@ -67,54 +67,12 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
         except StoppedError as stopped:
             progress.clear()
             line(out, "Stopped; everything that was made is removed again.")
-            raise SystemExit(0 if progress.kept else 128 + stopped.signal_number) from None
+            raise SystemExit(0 if kept else 128 + stopped.signal_number) from None
         except SesError:
             progress.clear()
             raise
     if not report.verified:
         raise SystemExit(EXIT_FAILED)
-
-
-class _Progress:
-    """One live line on a terminal; elsewhere a line per step, with the time since the start."""
-
-    def __init__(self, out: Console) -> None:
-        self._out = out
-        self._started = time.monotonic()
-        self._status: Status | None = None
-        self.kept = False
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def step(self, text: str) -> None:
-        shown = f"[{time.monotonic() - self._started:5.1f} s] {text}"
-        if not self._out.is_terminal:
-            line(self._out, shown)
-        elif self._status is None:
-            self._status = self._out.status(shown)
-            self._status.start()
-        else:
-            self._status.update(shown)
-
-    def clear(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
-
-
-def _write(file: Path, report: Report) -> None:
-    text = json.dumps(report.as_json(), indent=2) + "\n"
-    if str(file) == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise SesError(f"The results cannot be written to {file}: {error.strerror}.") from error
 
 
 def _show_standing(out: Console, standing: Standing) -> None:

@@ -103,7 +103,7 @@ def table1(
     Prints how much time is saved against the users (or runs) placed at random or in turn, with 95 %
     intervals.
     """
-    _loaded()
+    need_simulator()
     from ses_simulate.policies import POLICIES
     from ses_simulate.processes import processors
     from ses_simulate.table1 import BACKGROUNDS, USERS
@@ -115,7 +115,7 @@ def table1(
         _known("--policy", policies, list(POLICIES)),
         seeds,
         jobs or processors(),
-        _Progress(),
+        RunProgress(),
     )
     _finish(rows, as_json, picture)
 
@@ -137,7 +137,7 @@ def hard(
     Prints the mean slowdown of a file (its time over its time alone) and how many times that of a
     rule that sees everything it is, with 95 % intervals.
     """
-    _loaded()
+    need_simulator()
     from ses_simulate.hard_study import hard as run
     from ses_simulate.policies import POLICIES
     from ses_simulate.processes import processors
@@ -148,13 +148,13 @@ def hard(
         _known("--policy", policies, list(POLICIES)),
         seeds,
         jobs or processors(),
-        _Progress(),
+        RunProgress(),
         files or 0,
     )
     _finish(rows, as_json, picture)
 
 
-def _loaded() -> None:
+def need_simulator() -> None:
     """Raise SesError when the simulator cannot be loaded."""
     try:
         import ses_simulate.policies  # noqa: F401
@@ -169,13 +169,14 @@ def _known(option: str, asked: Sequence[str], names: Sequence[str]) -> Sequence[
     return list(dict.fromkeys(asked)) or names
 
 
-class _Progress:
+class RunProgress:
     """Tells on standard error how far it is, every two seconds."""
 
     def __init__(self) -> None:
         self._begun = self._told = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
+        """Note that so many of all runs are done."""
         now = time.monotonic()
         if now - self._told >= _TOLD_EVERY or done == total:
             self._told = now

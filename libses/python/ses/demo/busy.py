@@ -47,7 +47,7 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
         seen,
         _SEEN_SECONDS,
         f"The monitor does not see {' and '.join(BUSY)} busy and the rest idle; "
-        f"look at what it does see: {chain.monitor_url}/v1/observations",
+        f"look at what it does see: {chain.services.monitor_url}/v1/observations",
     )
 
 
@@ -55,11 +55,12 @@ def _as_meant(elements: Iterable[Element]) -> bool:
     return all(
         (share > 0.6) if one.id.rpartition("/")[2] in BUSY else (share < 0.1)
         for one in elements
-        if (share := _utilisation(one)) is not None
+        if (share := utilisation(one)) is not None
     )
 
 
-def _utilisation(one: Element) -> float | None:
+def utilisation(one: Element) -> float | None:
+    """Return the part of its write rate an element gives now, ``None`` when nobody can tell."""
     seen = one.observation
     if seen is None or seen.write_rate is None or not one.nominal_write:
         return None

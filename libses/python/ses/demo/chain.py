@@ -6,10 +6,12 @@ import os
 import secrets
 import shutil
 import subprocess
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses.demo.branches import Branch
 from ses.demo.exporter import exporter_options
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
@@ -27,41 +29,100 @@ SYNC_MS = 2500
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """The running chain.  ``preload`` is a copy of the library that every user can reach."""
+class Services:
+    """What every node shares.  ``preload`` is a copy of the library that every user can reach."""
 
     service_url: str
     monitor_url: str
-    portal_url: str
-    socket: Path
     preload: Path
     tokens: Tokens
     processes: Processes
-    portal_state: Path
 
     def client(self) -> ServiceClient:
         """Return a client of the service that may do everything."""
         return ServiceClient(ServiceAddress(self.service_url, self.tokens.admin))
 
-    def preloaded(self) -> dict[str, str]:
-        """Return the environment of a program under the library."""
+    def preloaded(self, socket: Path) -> dict[str, str]:
+        """Return the environment of a program under the library that asks the agent at ``socket``."""
         return {
             "LD_PRELOAD": str(self.preload),
-            "SES_AGENT_SOCKET": str(self.socket),
+            "SES_AGENT_SOCKET": str(socket),
             "SES_SYNC_MS": str(SYNC_MS),
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The running chain: services, a portal, one agent."""
+
+    services: Services
+    portal_url: str
+    socket: Path
+    portal_state: Path
+
+    @property
+    def processes(self) -> Processes:
+        """Everything that runs."""
+        return self.services.processes
+
+    def client(self) -> ServiceClient:
+        """Return a client of the service that may do everything."""
+        return self.services.client()
+
+    def preloaded(self) -> dict[str, str]:
+        """Return the environment of a program under the library."""
+        return self.services.preloaded(self.socket)
+
+
 def start_chain(work: Path, parts: Parts, storage: Storage, undo: ExitStack, interrupts: Interrupts) -> Chain:
     """Start everything and wait until it is ready; raises DemoError with the log of what failed."""
+    services = start_services(work, parts, write_site(parts.site, work), storage.branches, undo, interrupts)
+    at = f"127.0.0.1:{free_port()}"
+    portal_state = work / "portal"
+    services.processes.start(
+        "ses-webface",
+        [str(parts.portal), "serve", "--listen", at, "--service-url", services.service_url,
+         "--service-token-file", str(services.tokens.portal), "--state-dir", str(portal_state)],
+        answers(f"http://{at}/healthz"),
+    )  # fmt: skip
+    socket = start_agent(work, parts, services)
+    services.processes.wait_ready()
+    return Chain(services, f"http://{at}", socket, portal_state)
+
+
+def start_agent(
+    work: Path, parts: Parts, services: Services, name: str = "agent", options: Sequence[str] = ()
+) -> Path:
+    """Start an agent with further ``options`` and return its socket.  ``name`` is its own under ``work``."""
+    socket = work / f"{name}.sock"
+    services.processes.start(
+        f"ses-{name}",
+        [str(parts.agent), "--service-url", services.service_url, "--token-file", str(services.tokens.node),
+         "--socket", str(socket), "--state-dir", str(work / name), "--answer-ms", str(ANSWER_MS), *options],
+        is_socket(socket),
+    )  # fmt: skip
+    return socket
+
+
+def start_services(
+    work: Path,
+    parts: Parts,
+    site: Path,
+    branches: Sequence[Branch],
+    undo: ExitStack,
+    interrupts: Interrupts,
+) -> Services:
+    """Start exporter, monitor and the service of a ``site``; raises DemoError.
+
+    They may not be ready yet: wait for ``processes`` before anybody needs them.
+    """
     processes = Processes(work / "logs", interrupts)
     undo.callback(processes.stop_all)
-    ports = {name: free_port() for name in ("exporter", "monitor", "service", "portal")}
+    ports = {name: free_port() for name in ("exporter", "monitor", "service")}
     at = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
     url = {name: f"http://{address}" for name, address in at.items()}
     tokens = write_tokens(work)
-    monitor_settings = write_monitor_configuration(work, f"{url['exporter']}/metrics", storage.branches)
-    site = write_site(parts.site, work)
+    monitor_settings = write_monitor_configuration(work, f"{url['exporter']}/metrics", branches)
     preload = work / "libses-wrapper.so"
     shutil.copy(parts.preload, preload)
     preload.chmod(0o755)
@@ -86,24 +147,7 @@ def start_chain(work: Path, parts: Parts, storage: Storage, undo: ExitStack, int
          "--monitor-url", url["monitor"], "--site", str(site), "--tokens", str(tokens.accepted)],
         answers(f"{url['service']}/readyz"),
     )  # fmt: skip
-    portal_state = work / "portal"
-    processes.start(
-        "ses-webface",
-        [str(parts.portal), "serve", "--listen", at["portal"], "--service-url", url["service"],
-         "--service-token-file", str(tokens.portal), "--state-dir", str(portal_state)],
-        answers(f"{url['portal']}/healthz"),
-    )  # fmt: skip
-    socket = work / "agent.sock"
-    processes.start(
-        "ses-agent",
-        [str(parts.agent), "--service-url", url["service"], "--token-file", str(tokens.node),
-         "--socket", str(socket), "--state-dir", str(work / "agent"), "--answer-ms", str(ANSWER_MS)],
-        is_socket(socket),
-    )  # fmt: skip
-    processes.wait_ready()
-    return Chain(
-        url["service"], url["monitor"], url["portal"], socket, preload, tokens, processes, portal_state
-    )
+    return Services(url["service"], url["monitor"], preload, tokens, processes)
 
 
 def add_portal_account(parts: Parts, chain: Chain, name: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from ses.demo.report import Report, make_row
 from ses.demo.storage import CREATE_POLICY, Storage, set_up
 from ses.demo.tools import tool
 from ses.demo.verify import verify
+from ses.demo.work import need_root, work_directory
 
 ACCOUNT = "root"
 
@@ -68,15 +67,11 @@ def demonstrate(
         interrupts.check()
         progress(text)
 
-    if os.geteuid() != 0:
-        raise DemoError(
-            "The demonstration needs root: it mounts file systems, limits loop devices and runs programs "
-            "as two users. Nothing else of ses does. Run it as root, for example: sudo make demo"
-        )
+    need_root("The demonstration", "make demo")
     parts = find_parts(options.build)
     with ExitStack() as undo:
         try:
-            work = _work_directory(undo)
+            work = work_directory(undo, "qstorman-demo-")
             storage = set_up(work, undo, step)
             step("starting the services")
             chain = start_chain(work, parts, storage, undo, interrupts)
@@ -85,8 +80,9 @@ def demonstrate(
             if keep is not None:
                 step("making a portal account")
                 password = add_portal_account(parts, chain, ACCOUNT)
-                keep(Standing(work, chain.service_url, chain.portal_url, ACCOUNT, password,
-                              chain.tokens.admin, chain.socket, chain.preload, storage.union))  # fmt: skip
+                of = chain.services
+                keep(Standing(work, of.service_url, chain.portal_url, ACCOUNT, password,
+                              of.tokens.admin, chain.socket, of.preload, storage.union))  # fmt: skip
                 while True:
                     chain.processes.check()
                     interrupts.pause(1.0)
@@ -162,30 +158,6 @@ def _branch_of(storage: Storage, path: Path) -> str | None:
     """Return the short name of the branch a file lies on."""
     where = basepath(path)
     return None if where is None else storage.branch_of(where)
-
-
-def _work_directory(undo: ExitStack) -> Path:
-    work = Path(tempfile.mkdtemp(prefix="qstorman-demo-"))
-    undo.callback(_remove_work, work)
-    work.chmod(0o755)
-    if len(str(work)) > 70:
-        raise DemoError(f"The path {work} is too long for a socket in it. Set TMPDIR to a shorter one.")
-    return work
-
-
-def _remove_work(work: Path) -> None:
-    """Remove the work directory; what is still mounted in it is left alone, and said."""
-    deadline = time.monotonic() + 5.0
-    while True:
-        try:
-            shutil.rmtree(work)
-            return
-        except OSError as error:
-            if time.monotonic() >= deadline:
-                raise DemoError(
-                    f"{work} could not be removed: {error.strerror}. Remove it by hand."
-                ) from error
-            time.sleep(0.2)
 
 
 def _make_homes(directory: Path) -> None:

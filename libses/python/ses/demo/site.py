@@ -15,6 +15,7 @@ from ses.demo.faults import DemoError
 SITE_ROOT = "/srv/qstorman"  # where the example site says its storage is mounted
 INTERVAL_SECONDS = 0.5
 WINDOW_SECONDS = 2.0
+AVERAGE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def write_monitor_configuration(work: Path, exporter_url: str, branches: Sequenc
     lines = [
         f"interval_seconds = {INTERVAL_SECONDS}",
         f"current_window_seconds = {WINDOW_SECONDS}",
-        "average_window_seconds = 60.0",
+        f"average_window_seconds = {AVERAGE_SECONDS}",
         "stale_after_seconds = 5.0",
         "",
         "[[target]]",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,10 +47,17 @@ class Storage:
         )
 
 
-def set_up(work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchPlan, ...] = PLANS) -> Storage:
+def set_up(
+    work: Path,
+    undo: ExitStack,
+    progress: Progress,
+    plans: tuple[BranchPlan, ...] = PLANS,
+    union_options: str = "",
+) -> Storage:
     """Build the storage under ``work``; what it takes to undo it goes onto ``undo``.
 
-    ``progress`` is told each step before it is made; it may raise to stop here.
+    ``progress`` is told each step before it is made; it may raise to stop here.  ``union_options`` are
+    further options of mergerfs, separated by commas.
     """
     notes: list[str] = []
     branches = _branches(work, undo, progress, plans, notes)
@@ -60,7 +67,7 @@ def set_up(work: Path, undo: ExitStack, progress: Progress, plans: tuple[BranchP
             fill(branch)
     progress("mounting the union")
     union = work / "union"
-    _mount_union(union, branches, undo)
+    mount_union(union, [branch.directory for branch in branches], undo, union_options)
     return Storage(union, branches, throttled, tuple(notes))
 
 
@@ -117,7 +124,8 @@ def _slow_down(
     return True
 
 
-def _mount_union(union: Path, branches: tuple[Branch, ...], undo: ExitStack) -> None:
+def mount_union(union: Path, directories: Sequence[Path], undo: ExitStack, further: str = "") -> None:
+    """Mount a union of directories on ``union``, which is made; raises DemoError."""
     if not Path("/dev/fuse").exists():
         raise DemoError(
             "There is no /dev/fuse here, so no mergerfs union can be mounted. In a container, give it "
@@ -129,8 +137,9 @@ def _mount_union(union: Path, branches: tuple[Branch, ...], undo: ExitStack) -> 
         "mergerfs",
         "-o",
         # minfreespace: 4 GB by default, more than these branches have
-        f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo",
-        ":".join(str(branch.directory) for branch in branches),
+        f"allow_other,use_ino,category.create={CREATE_POLICY},minfreespace=8M,fsname=qstorman-demo"
+        + (f",{further}" if further else ""),
+        ":".join(str(one) for one in directories),
         str(union),
     )
     if mount_type(union) != "fuse.mergerfs":

@@ -1,19 +1,15 @@
-"""What the tests of the demonstration stand on: signs of anything left behind."""
+"""Signs of anything that was left behind on this machine by what mounts, limits and starts."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
 
 
 class Traces:
-    """What a demonstration under one directory could leave behind on this machine."""
+    """What something under one directory could leave behind on this machine."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -55,12 +51,3 @@ class Traces:
 
     def files(self) -> list[str]:
         return sorted(str(path) for path in self.base.rglob("*"))
-
-
-@pytest.fixture
-def traces() -> Iterator[Traces]:
-    """Looks at a directory every user can reach, as pytest's own temporary directories are not."""
-    base = Path(tempfile.mkdtemp(prefix="qstorman-test-"))
-    base.chmod(0o755)
-    yield Traces(base)
-    base.rmdir()  # fails when something was left in it

@@ -1,0 +1,22 @@
+"""``ses experiment``: live measurements of what placement is worth, on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from ses.commands.experiment_collision import collision
+from ses.commands.experiment_table1 import table1
+
+
+@click.group()
+def experiment() -> None:
+    """Measure on this machine where files go and how long programs take.
+
+    Needs root and a checkout. Makes small file systems of limited speed under one mergerfs union,
+    starts the whole chain on free loopback ports, runs unmodified programs as users of their own,
+    and undoes everything at the end.
+    """
+
+
+experiment.add_command(collision)
+experiment.add_command(table1)

@@ -1,0 +1,94 @@
+"""``ses experiment collision``: where files go that are created together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ses.commands.experiment_options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses.commands.options import json_option
+from ses.errors import EXIT_FAILED
+from ses.experiment import collision as collisions
+from ses.experiment.arms import PRODUCT, parse_arms
+from ses.output import console, line, number, print_json, table
+
+
+@click.command()
+@click.option(
+    "--users", "writers", type=Numbers(), default="8", show_default=True, metavar="N,...",
+    help="How many files are created together, each by a user of its own.",
+)  # fmt: skip
+@click.option(
+    "--process", "processes", type=Words(collisions.PROCESSES), default="each", show_default=True,
+    metavar="each,one", help="A process and a user for each file, or one process that creates all.",
+)  # fmt: skip
+@click.option(
+    "--branches", type=click.IntRange(2, 64), default=8, show_default=True, metavar="N",
+    help="Branches of the union.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(1), default=6, show_default=True, metavar="N", help="Rounds of each arm."
+)
+@click.option(
+    "--arm", "arms", multiple=True, default=(f"{PRODUCT},rand",), show_default=True, metavar="ARM,...",
+    help="What is compared: default, policies of mergerfs (rand, pfrd, mfs, lus), or NAME=OPTIONS: "
+    "default with these options of ses-agent. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--size", "megabytes", type=click.IntRange(1, 1000), default=24, show_default=True, metavar="MIB",
+    help="Size of each file; more where N starts need it, so that all are open together.",
+)  # fmt: skip
+@click.option(
+    "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",
+    help="Time between two starts.",
+)  # fmt: skip
+@threads_option
+@seed_option
+@build_option
+@json_option
+def collision(arms: tuple[str, ...], as_json: bool, **settings: Any) -> None:
+    """Create files at almost the same moment on equal idle branches, and see whether they collide.
+
+    Exits with 1 when an arm under the library does not spread them: of eight files on eight
+    branches, at least 7 distinct branches and at most 1.5 files on the fullest, on average.
+    """
+    plan = collisions.Plan(parse_arms(arms), **settings)
+    report = run(lambda interrupts, progress: collisions.collide(plan, interrupts, progress))
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _show_collision(report)
+    if not report.holds:
+        raise SystemExit(EXIT_FAILED)
+
+
+def _show_collision(report: collisions.Report) -> None:
+    out = console()
+    rows = [
+        [
+            one.process,
+            str(one.writers),
+            one.arm,
+            str(one.rounds),
+            number(one.distinct),
+            number(one.most),
+            number(one.mean_seconds, 2),
+            number(one.last_seconds, 2),
+            "-" if one.holds is None else "yes" if one.holds else "NO",
+        ]
+        for one in report.summaries
+    ]
+    headers = [
+        "process",
+        ">files",
+        "arm",
+        ">rounds",
+        ">distinct",
+        ">most on one",
+        ">mean s",
+        ">last s",
+        "holds",
+    ]
+    table(out, headers, rows)
+    line(out, report.sentence)

@@ -1,0 +1,86 @@
+"""What the commands of ``ses experiment`` have in common."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ses.demo.faults import StoppedError
+from ses.demo.interrupts import Interrupts
+from ses.errors import SesError
+from ses.output import console, line
+from ses.progress import Progress
+
+Result = TypeVar("Result")
+LEAST_THREADS = 16  # of the union: its few default threads would serialise writers
+
+threads_option = click.option(
+    "--threads", type=click.IntRange(LEAST_THREADS), default=LEAST_THREADS, show_default=True, metavar="N",
+    help="Threads of mergerfs.",
+)  # fmt: skip
+seed_option = click.option(
+    "--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of all that is random."
+)
+build_option = click.option(
+    "--build", type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Where CMake built libses. [build/libses of the checkout]",
+)  # fmt: skip
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Whole numbers from 1 on, separated by commas."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers, each once."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = tuple(dict.fromkeys(int(one) for one in value.split(",")))
+        except ValueError:
+            self.fail(f"{value!r} is no list of numbers like 4,8.", param, ctx)
+        if min(found) < 1:
+            self.fail("Numbers begin with 1.", param, ctx)
+        return found
+
+
+class Words(click.ParamType[tuple[str, ...]]):
+    """Some of a set of words, separated by commas."""
+
+    name = "words"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        self._known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the words, each once."""
+        if isinstance(value, tuple):
+            return value
+        found = tuple(dict.fromkeys(value.split(",")))
+        unknown = [one for one in found if one not in self._known]
+        if unknown:
+            self.fail(f"{', '.join(unknown)}: not one of {', '.join(self._known)}.", param, ctx)
+        return found
+
+
+def run(work: Callable[[Interrupts, Callable[[str], None]], Result]) -> Result:
+    """Do what takes long with progress on standard error; ends the program when it is stopped."""
+    with Interrupts() as interrupts, Progress(console(sys.stderr)) as progress:
+        try:
+            return work(interrupts, progress.step)
+        except StoppedError as stopped:
+            progress.clear()
+            line(console(sys.stderr), "Stopped; everything that was made is removed again.")
+            raise SystemExit(128 + stopped.signal_number) from None
+        except SesError:
+            progress.clear()
+            raise

@@ -1,0 +1,181 @@
+"""``ses experiment table1``: the paper's Table 1 live, and simulated beside it."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ses.commands.experiment_options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses.commands.options import json_option
+from ses.commands.simulate import RunProgress, need_simulator
+from ses.errors import SesError
+from ses.experiment.background import LOADS
+from ses.experiment.loops import FULL, SHORT
+from ses.experiment.schedule import BASELINES, ROUND_ROBIN
+from ses.output import console, line, number, print_json, table
+
+if TYPE_CHECKING:
+    from ses_simulate.statistics import Interval
+
+    from ses.experiment.simulated import Simulated
+    from ses.experiment.statistics import Comparison
+    from ses.experiment.table1 import Plan
+
+_SHORT = {"users": (8,), "backgrounds": ("none", "skewed"), "repeats": 3}
+_FULL = {"users": (6, 8, 10), "backgrounds": tuple(LOADS), "repeats": 5}
+_SIMULATED_SEEDS = 20
+
+
+@click.command()
+@click.option(
+    "--users", type=Numbers(), metavar="N,...", help="How many users there are. [6,8,10; with --short 8]"
+)
+@click.option(
+    "--background", "backgrounds", type=Words(tuple(LOADS)), metavar="NAME,...",
+    help="What others do: none, uniform, skewed. [all; with --short none,skewed]",
+)  # fmt: skip
+@click.option(
+    "--baseline", "baselines", type=Words(BASELINES), default=f"random,{ROUND_ROBIN}", show_default=True,
+    metavar="NAME,...", help="Against what: random, roundrobin, pfrd, mfs, lus.",
+)  # fmt: skip
+@click.option(
+    "--repeat", "repeats", type=click.IntRange(1), metavar="N", help="Repetitions. [5; with --short 3]"
+)
+@click.option("--short", is_flag=True, help="Smaller files, and less of them: about a quarter of an hour.")
+@click.option(
+    "--resume", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Keep finished runs in this file, and do not run again what is in it. "
+    "[a new file in the current directory]",
+)  # fmt: skip
+@click.option("--agent-options", "agent", default="", metavar="OPTIONS", help="Further options of ses-agent.")
+@click.option(
+    "--plot", "picture", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Also draw the results, as FILE.png or FILE.svg.",
+)  # fmt: skip
+@threads_option
+@seed_option
+@build_option
+@json_option
+def table1(
+    short: bool, resume: Path | None, agent: str, picture: Path | None, as_json: bool, **settings: Any
+) -> None:
+    """Repeat Table 1 of the QStorMan paper with real programs, and simulate the same beside it.
+
+    Users read, compute and write at the same time on eight branches of 25 MB/s for readers and 15 MB/s for
+    writers; half of them, all or none run under the library. Prints how much time is saved, with
+    95 % intervals; A/A compares halves that are placed alike, so it shows what is noise. How long it
+    will take is told first.
+    """
+    need_simulator()
+    from ses.experiment.table1 import Plan, measure
+
+    chosen = {
+        **(_SHORT if short else _FULL),
+        **{key: one for key, one in settings.items() if one is not None},
+    }
+    if min(chosen["users"]) < 2:
+        raise click.BadParameter("there must be two users to compare halves", param_hint="--users")
+    plan = Plan(form=SHORT if short else FULL, agent=tuple(shlex.split(agent)), **chosen)
+    file = resume or Path(f"ses-table1-{time.strftime('%Y%m%d-%H%M%S')}.jsonl").absolute()
+    results, machine = run(lambda interrupts, progress: measure(plan, file, interrupts, progress))
+    from ses.experiment.statistics import comparisons, lone
+
+    done = results.among(plan.runs())
+    found = comparisons(done)
+    beside = _simulate(plan, found)
+    alone = lone(done, plan.ideal_seconds)
+    if as_json:
+        told = _as_json(found, beside, alone, plan.ideal_seconds)
+        print_json({"settings": results.settings, "machine": machine, "runs": str(file), **told})
+    else:
+        _show(found, beside, alone, plan.ideal_seconds)
+    if picture is not None:
+        _draw(found, beside, picture)
+
+
+def _simulate(plan: Plan, found: list[Comparison]) -> Mapping[tuple[str, int, str, str], Simulated]:
+    from ses_simulate.processes import processors
+
+    from ses.experiment.simulated import simulated, site
+
+    return simulated(found, site(plan.form, plan.shape), _SIMULATED_SEEDS, processors(), RunProgress())
+
+
+def _as_json(
+    found: list[Comparison],
+    beside: Mapping[tuple[str, int, str, str], Simulated],
+    alone: Mapping[str, float],
+    ideal: float,
+) -> dict[str, Any]:
+    from ses.experiment import statistics
+
+    rows = []
+    for one in found:
+        row = statistics.as_json(one)
+        twin = beside.get(one.cell)
+        if twin is not None:
+            row["simulated"] = {
+                "gain": twin.gain.mean, "low": twin.gain.low, "high": twin.gain.high, "seconds": twin.seconds,
+                "baseline_seconds": twin.baseline_seconds,
+                "agrees": statistics.agrees(one.gain, twin.gain),
+            }  # fmt: skip
+        rows.append(row)
+    return {"ideal_seconds": ideal, "lone_over_ideal": dict(alone), "comparisons": rows}
+
+
+def _show(
+    found: list[Comparison],
+    beside: Mapping[tuple[str, int, str, str], Simulated],
+    alone: Mapping[str, float],
+    ideal: float,
+) -> None:
+    from ses.experiment.statistics import agrees
+
+    rows = []
+    for one in found:
+        twin = beside.get(one.cell)
+        met = None if twin is None else agrees(one.gain, twin.gain)
+        rows.append(
+            [
+                one.background,
+                str(one.users),
+                one.who,
+                one.baseline,
+                str(one.repeats),
+                number(one.seconds),
+                number(one.baseline_seconds),
+                _percent(one.gain),
+                "-" if twin is None else _percent(twin.gain),
+                "-" if met is None else "yes" if met else "NO",
+            ]
+        )
+    out = console()
+    columns = "background,>users,who,against,>runs,>seconds,>against s,>saved %,>simulated %,agree"
+    table(out, columns.split(","), rows)
+    line(out, f"A user alone needs {ideal:.1f} s at the rates of the branches.")
+    for who, part in alone.items():
+        how = "with the library" if who == "library" else "without it"
+        line(out, f"Measured {how}: {part:.3f} of that.")
+
+
+def _percent(gain: Interval) -> str:
+    reach = gain.high - gain.mean
+    return f"{100 * gain.mean:+.1f}" + (f" +- {100 * reach:.1f}" if reach != float("inf") else "")
+
+
+def _draw(
+    found: list[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], picture: Path
+) -> None:
+    from ses.experiment.pictures import draw
+
+    try:
+        draw(found, beside, picture)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--plot") from error
+    except OSError as error:
+        raise SesError(f"The picture cannot be written to {picture}: {error.strerror}.") from error

@@ -1,0 +1,68 @@
+"""Table 1 as a picture: what was measured and, lighter beside it, what the simulation says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ses_simulate.plot import FORMATS
+from ses_simulate.statistics import Interval
+
+from ses.experiment.simulated import Simulated
+from ses.experiment.statistics import Comparison
+
+_HIGH = 0.38  # of a bar; two of them share a row
+_LEGEND = 0.35  # inches above the panels
+
+
+def draw(
+    found: Sequence[Comparison], beside: Mapping[tuple[str, int, str, str], Simulated], file: Path
+) -> None:
+    """Draw the part of the baseline's time that was saved: a panel per background, with intervals.
+
+    Raises ValueError for a file that is neither PNG nor SVG, OSError when it cannot be written.
+    """
+    if file.suffix.lower() not in FORMATS:
+        raise ValueError(f"{file} must end in {' or '.join(FORMATS)}")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    panels = list(dict.fromkeys(one.background for one in found))
+    tall = 1.4 + 0.4 * max(sum(one.background == name for one in found) for name in panels)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(5 * len(panels), tall), squeeze=False)
+    for axis, name in zip(axes.flat, panels, strict=True):
+        rows = [one for one in found if one.background == name][::-1]
+        twins = [(place, beside[one.cell]) for place, one in enumerate(rows) if one.cell in beside]
+        _bars(axis, [(place + _HIGH / 2, one.gain) for place, one in enumerate(rows)], "tab:blue", "measured")
+        _bars(axis, [(place - _HIGH / 2, one.gain) for place, one in twins], "lightsteelblue", "simulated")
+        axis.set_yticks(range(len(rows)), [_name(one) for one in rows])
+        axis.axvline(0.0, color="black", linewidth=0.8)
+        axis.set_title(f"background {name}")
+        axis.set_xlabel("time saved, %")
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="upper right", ncols=2)
+    figure.tight_layout(rect=(0.0, 0.0, 1.0, 1 - _LEGEND / tall))
+    figure.savefig(file)
+    pyplot.close(figure)
+
+
+def _bars(axis: object, bars: Sequence[tuple[float, Interval]], colour: str, label: str) -> None:
+    axis.barh(  # type: ignore[attr-defined]  # matplotlib comes without types
+        [place for place, _ in bars],
+        [100 * gain.mean for _, gain in bars],
+        height=_HIGH,
+        xerr=[[100 * _reach(gain, low) for _, gain in bars] for low in (True, False)],
+        color=colour,
+        label=label,
+    )
+
+
+def _name(one: Comparison) -> str:
+    return f"{one.who} against {one.baseline}, {one.users} users"
+
+
+def _reach(gain: Interval, low: bool) -> float:
+    reach = gain.mean - gain.low if low else gain.high - gain.mean
+    return reach if math.isfinite(reach) else 0.0

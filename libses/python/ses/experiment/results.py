@@ -1,0 +1,107 @@
+"""Finished runs in a file of JSON lines: each is kept the moment it is done, and none is run twice.
+
+A line of ``settings`` tells what the runs after it have in common; a run names them by a hash.  Runs
+under other settings, or of another build, stay in the file and count for nothing.  A last line that was
+cut off is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ses.errors import SesError, UsageError
+from ses.experiment.schedule import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run gave: ``seconds`` of each supported user, and of each other one; load before and after."""
+
+    run: Run
+    supported: tuple[float, ...]
+    others: tuple[float, ...]
+    load: tuple[float, float]
+    time: str
+
+
+class Results:
+    """The results under some settings, in a file.  Raises UsageError and SesError."""
+
+    def __init__(self, file: Path, settings: dict[str, Any], machine: dict[str, Any]) -> None:
+        self.file = file
+        self.settings = settings
+        self._name = fingerprint(settings)
+        self._machine = machine
+        self._found: dict[Run, Result] = {}
+        self.foreign = 0
+        self._introduced = False
+        if file.exists():
+            self._read()
+
+    def __contains__(self, run: Run) -> bool:
+        return run in self._found
+
+    def among(self, runs: Iterable[Run]) -> list[Result]:
+        """Return the results there are of these runs."""
+        return [self._found[run] for run in runs if run in self._found]
+
+    def add(self, result: Result) -> None:
+        """Keep a result, in the file, too."""
+        self._found[result.run] = result
+        lines: list[dict[str, Any]] = []
+        if not self._introduced:
+            lines.append({"settings": self.settings, "hash": self._name, "machine": self._machine})
+            self._introduced = True
+        lines.append(
+            {
+                "run": result.run.as_json(), "hash": self._name, "supported": list(result.supported),
+                "others": list(result.others), "load": list(result.load), "time": result.time,
+            }
+        )  # fmt: skip
+        try:
+            with self.file.open("a", encoding="utf-8") as out:
+                out.writelines(json.dumps(one) + "\n" for one in lines)
+        except OSError as error:
+            raise SesError(f"The results cannot be written to {self.file}: {error.strerror}.") from error
+
+    def _read(self) -> None:
+        try:
+            text = self.file.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{self.file} cannot be read: {error}.") from error
+        lines = text.splitlines()
+        for number, line in enumerate(lines, 1):
+            try:
+                self._take(json.loads(line))
+            except (ValueError, TypeError, KeyError) as error:
+                if number == len(lines) and not text.endswith("\n"):
+                    self._mend(text)
+                    return
+                raise UsageError(f"{self.file}, line {number} is no result: {error}.") from error
+
+    def _take(self, data: dict[str, Any]) -> None:
+        if "run" not in data:
+            data["settings"]
+            return
+        if data["hash"] != self._name:
+            self.foreign += 1
+            return
+        run = Run(**data["run"])
+        low, high = data["load"]
+        self._found[run] = Result(
+            run, tuple(data["supported"]), tuple(data["others"]), (low, high), data["time"]
+        )
+
+    def _mend(self, text: str) -> None:
+        """Take the cut-off line away, so that the next one begins on a line of its own."""
+        self.file.write_text(text[: text.rfind("\n") + 1], "utf-8")
+
+
+def fingerprint(settings: dict[str, Any]) -> str:
+    """Return a short hash of settings."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]

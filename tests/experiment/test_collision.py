@@ -1,0 +1,113 @@
+"""Files created together go to different branches: real users, real programs, the whole chain."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+
+# What has to keep the promise: "default" is the product as it comes, NAME=OPTIONS with options of ses-agent.
+ARM = "asked=--no-plans"
+SES = Path(sys.executable).parent / "ses"
+PATIENCE = 240
+
+
+def start(traces, log, *args):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [SES, "experiment", "collision", "--size", "12", *args],
+            stdout=subprocess.PIPE,
+            stderr=output,
+            env={**environment, "TMPDIR": str(traces.base)},
+        )
+
+
+def finish(process):
+    try:
+        return process.communicate(timeout=PATIENCE)[0]
+    finally:
+        process.kill()
+
+
+def assert_nothing_left(traces, log):
+    assert traces.files() == []
+    assert traces.mounts() == []
+    assert traces.processes() == []
+    images = re.search(r"image files in (\S+)", log.read_text())
+    assert not Path(images[1]).exists()
+    assert traces.loops(Path(images[1])) == []
+    assert traces.rules_of_detached_devices() == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("process", ["each", "one"])
+def test_files_created_together_go_to_different_branches(traces, tmp_path, process):
+    log = tmp_path / "log"
+    run = start(traces, log, "--users", "1,4,8,16", "--process", process, "--rounds", "2", "--arm", ARM,
+                "--json")  # fmt: skip
+    answer = finish(run)
+    assert answer, log.read_text()
+    report = json.loads(answer)
+    assert [one["writers"] for one in report["summary"]] == [1, 4, 8, 16]
+    for one in report["summary"]:
+        assert one["holds"], (report["verdict"], one)
+    assert report["holds"]
+    assert run.returncode == 0
+    for one in report["rounds"]:
+        assert len(one["branches"]) == one["writers"]
+        assert set(one["branches"]) <= {f"b{number}" for number in range(1, 9)}
+        assert one["load"] >= 0
+    assert report["settings"]["threads"] >= 16
+    assert_nothing_left(traces, log)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("moment", ["starting the services", "round 1 of 9"])
+def test_stopped_in_the_middle_nothing_is_left(traces, tmp_path, moment):
+    log = tmp_path / "log"
+    run = start(traces, log, "--rounds", "9", "--arm", "mfs")
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while moment not in log.read_text():
+            assert run.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        time.sleep(0.3)  # into the middle of it
+        run.send_signal(signal.SIGINT)
+    finally:
+        finish(run)
+    assert run.returncode == 128 + signal.SIGINT
+    assert "everything that was made is removed" in log.read_text()
+    assert_nothing_left(traces, log)
+
+
+def test_who_is_not_root_is_told_why_that_is_needed(monkeypatch):
+    monkeypatch.setattr("ses.demo.work.os.geteuid", lambda: 1000)
+    result = CliRunner().invoke(main, ["experiment", "collision"])
+    assert result.exit_code == 1
+    assert "needs root: it mounts file systems" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--arm", "quick"], "quick is no arm"),
+        (["--arm", "rand,rand"], "each once"),
+        (["--users", "8,many"], "no list of numbers"),
+        (["--users", "0"], "begin with 1"),
+        (["--process", "two"], "not one of each, one"),
+        (["--threads", "4"], "16"),
+    ],
+)
+def test_what_is_not_understood_is_named(arguments, words):
+    result = CliRunner().invoke(main, ["experiment", "collision", *arguments])
+    assert result.exit_code == 2
+    assert words in result.output

@@ -1,0 +1,77 @@
+"""What Table 1 runs, and by which chance: pure."""
+
+from random import Random
+
+import pytest
+from ses.experiment.background import schedule
+from ses.experiment.loops import FULL, MIB, SHORT
+from ses.experiment.schedule import BASELINES, Run, lots, runs
+
+
+def test_every_cell_has_all_kinds_of_run_in_each_repetition():
+    todo = list(runs((6, 8), ("none", "skewed"), ("random", "mfs"), 3, seed=1))
+    assert len(todo) == len(set(todo)) == 2 + 3 * 2 * 2 * 5
+    assert [(one.kind, one.supported) for one in todo[:2]] == [("lone", 0), ("lone", 1)]
+    for repeat in (1, 2, 3):
+        for background in ("none", "skewed"):
+            for users in (6, 8):
+                here = {
+                    (one.kind, one.baseline, one.supported)
+                    for one in todo[2:]
+                    if (one.repeat, one.background, one.users) == (repeat, background, users)
+                }
+                assert here == {
+                    ("all", "", users),
+                    *(("half", name, users // 2) for name in ("random", "mfs")),
+                    *(("none", name, 0) for name in ("random", "mfs")),
+                }
+
+
+def test_kinds_take_turns_in_changing_order_and_the_seed_decides():
+    todo = list(runs((8,), ("none",), BASELINES, 6, seed=1))
+    assert todo == list(runs((8,), ("none",), BASELINES, 6, seed=1))
+    assert todo != list(runs((8,), ("none",), BASELINES, 6, seed=2))
+    orders = {
+        tuple((one.kind, one.baseline) for one in todo if one.repeat == repeat) for repeat in range(2, 7)
+    }
+    assert len(orders) > 1
+
+
+def test_chance_is_the_same_for_all_kinds_of_a_repetition_and_another_in_the_next():
+    run = Run("half", "skewed", 8, 4, "random", 1)
+    assert lots(run, 1, 8, 0.5) == lots(Run("all", "skewed", 8, 8, "", 1), 1, 8, 0.5)
+    assert lots(run, 1, 8, 0.5) != lots(Run("half", "skewed", 8, 4, "random", 2), 1, 8, 0.5)
+    chance = lots(run, 1, 8, 0.5)
+    assert sorted(chance.order) == list(range(8))
+    assert all(0 <= one <= 0.5 for one in chance.starts)
+    assert set(chance.first) <= set(range(8))
+
+
+def test_streams_of_others_keep_the_part_of_each_direction_busy_that_they_should():
+    loads, rates, mean = (0.7, 0.3, 0.0), (25e6, 15e6), 40e6
+    moved = {(branch, reads): 0.0 for branch in range(3) for reads in (True, False)}
+    horizon = 50_000.0
+    for one in schedule(loads, rates, mean, horizon, Random(1)):
+        moved[one.branch, one.reads] += one.blocks * MIB
+    for (branch, reads), amount in moved.items():
+        assert amount / horizon / rates[not reads] == pytest.approx(loads[branch], rel=0.1)
+
+
+def test_streams_come_in_order_and_some_are_there_from_the_beginning():
+    counts = []
+    for seed in range(300):
+        streams = schedule((0.7,), (25e6, 15e6), 40e6, 10.0, Random(seed))
+        assert [one.at for one in streams] == sorted(one.at for one in streams)
+        counts.append(sum(one.at == 0.0 for one in streams))
+    assert sum(counts) / len(counts) == pytest.approx(2 * 0.7 / 0.3, rel=0.15)
+    assert schedule((), (25e6, 15e6), 40e6, 10.0, Random(1)) == []
+
+
+def test_the_ideal_time_is_that_of_the_rates():
+    assert SHORT.ideal_seconds(25, 15) == pytest.approx(72 * MIB / 1e6 * (1 / 25 + 1 / 15 + 0.026))
+    assert FULL.ideal_seconds(25, 15) > 4 * SHORT.ideal_seconds(25, 15)
+
+
+@pytest.mark.parametrize("form", [FULL, SHORT])
+def test_each_input_holds_what_is_read_from_it(form):
+    assert list(form.sizes) == sorted(form.sizes, reverse=True)

@@ -1,0 +1,64 @@
+"""Table 1 live, as small as it gets: every kind of run, kept, not run again, simulated beside, drawn."""
+
+import tempfile
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+from ses.demo.interrupts import Interrupts
+from ses.experiment.loops import Form
+from ses.experiment.pictures import draw
+from ses.experiment.simulated import simulated, site
+from ses.experiment.statistics import comparisons, lone
+from ses.experiment.table1 import Plan, measure
+
+
+@pytest.mark.root
+def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(traces.base))
+    plan = Plan(users=(2,), backgrounds=("skewed",), baselines=("roundrobin", "mfs"), repeats=1,
+                form=Form((3, 2)))  # fmt: skip
+    file, steps = tmp_path / "runs.jsonl", []
+    with Interrupts() as interrupts:
+        results, machine = measure(plan, file, interrupts, steps.append)
+        kept = file.read_text()
+        again, _ = measure(plan, file, interrupts, steps.append)
+    done = results.among(plan.runs())
+    assert len(done) == 7
+    assert {(one.run.kind, len(one.supported), len(one.others)) for one in done} == {
+        ("lone", 0, 1), ("lone", 1, 0), ("half", 1, 1), ("all", 2, 0), ("none", 0, 2),
+    }  # fmt: skip
+    for one in done:  # from memory it would be a quarter of the ideal time; limits let a burst of 100 ms pass
+        assert min(*one.supported, *one.others, 99.0) > 0.5 * plan.ideal_seconds
+    assert again.among(plan.runs()) == done
+    assert file.read_text() == kept
+    assert any("7 runs to do" in one for one in steps)
+    assert machine["processors"] >= 1
+    assert traces.files() == traces.mounts() == traces.processes() == traces.rules_of_detached_devices() == []
+
+    found = comparisons(done)
+    assert {(one.baseline, one.who) for one in found} == {
+        (baseline, who) for baseline in ("roundrobin", "mfs") for who in ("half", "all", "A/A")
+    }
+    assert set(lone(done, plan.ideal_seconds)) == {"plain", "library"}
+    beside = simulated(found, site(plan.form, plan.shape), 2, 1, lambda _done, _total: None)
+    assert {cell[3] for cell in beside} == {"half", "all"}
+    for one in beside.values():
+        assert one.seconds >= plan.ideal_seconds
+    draw(found, beside, tmp_path / "table1.svg")
+    assert "measured" in (tmp_path / "table1.svg").read_text()
+
+
+def test_halves_need_two_users():
+    result = CliRunner().invoke(main, ["experiment", "table1", "--users", "1"])
+    assert result.exit_code == 2
+    assert "two users" in result.output
+
+
+def test_a_user_alone_takes_the_ideal_time_in_the_simulation():
+    from ses_simulate.table1 import Run, simulate
+
+    plan = Plan(users=(2,))
+    of = site(plan.form, plan.shape)
+    alone = simulate(Run("none", 1, "roundrobin", "random", 1, 0, site=of))
+    assert alone.supported == pytest.approx(plan.ideal_seconds)
