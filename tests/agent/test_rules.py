@@ -65,7 +65,11 @@ class Node:
         with side.Conversation(self.socket, side.ask_message(self._union.stat().st_dev, "later")) as asked:
             (asked.answer.stage / later).touch()
             os.link(asked.answer.stage_in_union / later, self._union / later)
-            asked.report(side.CREATED, status=(self._union / later).stat())
+            fd = os.open(self._union / later, os.O_RDWR)
+            handle = os.open(self._union / later, os.O_PATH)
+            asked.report(side.CREATED, status=os.fstat(fd), fd=fd, descriptors=(handle,))
+            os.close(handle)
+            os.close(fd)
         wait_until(lambda: later in self._told(), "the service heard of the later file")
         assert name not in self._told()
 

@@ -483,8 +483,9 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   size_t count = 1;
   rows[0] = static_cast<uint32_t>(chosen);
   if (!is_pool) {
-    count = ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX,
-                            nullptr);
+    ses_core_cause cause{};
+    count =
+        ses_core_stripe(&query, verdicts.data(), scratch.data(), rows.data(), SES_OSTS_MAX, &cause);
   }
   choice.rows.assign(rows.begin(), rows.begin() + static_cast<long>(count));
   return choice;
