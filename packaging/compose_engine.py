@@ -1,6 +1,7 @@
 """A Docker engine of one's own for one test: started, filled with images, ended.
 
-Nothing outside the work directory is touched, and an engine that runs already is left alone.
+Nothing outside the work directory is touched but the network it is started in (network_namespace.py gives
+it one), and an engine that runs already is left alone.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The story: a person signs in to the portal and says what her application needs; the selection service
 then ranks by it; the knowledge base keeps it over a restart of the service. Needs root: it starts
-Debian's Docker engine with its own data directory and socket, and ends it again.
+Debian's Docker engine with its own data directory, socket and network, and ends it again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from compose_engine import DOCKER, ROOT, build_images, engine, import_base, run, say
+from network_namespace import run_in_own_network
 
+INSIDE = "inside"
 PASSWORD = "a long enough passphrase for one test"
 
 
@@ -179,10 +181,17 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
 
 
 def main() -> int:
-    """Run the whole test; return the exit status."""
+    """Run the whole test in a network of its own; return the exit status."""
     if os.geteuid() != 0:
         print("compose-test needs root: it starts a Docker engine of its own", file=sys.stderr)
         return 1
+    if sys.argv[1:] == [INSIDE]:
+        return inside()
+    return run_in_own_network([sys.executable, __file__, INSIDE])
+
+
+def inside() -> int:
+    """Run the whole test in the network it is started in."""
     began = time.monotonic()
     work = Path(tempfile.mkdtemp(prefix="qstorman-compose-"))
     ports = free_port(), free_port()

@@ -86,8 +86,10 @@ int check(const Options &options, const Finding &finding) {
 bool go_under_supervisor() {
   std::string why;
   const Supervised supervised = supervise(why);
-  if (supervised != Supervised::kYes) {
+  if (supervised == Supervised::kNo) {
     say("files go where the file system puts them: " + why);
+  } else if (supervised == Supervised::kDead) {
+    say("the program is not run, because it could create no file: " + why);
   }
   return supervised != Supervised::kDead;
 }

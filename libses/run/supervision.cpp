@@ -31,13 +31,17 @@ fs::path find_supervisor() {
 
 // The supervisor has neither the program's descriptors, so that a reader of its output sees the
 // end, nor its libraries, nor its terminal.
-[[noreturn]] void become_supervisor(const fs::path &program, int control) {
+// In RESERVE it becomes one only when it is told to; until then it is a copy of ses-run that waits.
+[[noreturn]] void become_supervisor(const fs::path &program, int control, bool reserve) {
   const int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd < kControl; ++fd) {
     dup2(null, fd);
   }
   dup2(control, kControl);
   close_range(kControl + 1, ~0U, 0);
+  if (reserve && !await(kControl)) {
+    _exit(0);
+  }
   unsetenv("LD_PRELOAD");
   setenv("SES_SYNC_MS", "2", 0);
   sigset_t none;
@@ -47,13 +51,17 @@ fs::path find_supervisor() {
   _exit(1);
 }
 
-// As no child of this process: the program may wait for all it has.
-bool start(const fs::path &program, int control) {
+// A supervisor and one in reserve, as no children of this process: the program may wait for all it
+// has.  Both before the filter: what starts later is under it.
+bool start(const fs::path &program, int control, int reserve_control) {
   const pid_t between = fork();
   if (between == 0) {
     setsid();
     if (fork() == 0) {
-      become_supervisor(program, control);
+      become_supervisor(program, control, false);
+    }
+    if (fork() == 0) {
+      become_supervisor(program, reserve_control, true);
     }
     _exit(0);
   }
@@ -63,25 +71,43 @@ bool start(const fs::path &program, int control) {
   return between > 0;
 }
 
+struct Ends {
+  Descriptor ours;
+  Descriptor theirs;
+};
+
+bool connect(Ends &into) {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return false;
+  }
+  into.ours = Descriptor(ends[0]);
+  into.theirs = Descriptor(ends[1]);
+  return true;
+}
+
+// Hands the listener over to who has said to have all it needs.
+bool passes(int control, int listener) { return hand_over(control, listener) && await(control); }
+
 } // namespace
 
 Supervised supervise(std::string &why) {
   const fs::path program = find_supervisor();
-  int ends[2] = {-1, -1};
-  if (access(program.c_str(), X_OK) != 0 ||
-      socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+  Ends first;
+  Ends reserve;
+  if (access(program.c_str(), X_OK) != 0 || !connect(first) || !connect(reserve)) {
     why = program.string() + ": " + std::strerror(errno);
     return Supervised::kNo;
   }
-  const Descriptor ours(ends[0]);
   {
-    const Descriptor theirs(ends[1]);
-    if (!start(program, theirs.get())) {
+    const Descriptor theirs = std::move(first.theirs);
+    const Descriptor reserves = std::move(reserve.theirs);
+    if (!start(program, theirs.get(), reserves.get())) {
       why = std::string("no process for the supervisor: ") + std::strerror(errno);
       return Supervised::kNo;
     }
   }
-  if (!await(ours.get())) {
+  if (!await(first.ours.get())) {
     why = program.string() +
           " did not start, or may not read the memory of other processes of this user"
           " (kernel.yama.ptrace_scope is 0 where it may)";
@@ -95,8 +121,10 @@ Supervised supervise(std::string &why) {
                     std::strerror(-listener.get());
     return Supervised::kNo;
   }
-  if (!hand_over(ours.get(), listener.get()) || !await(ours.get())) {
-    why = "the supervisor has died";
+  if (!passes(first.ours.get(), listener.get()) &&
+      !(tell(reserve.ours.get()) && await(reserve.ours.get()) &&
+        passes(reserve.ours.get(), listener.get()))) {
+    why = "the supervisor was killed while it started, and the one in reserve too";
     return Supervised::kDead;
   }
   return Supervised::kYes;

@@ -8,8 +8,10 @@ namespace ses::run {
 
 enum class Supervised {
   kYes,
-  kNo,   // nothing has changed
-  kDead, // the filter is there and nobody listens: no file can be created in this process any more
+  kNo, // nothing has changed
+  // The filter is there and nobody listens, because the supervisor was killed, and the one in
+  // reserve too: no file can be created in this process any more.
+  kDead,
 };
 
 // On return the supervisor listens to this process.  It is no child of this process.  WHY, unless

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from pathlib import Path
@@ -27,6 +28,18 @@ def _host_and_port(_context: click.Context, _option: click.Parameter, value: str
     host, _, port = value.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise click.BadParameter(f"{value!r} is not HOST:PORT, for example 127.0.0.1:8631")
+    return value
+
+
+def _made(_context: click.Context, _option: click.Parameter, value: Path | None) -> Path | None:
+    if value is None:
+        return None
+    try:
+        value.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"{value} cannot be made: {error.strerror}") from None
+    if not os.access(value, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"{value} is not writable")
     return value
 
 
@@ -63,8 +76,10 @@ def main() -> None:
 )
 @click.option(
     "--state-dir",
-    type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
-    help="Directory that keeps history and learned rates over a restart; without it they are lost.",
+    type=click.Path(path_type=Path, file_okay=False),
+    callback=_made,
+    help="Directory that keeps history and learned rates over a restart, made if missing; without it they "
+    "are lost.",
 )
 @click.option(
     "--log-level",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import structlog
 from flask import Flask
+from gunicorn import systemd  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
@@ -23,12 +25,23 @@ from smed_monitor.settings import Settings
 THREADS = 32
 MOST_WAITING = 24
 OBJECTS_BEFORE_COLLECTION = 50_000
+WATCHDOG_PAUSE = 5.0  # seconds between two words to it
 
 log = structlog.get_logger(__name__)
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's thread worker that sends waiting requests home when asked to stop."""
+    """gunicorn's thread worker that sends waiting requests home when asked to stop, and tells systemd's
+    watchdog that it goes on."""
+
+    _told = -WATCHDOG_PAUSE
+
+    def notify(self) -> None:
+        """Called at least once a second by the loop that takes requests."""
+        super().notify()
+        if time.monotonic() - self._told >= WATCHDOG_PAUSE:
+            self._told = time.monotonic()
+            systemd.sd_notify("WATCHDOG=1", self.log)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """SIGTERM.  The table's lock may not be taken in a signal handler, so a thread does it."""

@@ -18,8 +18,10 @@ from typing import Any
 
 import pytest
 import urllib3
+from click.testing import CliRunner
 from ports import free_port
 from ses.demo.exporter import exporter_options
+from smed_monitor.cli import main
 
 Eventually = Callable[[Callable[[], object], str], None]
 NODE_EXPORTER = shutil.which("prometheus-node-exporter")
@@ -290,3 +292,18 @@ def test_a_taken_port_ends_the_command_with_a_message(tmp_path: Path, exporter: 
     assert ended.returncode == 1
     assert "in use" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "smed.toml").write_text('[[target]]\nname = "n"\ncollector = "statvfs"\n')
+    (tmp_path / "file").touch()
+    arguments = [
+        "serve",
+        "--config",
+        str(tmp_path / "smed.toml"),
+        "--state-dir",
+        str(tmp_path / "file" / "x"),
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "cannot be made: Not a directory" in result.output

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from ports import free_port
+from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.sessions import SessionService
 from ses_webface.cli import main
+from ses_webface.database import Database
 
 COMMAND = [sys.executable, "-c", "from ses_webface.cli import main; main()"]
 
@@ -44,6 +47,18 @@ def test_accounts_are_added_listed_changed_and_removed(run) -> None:
     assert run("account", "password", "alice", "--password-stdin", stdin="another secret\n")[0] == 0
     assert run("account", "remove", "alice")[0] == 0
     assert "alice" not in run("account", "list")[1]
+
+
+def test_sessions_are_listed_and_ended(run, tmp_path: Path) -> None:
+    run("account", "add", "alice", "--password-stdin", stdin="correct horse\n")
+    database = Database(f"sqlite:///{tmp_path / 'state' / 'webface.sqlite3'}")
+    (alice,) = AccountService(database, time.time).everybody()
+    SessionService(database, time.time).begin(alice, "192.0.2.1")
+    listed = json.loads(run("session", "list", "--json")[1])
+    assert [(one["name"], one["address"]) for one in listed] == [("alice", "192.0.2.1")]
+    assert "alice" in run("session", "list")[1]
+    assert run("session", "end", "alice") == (0, "1 session of alice ended.\n")
+    assert run("session", "list") == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -77,8 +92,8 @@ def test_adding_an_account_twice_is_refused(run) -> None:
 
 
 def test_upgrade_says_what_it_did(run) -> None:
-    assert run("database", "upgrade") == (0, "empty -> 0001\n")
-    assert run("database", "upgrade") == (0, "0001: nothing to do\n")
+    assert run("database", "upgrade") == (0, "empty -> 0002\n")
+    assert run("database", "upgrade") == (0, "0002: nothing to do\n")
 
 
 def test_a_password_is_never_an_argument() -> None:

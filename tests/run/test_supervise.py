@@ -49,7 +49,7 @@ def supervisors(union: Union) -> dict[int, str]:
             mine = marker in (process / "environ").read_bytes().split(b"\0")
         except OSError:
             continue
-        if mine and words[0] == b"ses-supervisor":
+        if mine and words[0] in (b"ses-supervisor", b"ses-keeper"):
             found[int(process.name)] = words[1].decode()
     return found
 
@@ -63,12 +63,15 @@ def held_by(pid: int) -> set[str]:
     return found
 
 
-def wait_for_both(union: Union) -> dict[str, int]:
-    """The worker and the guardian, once there are just these; one that starts has its starter's name."""
+GUARDIANS = {"start": "guardian", "successor": "guardian"}
+
+
+def wait_for_all(union: Union) -> dict[str, int]:
+    """Worker, guardian and keeper, once there are just these; one that starts has its starter's name."""
     deadline = time.monotonic() + MOST_SECONDS
     while True:
-        found = {role.replace("start", "guardian"): pid for pid, role in supervisors(union).items()}
-        if len(found) == len(supervisors(union)) == 2:
+        found = {GUARDIANS.get(role, role): pid for pid, role in supervisors(union).items()}
+        if len(found) == len(supervisors(union)) == 3:
             return found
         assert time.monotonic() < deadline, found
         time.sleep(0.001)
@@ -202,13 +205,27 @@ def test_service_gone_bad_harms_nobody(union: Union, ses_run: Path, programs: Pr
     assert len([path for path in union.path.iterdir() if path.name.startswith("loop-")]) == 50
 
 
+ONE, OTHER, KEEPER = "worker", "guardian", "keeper"
+
+
 @pytest.mark.parametrize(
-    "order", [["worker"], ["guardian"], ["worker", "guardian"], ["guardian", "worker"]], ids="-".join
+    "order",
+    [
+        [[ONE]],
+        [[OTHER]],
+        [[KEEPER]],
+        [[ONE], [OTHER], [KEEPER]],
+        [[OTHER], [ONE]],
+        [[ONE, OTHER]],
+        [[OTHER, ONE], [KEEPER, OTHER], [ONE, KEEPER]],
+    ],
+    ids=lambda order: "-".join("+".join(together) for together in order),
 )
 def test_killing_the_supervisor_fails_no_create(
-    union: Union, ses_run: Path, programs: Programs, order: list[str]
+    union: Union, ses_run: Path, programs: Programs, order: list[list[str]]
 ) -> None:
-    """As often as there are both of them, while a program creates one file after the other."""
+    """As often as all of them are there, while a program creates one file after the other; those that are
+    joined by a plus at the same moment."""
     command = [ses_run, "--supervise", programs.build("static", "loop.c"), union.path, "-1"]
 
     def files() -> int:
@@ -224,16 +241,86 @@ def test_killing_the_supervisor_fails_no_create(
         text=True,
     ) as process:
         while process.poll() is None and (killed < KILLS or files() < CREATES):
-            victim = wait_for_both(union)[order[killed % len(order)]]
-            os.kill(victim, signal.SIGKILL)
+            there = wait_for_all(union)
+            victims = [there[role] for role in order[killed % len(order)]]
+            for victim in victims:
+                os.kill(victim, signal.SIGKILL)
             killed += 1
-            wait_until_gone(victim)
+            for victim in victims:
+                wait_until_gone(victim)
         out, err = process.communicate("end\n", timeout=MOST_SECONDS)
     wait_for_end(union)
     assert (process.returncode, err) == (0, ""), (killed, out)
     assert killed >= KILLS
     assert files() == int(out) >= CREATES
     assert any(report.outcome == CREATED for report in union.agent.reports)
+
+
+DIES_AT_START = """#!{python} -I
+import os, socket
+control = socket.socket(fileno=3)
+try:
+    os.close(os.open({told!r}, os.O_CREAT | os.O_EXCL))
+except FileExistsError:
+    os.execl({real!r}, "ses-supervisor", "start")
+if {moment!r} == "before":
+    os.kill(os.getpid(), 9)
+control.send(b"x")
+control.recv(1)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("moment", ["before", "under"])
+def test_program_runs_although_the_supervisor_is_killed_at_its_start(
+    union: Union, ses_run: Path, tmp_path: Path, moment: str
+) -> None:
+    """Before the program is under it, or when it just is: then the one in reserve takes its place."""
+    place = tmp_path / "run"
+    place.mkdir()
+    shutil.copy(ses_run, place)
+    real = ses_run.with_name("ses-supervisor")
+    script = place / "ses-supervisor"
+    text = DIES_AT_START.format(
+        python=sys.executable, told=str(tmp_path / "told"), moment=moment, real=str(real)
+    )
+    script.write_text(text)
+    script.chmod(0o755)
+    done = supervise(place / "ses-run", union, "/bin/busybox", "touch", union.path / "file")
+    assert (tmp_path / "told").exists(), "nobody was killed"
+    assert done.returncode == 0
+    assert (union.path / "file").exists()
+    if moment == "under":
+        assert done.stderr == ""
+        assert [report.outcome for report in union.agent.reports] == [CREATED]
+    else:
+        assert "files go where the file system puts them" in done.stderr
+
+
+def test_the_log_tells_what_the_guardian_let_go_on(
+    union: Union, ses_run: Path, programs: Programs, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 5']
+    with subprocess.Popen(
+        [*map(str, command), str(programs.build("static", "loop.c")), str(union.path)],
+        env=union.environment(library=False, SES_SYNC_MS="2", SES_LOG=str(log)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        worker = wait_for_all(union)["worker"]
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            process.communicate("go\n", timeout=MOST_SECONDS)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+    wait_for_end(union)
+    lines = [line for line in log.read_text().splitlines() if "the supervisor did not come to it" in line]
+    names = {Path(line.split("] ", 1)[1].split(": plain")[0]).name for line in lines}
+    made = {path.name for path in union.path.iterdir() if path.name.startswith("loop-")}
+    assert len(made) == 5
+    assert names == made
 
 
 def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
@@ -245,7 +332,7 @@ def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: P
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        worker = wait_for_both(union)["worker"]
+        worker = wait_for_all(union)["worker"]
         os.kill(worker, signal.SIGSTOP)
         try:
             out, _ = process.communicate("go\n", timeout=MOST_SECONDS)
@@ -276,7 +363,7 @@ def test_worker_stopped_at_any_moment_holds_nobody_up(
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        worker = wait_for_both(union)["worker"]
+        worker = wait_for_all(union)["worker"]
         try:
             for _ in range(STOPS):
                 os.kill(worker, signal.SIGSTOP)
@@ -304,9 +391,11 @@ def test_reader_of_the_output_sees_its_end(union: Union, ses_run: Path) -> None:
     ) as process:
         assert process.stdout
         assert int(process.stdout.readline()) == process.pid
-        for pid in wait_for_both(union).values():
+        pipes = {name for name in held_by(process.pid) if name.startswith("pipe:")}
+        assert pipes, "its output is none"
+        for pid in wait_for_all(union).values():
             opened = held_by(pid)
-            assert not any(name.startswith("pipe:") for name in opened), opened
+            assert not opened & pipes, opened
             assert Path(f"/proc/{pid}/cwd").readlink() == Path("/")
             assert os.getsid(pid) != os.getsid(process.pid)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()

@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from ses_webface import health, pages
 from ses_webface.accounts import views as accounts
 from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
 from ses_webface.history import views as history
 from ses_webface.metrics import Metrics
@@ -45,6 +46,7 @@ def create_app(
     app.extensions["ses_webface"] = Portal(
         database=database,
         accounts=AccountService(database, clock, hasher),
+        sessions=SessionService(database, clock),
         selection=selection
         or HttpSelectionService(
             settings.service_url,

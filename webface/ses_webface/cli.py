@@ -7,6 +7,8 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +16,7 @@ import click
 import structlog
 
 from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.sessions import SessionService
 from ses_webface.accounts.telling import AccountTelling
 from ses_webface.app import create_app
 from ses_webface.database import Database
@@ -51,10 +54,18 @@ def _url(state_dir: Path, database_url: str | None) -> str:
     return database_url or f"sqlite:///{state_dir.resolve() / 'webface.sqlite3'}"
 
 
+def _database(state_dir: Path, database_url: str | None) -> Database:
+    found = Database(_url(state_dir, database_url))
+    found.upgrade()
+    return found
+
+
 def _accounts(state_dir: Path, database_url: str | None) -> AccountService:
-    database = Database(_url(state_dir, database_url))
-    database.upgrade()
-    return AccountService(database, time.time)
+    return AccountService(_database(state_dir, database_url), time.time)
+
+
+def _sessions(state_dir: Path, database_url: str | None) -> SessionService:
+    return SessionService(_database(state_dir, database_url), time.time)
 
 
 class _Group(click.Group):
@@ -190,6 +201,37 @@ def remove(name: str, state_dir: Path, database_url: str | None) -> None:
     """Remove an account; its requirements stay in the knowledge base."""
     _accounts(state_dir, database_url).remove(name)
     click.echo(f"{name} may no longer sign in.")
+
+
+@main.group()
+def session() -> None:
+    """Browsers people are signed in with."""
+
+
+@session.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_database_options
+def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> None:
+    """List who is signed in, since when, last seen when (to a minute), and from which address."""
+    found = _sessions(state_dir, database_url).everybody()
+    if as_json:
+        click.echo(json.dumps([asdict(one) for one in found]))
+        return
+    for one in found:
+        click.echo(f"{one.name:24} {_moment(one.started_at)}  {_moment(one.seen_at)}  {one.address}")
+
+
+@session.command("end")
+@click.argument("name")
+@_database_options
+def end_sessions(name: str, state_dir: Path, database_url: str | None) -> None:
+    """Sign the account NAME out everywhere."""
+    count = _sessions(state_dir, database_url).end_all(name)
+    click.echo(f"{count} session{'' if count == 1 else 's'} of {name} ended.")
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%MZ")
 
 
 def _password(from_stdin: bool) -> str:

@@ -1,6 +1,6 @@
 """The portal's own database: engine, sessions, and bringing its tables up to date.
 
-SQLite by default, PostgreSQL by URL.  Holds accounts and failed sign-ins, nothing of the
+SQLite by default, PostgreSQL by URL.  Holds accounts, sessions and failed sign-ins, nothing of the
 selection service's.
 """
 

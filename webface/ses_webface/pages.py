@@ -17,6 +17,7 @@ from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import shortest_writing, show_bytes, show_number, show_quantity
 from ses_webface.selection_model import Requirement
+from ses_webface.visible import in_page, visible
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +58,7 @@ def register(app: Flask) -> None:
     app.jinja_env.globals.update(
         level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
     )
+    app.jinja_env.finalize = in_page
     app.jinja_env.trim_blocks = True
     app.jinja_env.lstrip_blocks = True
     app.context_processor(
@@ -135,7 +137,7 @@ def in_order(items: Iterable[Any]) -> list[Any]:
 
 def breakable(path: str) -> Markup:
     """Return a path, escaped, that may be broken after each slash."""
-    return Markup("/<wbr>").join(path.split("/"))
+    return Markup("/<wbr>").join(visible(path).split("/"))
 
 
 def set_title(level: str, name: str) -> str:

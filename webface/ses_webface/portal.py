@@ -9,7 +9,9 @@ from zoneinfo import ZoneInfo
 
 from flask import current_app, g, request
 
-from ses_webface.accounts.services import AccountService, Person
+from ses_webface.accounts.people import Person
+from ses_webface.accounts.services import AccountService
+from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
 from ses_webface.errors import SelectionError, ServiceUnavailableError
 from ses_webface.metrics import Metrics
@@ -34,6 +36,7 @@ class Portal:
 
     database: Database
     accounts: AccountService
+    sessions: SessionService
     selection: SelectionService
     metrics: Metrics
     clock: Callable[[], float]

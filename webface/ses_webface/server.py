@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
+from gunicorn import systemd  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+
+_PAUSE = 5.0  # seconds between two words to the watchdog
+
+
+class _Worker(ThreadWorker):  # type: ignore[misc]
+    """gunicorn's thread worker that also tells systemd's watchdog that it goes on."""
+
+    _told = -_PAUSE
+
+    def notify(self) -> None:
+        """Called at least once a second by the loop that takes requests."""
+        super().notify()
+        if time.monotonic() - self._told >= _PAUSE:
+            self._told = time.monotonic()
+            systemd.sd_notify("WATCHDOG=1", self.log)
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
@@ -35,7 +53,7 @@ def serve(app: Flask, listen: str, *, threads: int, log_level: str, started: Cal
         {
             "bind": [listen],
             "workers": 1,  # metrics are per process; threads wait for the service, not the processor
-            "worker_class": "gthread",
+            "worker_class": _Worker,
             "threads": threads,
             "control_socket_disable": True,
             "worker_tmp_dir": None,

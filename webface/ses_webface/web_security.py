@@ -18,6 +18,8 @@ from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from werkzeug.wrappers import Response as BaseResponse
 
+from ses_webface.accounts.people import Person
+from ses_webface.accounts.sessions import IDLE_SECONDS
 from ses_webface.portal import portal
 
 _POLICY = (
@@ -66,7 +68,7 @@ def protect(app: Flask, secret_key: bytes) -> None:
         SESSION_COOKIE_NAME="ses_webface",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
-        PERMANENT_SESSION_LIFETIME=timedelta(hours=12),
+        PERMANENT_SESSION_LIFETIME=timedelta(seconds=IDLE_SECONDS),
         WTF_CSRF_TIME_LIMIT=None,  # as long as the session: nobody loses a form they left open
         WTF_CSRF_SSL_STRICT=True,
         MAX_CONTENT_LENGTH=256 * 1024,
@@ -77,15 +79,22 @@ def protect(app: Flask, secret_key: bytes) -> None:
     app.after_request(_add_headers)
 
 
-def start_session(account_id: int, password_version: int) -> None:
+def start_session(person: Person) -> None:
     """Begin a session of its own for somebody who just proved who they are."""
     draft = session.get("draft")
-    session.clear()
+    end_session()
     session.permanent = True
-    session["account"] = account_id
-    session["version"] = password_version
+    session["key"] = portal().sessions.begin(person, request.remote_addr or "")
     if draft:
         session["draft"] = draft
+
+
+def end_session() -> None:
+    """End the session on the server, so that a copy of its cookie is worth nothing, and clear the cookie."""
+    key = session.get("key")
+    if isinstance(key, str):
+        portal().sessions.end(key)
+    session.clear()
 
 
 def local_path(wanted: str | None) -> str | None:
@@ -111,11 +120,9 @@ def _know_person() -> BaseResponse | tuple[str, int] | None:
     g.person = None
     if request.endpoint == "static":
         return None
-    account_id = session.get("account")
-    if isinstance(account_id, int):
-        found = portal().accounts.find(account_id)
-        if found and found.password_version == session.get("version"):
-            g.person = found
+    key = session.get("key")
+    if isinstance(key, str):
+        g.person = portal().sessions.person(key)
     view = current_app.view_functions.get(request.endpoint or "")
     if g.person is not None or view is None or getattr(view, "is_open_to_all", False):
         return None

@@ -15,12 +15,15 @@
 
 extern "C" {
 #include "backend.h"
+#include "log.h"
 #include "place.h"
 #include "settings.h"
 }
 
 namespace ses::run {
 namespace {
+
+constexpr size_t kPathShown = 256; // of a path in a line of the log
 
 Descriptor resolve(int base, const char *path, uint64_t how_far) {
   open_how how = {};
@@ -210,6 +213,23 @@ void Creator::answer(Slot &slot) const {
   }
 }
 
+void Creator::leave(const Slot &slot) const {
+  std::string line;
+  if (ses_log_is_on()) {
+    const Caller caller(static_cast<pid_t>(slot.call.pid));
+    const auto call = read_call(slot.call, caller);
+    char path[PATH_MAX] = {};
+    if (call && caller.read_path(call->path, path)) {
+      line = std::string(path).substr(0, kPathShown) +
+             ": plain: the supervisor did not come to it in time";
+    }
+  }
+  listener_.let_go_on(slot.call.id);
+  if (!line.empty()) { // after the answer: the caller does not wait for the log
+    ses_log_note(line.c_str(), "");
+  }
+}
+
 bool Creator::give_any(Slot &slot) const {
   Place place(slot.call);
   if (!find_place(place, slot) || (place.call.flags & O_EXCL) == 0) {
@@ -247,7 +267,7 @@ void Creator::finish(Slot &slot) const {
   done = done || ((phase == Phase::kCreating || phase == Phase::kGiving) && listener_.waits(id) &&
                   give_any(slot));
   if (!done) {
-    listener_.let_go_on(id);
+    leave(slot);
   }
 }
 

@@ -24,6 +24,8 @@ public:
   // come in a moment from a server that has been asked for it: the call gets that one, or an
   // unplaced one, but not EEXIST.
   void finish(Slot &slot) const;
+  // The call goes on as if nobody listened, and SES_LOG says so.
+  void leave(const Slot &slot) const;
 
 private:
   struct Place;

@@ -2,7 +2,9 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,19 +22,24 @@ namespace ses::run {
 namespace {
 
 constexpr int kLeastPatienceMs = 2;
-constexpr int kRetryMs = 100; // starting a worker
+constexpr int kRetryMs = 100; // starting a worker or a keeper
 
 class Guardian {
 public:
   Guardian(Board &board, int worker)
       : board_(board), listener_(kListener), creator_(listener_, board), worker_(worker),
-        patience_ms_(std::max(kLeastPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {}
+        patience_ms_(std::max(kLeastPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {
+    if (const int keeper = board.keeper; keeper > 0) {
+      keeper_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
+    }
+  }
 
   int guard();
 
 private:
   void answer(Slot &slot) const;
   void replace_worker();
+  void look_after_keeper(bool has_died);
   void look_after_calls();
   bool take_waiting();
   bool take_stuck();
@@ -42,6 +49,7 @@ private:
   const Listener listener_;
   const Creator creator_;
   Descriptor worker_;
+  Descriptor keeper_;
   const int patience_ms_;
   uint64_t received_ = 0;      // the board's, when the pause began
   uint64_t in_work_[kSlots]{}; // calls in work when the pause began
@@ -65,6 +73,12 @@ void Guardian::replace_worker() {
     answer(slot);
   }
   worker_ = start_partner("worker");
+}
+
+void Guardian::look_after_keeper(bool has_died) {
+  if (has_died || !keeper_) {
+    keeper_ = start_partner("keeper");
+  }
 }
 
 // Calls nobody takes, although the worker has had time for it: it is stuck, or there is none.
@@ -93,7 +107,7 @@ bool Guardian::take_stuck() {
     Slot &slot = board_.slots[i];
     const uint64_t id = id_in(slot);
     if (id != 0 && id == in_work_[i] && abandon(slot, id)) {
-      listener_.let_go_on(id);
+      creator_.leave(slot);
     }
     in_work_[i] = id;
     any = any || id != 0;
@@ -105,9 +119,9 @@ bool Guardian::take_stuck() {
 void Guardian::look_after_calls() {
   for (bool busy = true; busy;) {
     received_ = board_.received;
-    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}};
-    if (poll(watched, 2, patience_ms_) != 0) {
-      return; // the worker has died, or all is over
+    pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}, {keeper_.get(), POLLIN, 0}};
+    if (poll(watched, 3, patience_ms_) != 0) {
+      return; // the worker or the keeper has died, or all is over
     }
     const bool stuck = is_call_waiting() && board_.received == received_;
     const bool taken = stuck && take_waiting();
@@ -117,16 +131,22 @@ void Guardian::look_after_calls() {
 
 int Guardian::guard() {
   answer(board_.guardians);
+  if (!worker_) { // the first one, or the last of those before
+    replace_worker();
+  }
+  look_after_keeper(false);
   while (!is_over()) {
     // POLLOUT: a call that somebody has taken and not answered.  POLLIN alone is gone before it is
     // seen where the worker was faster, and nobody would look after a worker that then stops.
-    pollfd watched[] = {{kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}};
-    if (poll(watched, 2, worker_ ? -1 : kRetryMs) < 0) {
+    pollfd watched[] = {
+        {kListener, POLLIN | POLLOUT, 0}, {worker_.get(), POLLIN, 0}, {keeper_.get(), POLLIN, 0}};
+    if (poll(watched, 3, worker_ && keeper_ ? -1 : kRetryMs) < 0) {
       continue;
     }
     if (is_over()) {
       break;
     }
+    look_after_keeper(watched[2].revents != 0);
     if (!worker_) {
       take_waiting();
       worker_ = start_partner("worker");

@@ -6,7 +6,7 @@
 
 namespace ses::run {
 
-// Guards until nobody is left to call.  WORKER: a pidfd.
+// Guards until nobody is left to call.  WORKER: a pidfd; -1: it has died, or there was none.
 int guard(Board &board, int worker);
 
 } // namespace ses::run

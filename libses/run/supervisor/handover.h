@@ -1,5 +1,6 @@
 // How ses-run hands the listener to the supervisor: over a socket pair, one message each.
 //
+//     ses-run -> supervisor   one byte, to the one in reserve only: it is needed
 //     supervisor -> ses-run   one byte: it has all it needs
 //     ses-run -> supervisor   one byte and the listener
 //     supervisor -> ses-run   one byte: it listens

@@ -1,7 +1,8 @@
 // ses-supervisor: creates files for the processes of one ses-run --supervise, where the agent says.
 //
-// Two processes, started by ses-run and by each other; not for use by hand.  Both end when the last
-// process under the filter has ended.  Holds no descriptor, directory or terminal of the program.
+// Three processes, started by ses-run and by each other; not for use by hand.  All end when the
+// last process under the filter has ended.  Holds no descriptor, directory or terminal of the
+// program.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include "board.h"
 #include "guardian.h"
 #include "handover.h"
+#include "keeper.h"
 #include "partner.h"
 #include "worker.h"
 
@@ -53,11 +55,25 @@ bool may_look(int control) {
   return process_vm_readv(peer.pid, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT;
 }
 
+// Gives the guardians and workers that this process starts, and itself, what the keeper looks at.
+bool make_life_pipe() {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return false;
+  }
+  const Descriptor read_end(fcntl(ends[0], F_DUPFD_CLOEXEC, kLifeWrite + 1));
+  const Descriptor write_end(fcntl(ends[1], F_DUPFD_CLOEXEC, kLifeWrite + 1));
+  close(ends[0]); // they may have the numbers of the other
+  close(ends[1]);
+  return dup3(read_end.get(), kLifeRead, O_CLOEXEC) >= 0 &&
+         dup3(write_end.get(), kLifeWrite, O_CLOEXEC) >= 0;
+}
+
 // The first guardian: it gets the listener, starts the worker, and says so.
 int start() {
-  const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kStarter + 1));
+  const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kLifeWrite + 1));
   close(kControl);
-  if (!may_look(control.get()) || !move_to(make_board(), kBoard)) {
+  if (!may_look(control.get()) || !move_to(make_board(), kBoard) || !make_life_pipe()) {
     return 1;
   }
   Board *board = map_board(kBoard);
@@ -69,15 +85,36 @@ int start() {
   return guard(*board, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
 }
 
+// The keeper's end: a guardian under the name of one, as the others.
+int succeed(Board &board) {
+  if (!make_life_pipe()) {
+    return guard(board, -1);
+  }
+  for (const int fd : {kListener, kBoard, kLifeRead, kLifeWrite}) {
+    fcntl(fd, F_SETFD, 0);
+  }
+  execl("/proc/self/exe", "ses-supervisor", "successor", nullptr);
+  return guard(board, -1);
+}
+
 int go_on(std::string_view role) {
   Board *board = map_board(kBoard);
   if (board == nullptr) {
     return 1;
   }
-  for (const int fd : {kListener, kBoard, kStarter}) {
+  for (const int fd : {kListener, kBoard, kStarter, kLifeRead, kLifeWrite}) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
-  return role == "worker" ? work(*board, kStarter) : guard(*board, kStarter);
+  if (role == "keeper") {
+    return keep(*board) ? succeed(*board) : 0;
+  }
+  return role == "worker"     ? work(*board, kStarter)
+         : role == "guardian" ? guard(*board, kStarter)
+                              : guard(*board, -1);
+}
+
+bool is_role(std::string_view role) {
+  return role == "worker" || role == "guardian" || role == "keeper" || role == "successor";
 }
 
 } // namespace
@@ -92,5 +129,5 @@ int main(int argc, char **argv) {
   if (role == "start") {
     return ses::run::start();
   }
-  return role == "worker" || role == "guardian" ? ses::run::go_on(role) : 125;
+  return ses::run::is_role(role) ? ses::run::go_on(role) : 125;
 }

@@ -7,11 +7,13 @@
 #include <sys/syscall.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace ses::run {
 
 Descriptor start_partner(const char *role) {
   int partner = -1;
+  const bool is_keeper = std::string_view(role) == "keeper";
   clone_args how = {};
   how.flags = CLONE_PIDFD;
   how.pidfd = reinterpret_cast<uintptr_t>(&partner);
@@ -20,11 +22,12 @@ Descriptor start_partner(const char *role) {
   const long child = syscall(SYS_clone3, &how, sizeof how);
   if (child == 0) { // a copy of a thread among many: system calls only
     dup2(self.get(), kStarter);
-    for (const int fd : {kListener, kBoard, kStarter}) {
+    for (const int fd : {kListener, kBoard, kStarter, kLifeRead, kLifeWrite}) {
       fcntl(fd, F_SETFD, 0);
     }
-    close_range(kStarter + 1, ~0U, 0);
-    const char *arguments[] = {"ses-supervisor", role, nullptr};
+    close_range(is_keeper ? kLifeWrite : kLifeWrite + 1, ~0U, 0);
+    // A name of its own: it outlives what ends all processes of the name "ses-supervisor".
+    const char *arguments[] = {is_keeper ? "ses-keeper" : "ses-supervisor", role, nullptr};
     execve("/proc/self/exe", const_cast<char **>(arguments), environ);
     _exit(1);
   }

@@ -1,5 +1,6 @@
-// The other of the two processes: guardian and worker each start the other anew when it dies, so
-// that at no time nobody listens.  Only killing both at once makes creating calls fail.
+// The other processes: guardian and worker each start the other anew when it dies, and the keeper
+// both when they die together, so that at no time nobody listens.  Only killing all three at once
+// makes creating calls fail.
 #ifndef SES_RUN_SUPERVISOR_PARTNER_H
 #define SES_RUN_SUPERVISOR_PARTNER_H
 
@@ -11,9 +12,13 @@ namespace ses::run {
 inline constexpr int kListener = 3;
 inline constexpr int kBoard = 4;
 inline constexpr int kStarter = 5; // a pidfd of the process that started this one
+// A pipe whose writing end all guardians and workers hold, and nobody else: the keeper sees the end
+// when the last of them has died.
+inline constexpr int kLifeRead = 6;
+inline constexpr int kLifeWrite = 7;
 
-// Starts a process of ROLE ("guardian" or "worker"); its pidfd, or none.  Safe in a process of many
-// threads.
+// Starts a process of ROLE ("guardian", "worker" or "keeper"); its pidfd, or none.  Safe in a
+// process of many threads.
 Descriptor start_partner(const char *role);
 
 // Are processes left that may call?

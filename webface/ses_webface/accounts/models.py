@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Double, Index, String
+from sqlalchemy import Double, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from ses_webface.database import Base
@@ -12,7 +12,7 @@ class Account(Base):
     """One person.
 
     ``name`` is the user's name on the nodes, so that requirements saved here are found by that
-    user's programs.  ``password_version`` grows with every change and ends older sessions.
+    user's programs.
     """
 
     __tablename__ = "account"
@@ -22,17 +22,37 @@ class Account(Base):
     vo: Mapped[str | None] = mapped_column(String(128))
     is_admin: Mapped[bool] = mapped_column(default=False)
     password_hash: Mapped[str] = mapped_column(String(256))
-    password_version: Mapped[int] = mapped_column(default=1)
     created_at: Mapped[float] = mapped_column(Double)
 
 
+class BrowserSession(Base):
+    """One browser somebody is signed in with; its cookie holds the key, this only a digest of it."""
+
+    __tablename__ = "browser_session"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key_digest: Mapped[str] = mapped_column(String(64), unique=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"), index=True)
+    started_at: Mapped[float] = mapped_column(Double)
+    seen_at: Mapped[float] = mapped_column(Double, index=True)
+    address: Mapped[str] = mapped_column(String(64))
+
+
 class FailedSignIn(Base):
-    """One failed attempt; ``name_key`` is a digest, so that mistyped passwords leave no trace here."""
+    """One failed attempt; ``name_key`` is a digest, so that mistyped passwords leave no trace here.
+
+    ``browser`` is set when the browser is known to have signed in under this name before.
+    """
 
     __tablename__ = "failed_sign_in"
-    __table_args__ = (Index("ix_failed_sign_in_address_at", "address", "at"),)
+    __table_args__ = (
+        Index("ix_failed_sign_in_address_at", "address", "at"),
+        Index("ix_failed_sign_in_name_key_at", "name_key", "at"),
+        Index("ix_failed_sign_in_at", "at"),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name_key: Mapped[str] = mapped_column(String(64))
     address: Mapped[str] = mapped_column(String(64))
+    browser: Mapped[str | None] = mapped_column(String(32))
     at: Mapped[float] = mapped_column(Double)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ses_webface.accounts.services import Person
+from ses_webface.accounts.people import Person
 from ses_webface.changes_model import Change, ChangeStates, State, set_named_by
 from ses_webface.errors import NotFoundError
 from ses_webface.requirements.services import home_vo, may_edit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ses_webface.accounts.services import Person
+from ses_webface.accounts.people import Person
 from ses_webface.errors import NotFoundError
 from ses_webface.quantities import show_quantity
 from ses_webface.selection_client import PlacementFilter, SelectionService

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
-from ses_webface.accounts.services import Person
+from ses_webface.accounts.people import Person
 from ses_webface.errors import RevisionConflictError
 from ses_webface.moments import applies, to_field
 from ses_webface.requirements.resolution import (

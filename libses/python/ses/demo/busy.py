@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -13,18 +14,17 @@ from ses.demo.storage import Storage
 BUSY = ("b1", "b3")  # one of the fastest pair, one of the second
 _FILE_MB = 16
 _PLAIN_PACE = 20.0  # MB/s, where no limit of the kernel holds the writers back
-_LIMIT_SECONDS = 3600.0
 _SEEN_SECONDS = 30.0
 
 
 def start_load(chain: Chain, storage: Storage) -> None:
-    """Start one writer on each busy branch; they end with the chain's other processes."""
+    """Start one writer on each busy branch; they end with the chain's other processes, or with this one."""
     for name in BUSY:
         branch = storage.branch(name)
         pace = 0.0 if storage.throttled else _PLAIN_PACE
         target = branch.directory / "work-of-others.bin"
         argv = [sys.executable, "-m", "ses.demo.load", str(target), str(_FILE_MB), str(pace),
-                str(_LIMIT_SECONDS)]  # fmt: skip
+                str(os.getpid())]  # fmt: skip
         chain.processes.start(f"load-{name}", argv, target.exists)
     chain.processes.wait_ready()
 

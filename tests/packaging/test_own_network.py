@@ -1,0 +1,82 @@
+"""`make compose-test` changes nothing of the network and the firewall of the machine it runs on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+# What a Docker engine does to the network it is started in.
+ENGINE = """#!/bin/sh
+echo $((1 - $(cat /proc/sys/net/ipv4/ip_forward))) > /proc/sys/net/ipv4/ip_forward
+iptables -P FORWARD DROP
+iptables -N SES-TEST
+ip link add ses-test type dummy
+ip route show default > {work}/route
+ip -brief link show lo > {work}/lo
+cat /etc/resolv.conf > {work}/resolv
+exit 3
+"""
+
+
+def _machine() -> tuple[str, ...]:
+    """What there is of addresses, rules and forwarding here."""
+    commands = (["ip", "link"], ["ip", "rule"], ["iptables", "-S"])
+    found = [subprocess.run(each, capture_output=True, text=True, check=True).stdout for each in commands]
+    return (*found, FORWARD.read_text())
+
+
+def _in_own_network(*command: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from network_namespace import run_in_own_network as run; sys.exit(run(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, *command],
+        cwd=ROOT / "packaging", capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def _root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("a network namespace with a firewall needs root")
+
+
+@pytest.mark.usefixtures("_root")
+def test_what_an_engine_changes_stays_in_its_own_network(tmp_path: Path) -> None:
+    script = tmp_path / "engine"
+    script.write_text(ENGINE.format(work=tmp_path))
+    script.chmod(0o755)
+    before = _machine()
+    done = _in_own_network(str(script))
+    assert done.returncode == 3, done.stderr
+    assert _machine() == before
+    assert "tap0" in (tmp_path / "route").read_text(), "it has a way outward"
+    assert "UP" in (tmp_path / "lo").read_text()
+    assert (tmp_path / "resolv").read_text() == "nameserver 10.0.2.3\n"
+    assert Path("/etc/resolv.conf").read_text() != "nameserver 10.0.2.3\n"
+
+
+@pytest.mark.usefixtures("_root")
+def test_the_whole_test_runs_there(tmp_path: Path) -> None:
+    """Engine, requests and all: a stand-in for the engine says in which network it was started."""
+    engine = tmp_path / "dockerd"
+    engine.write_text(f"#!/bin/sh\nreadlink /proc/self/ns/net > {tmp_path}/network\nexit 1\n")
+    engine.chmod(0o755)
+    starter = tmp_path / "compose_test_with_stand_in.py"
+    starter.write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'packaging')!r})\n"
+        "import compose_engine, compose_test\n"
+        f"compose_engine.DOCKERD = {str(engine)!r}\n"
+        "compose_engine.DOCKER = '/bin/false'\n"
+        "compose_test.__file__ = __file__\n"
+        "sys.exit(compose_test.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, starter], capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
+    assert "the Docker engine did not start" in done.stderr, done.stderr
+    assert (tmp_path / "network").read_text().strip() != str(Path("/proc/self/ns/net").readlink())

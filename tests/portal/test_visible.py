@@ -1,0 +1,42 @@
+"""Names that are read otherwise than they are written are shown as what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ses_webface.selection_memory import InMemorySelectionService
+from ses_webface.selection_model import Placement
+from ses_webface.visible import visible
+
+DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+HIDDEN = DIRECTIONS + "\u200b\ufeff\u2028\x1b\x7f\x85\xad"
+
+
+@pytest.mark.parametrize("one", HIDDEN)
+def test_what_cannot_be_seen_is_named(one: str) -> None:
+    assert visible(f"a{one}b") == f"a⟨U+{ord(one):04X}⟩b"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain", "żółć/日本/שלום", "two\nlines\t", "کتاب\u200cخانه", "🧑\u200d🔬"]
+)
+def test_what_people_write_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_no_page_shows_a_name_reversed(
+    site: InMemorySelectionService,
+    signed_in: Callable[[str], Any],
+    make_placement: Callable[..., Placement],
+) -> None:
+    name = "/union/bob/report\u202egpj.exe"
+    site.records.append(make_placement(3, "bob", path=name, element="union/b\u20661"))
+    bob = signed_in("bob")
+    shown = 0
+    for page in ("/placements", f"/placements/{3:016x}", f"/storage?show={name}", "/requirements"):
+        text = bob.get(page).get_data(as_text=True)
+        assert not set(HIDDEN) & set(text), page
+        shown += text.count("⟨U+202E⟩")
+    assert shown >= 2

@@ -1,0 +1,161 @@
+"""Portal and monitor as processes: a client cannot fill their memory, nor their log, nor hold them up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ports import free_port
+
+SECONDS = 60.0
+PIPELINED_SECONDS = 8.0
+GROWTH_MB = 32
+MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid = "a/b"\ntarget = "here"\n'
+
+
+@dataclass
+class Served:
+    """A running server; ``worker`` is the process that answers."""
+
+    name: str
+    port: int
+    process: subprocess.Popen[bytes]
+    log: Path
+    notices: socket.socket
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
+
+    def answers(self) -> bool:
+        with (
+            contextlib.suppress(OSError),
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=SECONDS) as answer,
+        ):
+            return bool(answer.status == 200)
+        return False
+
+    @property
+    def worker(self) -> int:
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        assert len(children) == 1
+        return int(children[0])
+
+    def megabytes(self) -> float:
+        status = Path(f"/proc/{self.worker}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+@pytest.fixture(params=["portal", "monitor"])
+def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    port, log = free_port(), tmp_path / "log"
+    listen = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(tmp_path / "made" / "state")]
+    if request.param == "portal":
+        module, arguments = "ses_webface.cli", [*listen, "--service-url", "http://127.0.0.1:9"]
+    else:
+        (tmp_path / "smed.toml").write_text(MONITOR + f'mount_point = "{tmp_path}"\n')
+        module, arguments = "smed_monitor.cli", [*listen, "--config", str(tmp_path / "smed.toml")]
+    notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notices.bind(str(tmp_path / "notify"))
+    notices.settimeout(SECONDS)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"from {module} import main; main()", *arguments],
+            stdout=output, stderr=output, env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
+        )  # fmt: skip
+    one = Served(request.param, port, process, log, notices)
+    try:
+        _wait(lambda: process.poll() is not None or one.answers(), "it does not answer")
+        assert process.poll() is None, log.read_text()
+        yield one
+    finally:
+        process.terminate()
+        process.wait(60)
+        notices.close()
+
+
+def test_a_connection_that_asks_and_asks_and_never_reads_fills_no_memory(served: Served) -> None:
+    for _ in range(50):
+        assert served.answers()
+    before = served.megabytes()
+    questions = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 1000
+    sent, end = 0, time.monotonic() + PIPELINED_SECONDS
+    with served.connect() as connection:
+        connection.setblocking(False)
+        while time.monotonic() < end:
+            _, writable, _ = select.select([], [connection], [], 0.1)
+            if writable:
+                with contextlib.suppress(BlockingIOError):
+                    sent += connection.send(questions)
+        assert sent > 100 * len(questions) // 1000
+        assert served.megabytes() - before < GROWTH_MB
+        assert served.answers(), "others are answered meanwhile"
+
+
+def test_a_header_without_end_fills_no_memory(served: Served) -> None:
+    before = served.megabytes()
+    with served.connect() as connection, contextlib.suppress(OSError):
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        for _ in range(512):
+            connection.sendall(b"x" * 65536)
+    assert served.megabytes() - before < GROWTH_MB
+    assert served.answers()
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """At once, with a reset: what was not read and not sent is thrown away."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def test_clients_that_hang_up_leave_no_traceback(served: Served) -> None:
+    big = "/static/vendor/pico.min.css" if served.name == "portal" else "/metrics"
+    form = "Content-Type: application/x-www-form-urlencoded\r\n"
+    questions = [
+        f"GET {big} HTTP/1.1\r\nHost: x\r\n\r\n" * 40,
+        "GET /v1/observations?wait=3 HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHo",
+        f"POST /sign-in HTTP/1.1\r\nHost: x\r\n{form}Content-Length: 900\r\n\r\nname=a",
+        f"POST /sign-in HTTP/1.1\r\nHost: x\r\n{form}Transfer-Encoding: chunked\r\n\r\n5\r\nna",
+    ]
+    for pause in (0.0, 0.01, 0.1):
+        for question in questions:
+            for _ in range(4):
+                connection = served.connect()
+                connection.sendall(question.encode())
+                time.sleep(pause)
+                _hang_up(connection)
+    _wait(served.answers, "it answers no more")
+    served.process.terminate()
+    served.process.wait(60)
+    text = served.log.read_text()
+    assert "Traceback" not in text
+    assert "Error handling request" not in text
+
+
+def test_systemd_is_told_that_it_listens_and_goes_on(served: Served) -> None:
+    told = ""
+    while "READY=1" not in told or "WATCHDOG=1" not in told:
+        told += served.notices.recv(4096).decode() + "\n"
+
+
+def test_it_makes_its_state_directory_for_itself_alone(served: Served) -> None:
+    state = served.log.parent / "made" / "state"
+    assert state.stat().st_mode & 0o777 == 0o700

@@ -1,0 +1,22 @@
+"""Who is signed in, as views see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ses_webface.accounts.models import Account
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One account, without its password."""
+
+    id: int
+    name: str
+    vo: str | None
+    is_admin: bool
+
+
+def person_of(account: Account) -> Person:
+    """Return whose account this is."""
+    return Person(account.id, account.name, account.vo, account.is_admin)
