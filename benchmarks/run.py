@@ -27,7 +27,6 @@ from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).resolve().parents[1]
 SELECTION_SIZES = (24, 1000, 10000)
-BATCHES = (64, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Plan:
     largest_site: int  # elements; a row about more is measured on this many, and says so
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
-    beside: float  # questions and bookings a second, one booking among ten
+    told: float  # announcements of files a second of all nodes together
     sampled: float  # questions a second beside samples of all elements
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
@@ -54,7 +53,7 @@ FULL = Plan(
     largest_site=max(SELECTION_SIZES),
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
-    beside=200,
+    told=200,
     sampled=500,
     agents=10000,
     polls=200,
@@ -68,7 +67,7 @@ QUICK = Plan(
     largest_site=100,
     deciders=20,
     rates=(50, 100),
-    beside=50,
+    told=20,
     sampled=50,
     agents=20,
     polls=20,
@@ -127,11 +126,9 @@ def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:
 
 def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measurement]:
     """Every row about many who ask at once."""
-    yield from crowds.batches(served, BATCHES, plan.selection_rounds, max(1, plan.selection_calls // 4), note)
-    yield crowds.beside_bookings(served, plan.deciders, plan.beside, plan.crowd_seconds, note)
     yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
-    if crowds.announces(served):
-        yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
+    yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
+    yield crowds.claims(served, plan.deciders, plan.told, plan.crowd_seconds, note)
 
 
 def arguments() -> argparse.Namespace:

@@ -122,7 +122,7 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
         start = time.perf_counter() - began
         knowledge = KnowledgeBase(store)
         load = _timed(lambda: knowledge.load_site(turtle, source="the site"))
-        desk = Desk(Policies(), time.time, lambda: "0")
+        desk = Desk(Policies(), time.time)
         keeper = EnvironmentKeeper(knowledge, desk, time.time)
         whole = _timed(keeper.refresh)
         if len(desk.environment.elements) != elements:

@@ -1,4 +1,4 @@
-"""Crowds in front of one service: many deciders in an open loop, many agents that poll, large batches."""
+"""Crowds in front of one service: many deciders in an open loop, many agents that poll or tell of files."""
 
 from __future__ import annotations
 
@@ -15,25 +15,7 @@ from ses_benchmarks.selections import QUESTION
 from ses_benchmarks.site_service import Served
 from ses_benchmarks.summary import Measurement, summarise
 
-
-def batches(
-    served: Served, sizes: Sequence[int], rounds: int, calls: int, note: str
-) -> Iterator[Measurement]:
-    """POST /v1/placements of so many tickets each, with leases that end soon, against GET /healthz."""
-    healthz = request_bytes("GET", "/healthz")
-    with Connection(served.port) as connection:
-        for size in sizes:
-            ask = request_bytes("POST", "/v1/placements", {**QUESTION, "count": size, "lease_seconds": 0.5})
-            granted = json.loads(connection.call(ask)[1])["placements"]
-            if len(granted) != size:
-                raise BenchmarkError(f"{len(granted)} of {size} tickets were granted")
-            pairs = []
-            for _ in range(rounds):
-                booked = [connection.call(ask)[0] for _ in range(calls)]
-                pairs.append((booked, [connection.call(healthz)[0] for _ in range(calls)]))
-            yield summarise(
-                f"tickets-{size}", "us", pairs, baseline_is="GET /healthz, same server", note=note
-            )
+_FILES = 20  # of an announcement: what a busy node places in 0.1 s
 
 
 def deciders(
@@ -58,29 +40,91 @@ def deciders(
         )
 
 
-def beside_bookings(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
-    """POST /v1/selections while every tenth request books 64 tickets, against one client alone."""
-    question = request_bytes("POST", "/v1/selections", QUESTION)
-    booking = request_bytes("POST", "/v1/placements", {**QUESTION, "count": 64, "lease_seconds": 2.0})
+def claims(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
+    """``count`` nodes with a connection each that say what programs placed, and hear what changed.
+
+    Each announcement opens so many files and ends those of the node's last one.
+    """
+    polls = [_announcement(node, [], [], "", 0) for node in range(count)]
+    revisions = []
     with Connection(served.port) as connection:
-        alone = [connection.call(question)[0] for _ in range(100)]
+        for poll in polls:
+            table = json.loads(connection.call(poll)[1])["tables"][0]
+            revisions.append((table["elements"], table["revision"], table["version"]))
+        alone = [connection.call(poll)[0] for poll in polls[:100]]
+    announcements = []
+    last: dict[int, list[str]] = {}
+    for number in range(int(rate * seconds) + 1):
+        node = number % count
+        elements, revision, version = revisions[node]
+        ids = [f"{number * _FILES + file + 1:016x}" for file in range(_FILES)]
+        files = [_file(one, elements[place % len(elements)]["element"]) for place, one in enumerate(ids)]
+        announcements.append(_announcement(node, files, last.get(node, []), revision, version))
+        last[node] = ids
 
-    async def work(crowd: Crowd) -> tuple[Outcome, str]:
-        return await _watched(served, crowd, [question] * 9 + [booking], rate, seconds)
+    async def work(crowd: Crowd) -> tuple[Outcome, str, float]:
+        before = Usage.of(served.pid).processor_seconds
+        outcome, used = await _watched(served, crowd, announcements, rate, seconds)
+        return outcome, used, Usage.of(served.pid).processor_seconds - before
 
-    outcome, used = with_crowd(served.port, count, work)
-    booked = _good(outcome, 201)
+    outcome, used, spent = with_crowd(served.port, count, work)
+    told = len(_good(outcome, 200)) * _FILES
+    each = spent / told * 1e6
     said = (
-        f"{64 * len(booked) / outcome.seconds:.0f} tickets/s in batches of 64 that took "
-        f"{median(booked) / 1000:.1f} ms, {_shares(outcome)}, {used}"
+        f"{told / outcome.seconds:.0f} files/s, {_FILES} an announcement, {count} connected, "
+        f"{_shares(outcome)}, {used}; {each:.0f} us of CPU for the beginning and end of a file, "
+        f"so that 20,000 a second take {each * 20_000 / 1e6:.1f} CPUs"
     )
     return summarise(
-        "selection-beside-bookings",
+        f"claims-{count}",
         "us",
         [(_good(outcome, 200), alone)],
-        baseline_is="one client alone",
+        baseline_is="one node alone that places nothing",
         note=said + (f"; {note}" if note else ""),
     )
+
+
+def _file(placement_id: str, element: str) -> dict[str, object]:
+    return {
+        "placement_id": placement_id,
+        "user": "bench",
+        "application": "bench",
+        "path": f"/srv/bench/{placement_id}.out",
+        "device": 7,
+        "inode": str(int(placement_id, 16)),
+        "pid": 99,
+        "restore": {"element": element, "booked_at": time.time(), "decided_by": "program"},
+        "decision": {"id": 0, "turn": 1, "turns": _FILES, "predicted": {"write": 5e7, "free": 1e11}},
+    }
+
+
+def _announcement(
+    node: int, files: list[dict[str, object]], ended: list[str], revision: str, version: int
+) -> bytes:
+    considered = [
+        {"element": f"bench/e{n}", "distance": 0.0, "write": 5e7, "free": 1e11, "streams": 1.0, "age": 0.5}
+        for n in range(10)
+    ]
+    said = {
+        "incarnation": f"{node + 1:016x}",
+        "opened": files,
+        "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 1e6} for one in ended],
+        "decisions": [
+            {
+                "id": 0,
+                "decided_at": time.time(),
+                "system": "bench",
+                "version": version,
+                "candidates": considered,
+            }
+        ]
+        if files
+        else [],
+        "users": ["bench"],
+        "tables": [{"system": "bench", "revision": revision, "version": version}],
+        "busy": True,
+    }
+    return request_bytes("POST", f"/v1/nodes/bench{node}/announcements", said)
 
 
 def agents(served: Served, count: int, rate: float, seconds: float, note: str) -> Iterator[Measurement]:
@@ -90,7 +134,7 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
             "POST",
             f"/v1/nodes/bench{node}/announcements",
             {"incarnation": f"{node + 1:016x}", "opened": [], "ended": [], "complete": True,
-             "users": ["bench"], "snapshot": 0},
+             "users": ["bench"]},
         )
         for node in range(count)
     ]  # fmt: skip
@@ -110,13 +154,6 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
         baseline_is="one agent alone",
         note=said + (f"; {note}" if note else ""),
     )
-
-
-def announces(served: Served) -> bool:
-    """Whether the service takes announcements."""
-    with Connection(served.port) as connection:
-        contract = json.loads(connection.call(request_bytes("GET", "/openapi.json"))[1])
-    return "/v1/nodes/{node}/announcements" in contract["paths"]
 
 
 async def _watched(

@@ -77,11 +77,11 @@ class Books:
                     for keys, size, at in found:
                         self._sizes.learn(keys, size, at)
 
-    def expected_size(self, user: str, application: str | None, path: str | None) -> float | None:
-        """Return the size in bytes to expect of a file, ``None`` when nothing is known."""
+    def room(self, user: str, application: str | None, path: str | None) -> float | None:
+        """Return a size in bytes that few files like this one exceed, ``None`` when nothing is known."""
         keys = keys_of(user, application, path)
         with self._sizes_lock:
-            return self._sizes.expected(keys)
+            return self._sizes.room(keys)
 
     def rooms(self, user: str) -> dict[str, float]:
         """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""

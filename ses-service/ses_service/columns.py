@@ -8,26 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ses_service.model import Element, ElementState, Environment, Observation
-from ses_service.prediction import utilisation_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Codes: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
-Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 STATES = tuple(ElementState)
-
-
-def stable_hash(text: str) -> int:
-    """Return 64 bits that depend on the text alone (``hash()`` differs from process to process)."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _at_least_one(values: Iterable[float | None]) -> Floats:
@@ -59,7 +51,6 @@ class ElementTable:
     read_capability: Floats
     write_capability: Floats
     capacity: Floats
-    hashes: Hashes
     tier: Codes
     tier_names: tuple[str | None, ...]
     stated: Mapping[str, Floats]
@@ -87,7 +78,6 @@ def element_table(environment: Environment) -> ElementTable:
         read_capability=_at_least_one(element.nominal_read_rate for element in elements),
         write_capability=_at_least_one(element.nominal_write_rate for element in elements),
         capacity=_at_least_one(element.capacity_bytes for element in elements),
-        hashes=np.array([stable_hash(element.id) for element in elements], dtype=np.uint64),
         tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
         tier_names=tuple(tiers),
         stated=_stated(elements),
@@ -138,9 +128,20 @@ def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
     return np.where(np.isnan(described), _at_least_one(seen), described)
 
 
-def read_parts(observations: ObservationTable) -> Floats:
-    """Return which part of its read capability each element used; ``nan`` is unknown."""
-    return observations.current_read / observations.read_capability
+def utilisation_of(
+    read_rate: Floats, write_rate: Floats, read_capability: Floats, write_capability: Floats
+) -> Floats:
+    """Return which part of an element its readers and writers use together, 0 to 1.
+
+    They share one device: a disk that reads at 60 % of its rate has 40 % of its time left to write
+    in, however little it was written to.  Elements that do both at once at full rate (duplex links,
+    separate limits) are taken for busier than they are.  A direction without a measured or a nominal
+    rate counts as unused; both unknown give ``nan``.
+    """
+    reading, writing = read_rate / read_capability, write_rate / write_capability
+    unknown = np.isnan(reading) & np.isnan(writing)
+    both = np.where(np.isnan(reading), 0.0, reading) + np.where(np.isnan(writing), 0.0, writing)
+    return np.where(unknown, np.nan, np.minimum(1.0, both))
 
 
 def observation_table(

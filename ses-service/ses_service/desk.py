@@ -7,14 +7,12 @@ call: the keeper of the environment and the observer of the monitor hand in what
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ses_service.announcement import Announcement, Taken, end_others, take
-from ses_service.batch import Batch
-from ses_service.beside import Beside
 from ses_service.books import Books
 from ses_service.columns import (
     ElementTable,
@@ -22,14 +20,12 @@ from ses_service.columns import (
     ObservationTable,
     element_table,
     observation_table,
-    read_parts,
 )
-from ses_service.evaluation import Offers
+from ses_service.explain import offers
 from ses_service.health import learned
-from ses_service.ledger import Ledger, Node, Opening
+from ses_service.ledger import Ledger, Node
 from ses_service.model import (
     Environment,
-    Kind,
     Level,
     Observation,
     Profile,
@@ -42,19 +38,15 @@ from ses_service.node_tables import NodeTables, TableAsked
 from ses_service.placement import EndReason, Placement
 from ses_service.policies import Policies
 from ses_service.question import HISTORY, REQUEST, Decision, Question, View
-from ses_service.ranking import lot_among
 from ses_service.resolve import SetIndex, index_sets, resolve, with_home_vo
 from ses_service.rows import Rows, oldest_ages, stated_kinds
 from ses_service.selection import decide
-from ses_service.snapshot import Sampled, sample
-from ses_service.standing import Kept
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
 _ENDED_AT_ONCE = 16
 _ENDED_EVERY = 0.01
 _FREED_AT_ONCE = 250  # observations
-_UNHEARD = 0.25  # seconds that other services are heard late
 
 
 class NoEnvironmentError(Exception):
@@ -75,7 +67,6 @@ class Asked:
     exclude: frozenset[str] = frozenset()
     expected_bytes: float | None = None
     limit: int = 10
-    seed: int = 0
     stripe_count: int | None = None
     path: str | None = None
     profile: Profile | None = None
@@ -95,7 +86,7 @@ class ElementNow:
 
 
 class Desk:
-    """Answers questions and books placements.  All methods may be called from any thread.
+    """Answers questions and hears of placements.  All methods may be called from any thread.
 
     ``name`` is what other services know this one by.
     """
@@ -104,22 +95,16 @@ class Desk:
         self,
         policies: Policies,
         clock: Callable[[], float],
-        new_id: Callable[[], str],
         homes: Callable[[Environment], Mapping[str, str]] = lambda environment: environment.home_vo,
         name: str = "",
     ) -> None:
         self.policies = policies
         self._clock = clock
-        self._new_id = new_id
         self._homes = homes
         self._lock = threading.Lock()
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
         self.books = Books(self._lock, self._ledger, clock)
-        self._kept = Kept()
-        self._draw = np.random.default_rng()
-        self._name = name
-        self._salt = int(self._draw.integers(1, 2**31))
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -200,7 +185,7 @@ class Desk:
             self._observations = observations
             self._window = self._tables.window = self.policies.rate_window if window is None else window
             now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
-            self._ledger.observe(self._reference(observations), now, read_parts(observations), lasting)
+            self._ledger.observe(self._reference(observations), now, lasting)
             self._rows.observe(observations, self._ledger.counts, now)
         while before:  # freed all at once, those of before would hold everybody up
             between()
@@ -216,66 +201,19 @@ class Desk:
             exclude=asked.exclude,
             expected_bytes=asked.expected_bytes,
             limit=asked.limit,
-            seed=asked.seed,
             stripe_count=asked.stripe_count,
         )
 
     def select(self, asked: Asked) -> Decision:
         """Decide and book nothing.  Raises NoEnvironmentError."""
-        question = self.question(asked)
-        sized, source = self._with_size(question, asked.path)
+        question, source = self._with_size(self.question(asked), asked.path)
         with self._lock:
             now = self._now()
-            decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
-            if source == HISTORY and not decision.candidates:
-                sized, source = question, None
-                decision = decide(sized, self._view(), now, self.policies, kept=self._kept)
+            decision = decide(question, self._view(), now, self.policies)
         if source is None:
             return decision
-        return replace(decision, expected_bytes=sized.expected_bytes, expected_from=source)
-
-    def place(
-        self, asked: Asked, count: int, lease: float, *, ahead: bool = False
-    ) -> tuple[Decision, tuple[Placement, ...]]:
-        """Decide and book up to ``count`` placements for ``lease`` seconds, of need or ``ahead`` of it.
-
-        Returns none when every element was refused.  Raises NoEnvironmentError.
-        """
-        for booked in self.place_in_parts(asked, count, lease, ahead=ahead):
-            if booked is not None:
-                return booked
-        raise AssertionError("the last part is the answer")
-
-    def place_in_parts(
-        self, asked: Asked, count: int, lease: float, *, ahead: bool = False
-    ) -> Iterator[tuple[Decision, tuple[Placement, ...]] | None]:
-        """Do the same, with ``None`` after each part of a large batch, and what was booked at the end."""
-        question = self._apart(self.question(asked))
-        sized, source = self._with_size(question, asked.path)
-        batch = Batch(question, sized, source, count, lease, ahead, self._new_id)
-        with self._lock:
-            self._now()
-        while True:
-            with self._lock:
-                now = self._clock()
-                beside = self._beside(now)
-                more = batch.book(self._view(), self._ledger, now, self.policies, self._kept, beside)
-            if not more:
-                break
-            yield None
-        yield batch.decision, tuple(batch.placed)
-
-    def open(
-        self, placement_id: str, path: str | None, device: int | None, inode: str | None, pid: int | None
-    ) -> Placement:
-        """Note that the file was created.  Raises the ledger's errors."""
-        with self._lock:
-            return self._ledger.open(Opening(placement_id, path, device, inode, pid), self._now())
-
-    def end(self, placement_id: str, reason: EndReason, bytes_written: float | None) -> Placement:
-        """End a placement.  Raises UnknownPlacementError."""
-        with self._lock:
-            return self._ledger.end(placement_id, reason, self._now(), bytes_written)
+        size = question.room if source == HISTORY else question.expected_bytes
+        return replace(decision, expected_bytes=size, expected_from=source)
 
     def announced(self, announcement: Announcement) -> Taken:
         """Bring the ledger to what a node says."""
@@ -303,36 +241,6 @@ class Desk:
             listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
         return sorted(listed, key=lambda one: one[0].name)
 
-    def snapshot(self, count: int) -> tuple[float, int, float, list[Sampled]]:
-        """Return time, number of elements, placements booked a second, and a sample of the elements.
-
-        Raises NoEnvironmentError.
-        """
-        with self._lock:
-            now = self._now()
-            offers = Offers.of_all(self._view(), now, self.policies)
-            found = sample(offers, count, self._draw)
-            return now, len(offers.rows), self._ledger.arrival_rate(now), found
-
-    def applications_of(self, users: Iterable[str]) -> dict[str, list[str]]:
-        """Return the applications with requirements of their own, for users that have any."""
-        wanted = set(users)
-        found: dict[str, list[str]] = {}
-        for (level, name), one in self._sets.items() if wanted else ():
-            user, colon, application = name.partition(":")
-            stated = one.requirements or one.profile
-            if level is Level.APPLICATION and colon and user in wanted and stated:
-                found.setdefault(user, []).append(application)
-        return {user: sorted(names) for user, names in sorted(found.items())}
-
-    def generations_of(self, users: Iterable[str]) -> dict[str, str]:
-        """Return what :mod:`ses_service.generations` says of each user; nothing before the site is read."""
-        with self._lock:
-            if self._table is None:
-                return {}
-            needs, now = self._needs_now(), self._clock()
-            return {user: needs.digest_of(user, now) for user in users}
-
     def news_for(
         self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
     ) -> tuple[list[bytes], list[bytes]]:
@@ -345,7 +253,7 @@ class Desk:
             if self._table is None:
                 return [], []
             now = self._now()
-            self._rows.follow(self._ledger.counts, self._ledger.changes)
+            self._follow()
             needs = self._needs_now()
             found = {user: needs.of(user, now) for user in users}
             in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
@@ -398,19 +306,19 @@ class Desk:
         with self._lock:
             now = self._now()
             view = self._view()
-            offers = Offers.of_all(view, now, self.policies)
+            told = offers(view, np.arange(len(view.table)))
+            counts = self._ledger.counts
             columns = zip(
-                offers.value(Kind.CURRENT_READ_RATE).tolist(),
-                offers.value(Kind.CURRENT_WRITE_RATE).tolist(),
-                view.counts.open_now.tolist(),
-                view.counts.reserved.tolist(),
+                told,
+                counts.open_now.tolist(),
+                counts.reserved.tolist(),
                 view.observations.by_row,
-                offers.fresh.tolist(),
+                (~np.isnan(view.rows.elements["busy"])).tolist(),
                 strict=True,
             )
         rows = [
-            ElementNow(row, _known(read), _known(write), int(count), reserved, seen, fresh)
-            for row, (read, write, count, reserved, seen, fresh) in enumerate(columns)
+            ElementNow(row, offered.read, offered.write, int(count), reserved, seen, fresh)
+            for row, (offered, count, reserved, seen, fresh) in enumerate(columns)
         ]
         return view.table, now, rows
 
@@ -430,32 +338,19 @@ class Desk:
         if question.expected_bytes is not None:
             return question, REQUEST
         who = question.subject
-        expected = self.books.expected_size(who.user, who.application, path)
-        if expected is None:
+        room = self.books.room(who.user, who.application, path)
+        if room is None:
             return question, None
-        return replace(question, expected_bytes=expected), HISTORY
-
-    def _apart(self, question: Question) -> Question:
-        """Return the question so that other services that are heard of order alike elements differently."""
-        return replace(question, seed=question.seed ^ self._salt) if self._ledger.foreign.peers else question
-
-    def _beside(self, now: float) -> Beside | None:
-        """Return what is to be expected of the other services that are heard of, if they place as we do.
-
-        The lot stays until a service comes or goes, and moves little then: who keeps to an order of its own
-        meets others less often.
-        """
-        foreign = self._ledger.foreign
-        if not foreign.peers:
-            return None
-        expected = foreign.peers * self._ledger.arrival_rate(now) * _UNHEARD
-        lot = lot_among(self._name, foreign.names)
-        return Beside(expected, lot, foreign.carried, foreign.doubted(now, _UNHEARD))
+        return replace(question, room=room), HISTORY
 
     def _view(self) -> View:
         if self._table is None or self._observations is None:
             raise NoEnvironmentError("the site has not been read from the knowledge base yet")
-        return View(self._table, self._observations, self._ledger.counts, self._ledger.changes)
+        self._follow()
+        return View(self._table, self._observations, self._rows)
+
+    def _follow(self) -> None:
+        self._rows.follow(self._ledger.counts, self._ledger.changes)
 
     def _reference(self, observations: ObservationTable) -> Floats:
         """Return the moments the rates describe: the middle of their window."""
@@ -483,7 +378,3 @@ class Desk:
         if self._needs is None:
             self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.books.rooms)
         return self._needs
-
-
-def _known(value: float) -> float | None:
-    return None if value != value else value

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+import ses_core
+from ses_core import Query, Records, Refusal
 
-import numpy as np
-
-from ses_service.columns import Floats
-from ses_service.evaluation import Offers
-from ses_service.filters import REASONS, bytes_needed
+from ses_service.columns import Codes
 from ses_service.kinds import PREDICTED
-from ses_service.model import Element, Kind, Requirement, Strictness
-from ses_service.placement import Basis, Candidate, Choice, Prediction, Reason, Refusal
-from ses_service.question import Question
+from ses_service.model import Element, Kind
+from ses_service.needs import need_of
+from ses_service.node_decisions import Offered, predictions
+from ses_service.placement import Basis, Candidate, Reason
+from ses_service.placement import Refusal as RefusedElement
+from ses_service.policies import Policies
+from ses_service.question import Question, View
 
-_Facts: TypeAlias = tuple[
-    int,
-    Element,
-    float,
-    float | None,
-    float | None,
-    float | None,
-    tuple[Prediction, ...],
-    float | None,
-    Basis,
-]
+_NOTHING = need_of((), ())
+_OF_REFUSAL = {
+    Refusal.INACTIVE: Reason.INACTIVE,
+    Refusal.READ_ONLY: Reason.READ_ONLY,
+    Refusal.DRAINING: Reason.DRAINING,
+    Refusal.NO_ROOM: Reason.NO_SPACE,
+    Refusal.REQUIREMENT: Reason.HARD_REQUIREMENT,
+    Refusal.DEGRADED: Reason.DEGRADED,
+}
 
 
 def amount(kind: Kind, value: float | None) -> str:
@@ -35,147 +33,89 @@ def amount(kind: Kind, value: float | None) -> str:
 
 def known(value: float) -> float | None:
     """Return a number, or ``None`` for ``nan``."""
-    return None if np.isnan(value) else float(value)
+    return None if value != value else float(value)
 
 
-class Sheet:
-    """The numbers of some rows as people read them, taken out of the columns once."""
-
-    def __init__(self, question: Question, offers: Offers) -> None:
-        wanted = question.wanted
-        self._elements = offers.view.table.elements
-        self._rows: list[int] = offers.rows.tolist()
-        self._asked: list[tuple[Kind, float, list[float | None], list[float]]] = [
-            (one.kind, one.bound, _listed(offers.value(one.kind)), offers.shortfall(one).tolist())
-            for one in wanted
-        ]
-        self._distance = offers.distance(wanted).tolist()
-        self._read = _listed(offers.value(Kind.CURRENT_READ_RATE))
-        self._write = _listed(offers.value(Kind.CURRENT_WRITE_RATE))
-        self._free = _listed(offers.value(Kind.FREE_CAPACITY))
-        self._ages = _listed(offers.ages())
-        self._fresh = offers.fresh.tolist()
-        self._carried = offers.counts.open_now.tolist()
-
-    def candidate(self, place: int, rank: int) -> Candidate:
-        """Return the candidate at one place of the rows."""
-        return Candidate(*self._facts(place, rank))
-
-    def choice(self, place: int, rank: int, notes: tuple[str, ...]) -> Choice:
-        """Return the same as chosen for a file on its element alone."""
-        return Choice(*self._facts(place, rank), (self.element(place),), notes)
-
-    def predictions(self, place: int) -> tuple[Prediction, ...]:
-        """Return what each kind asked for would get at one place of the rows."""
-        return tuple(
-            [
-                Prediction(kind, values[place], bound, shortfalls[place])
-                for kind, bound, values, shortfalls in self._asked
-            ]
-        )
-
-    def element(self, place: int) -> Element:
-        """Return the element at one place of the rows."""
-        return self._elements[self._rows[place]]
-
-    def _facts(self, place: int, rank: int) -> _Facts:
-        basis = Basis.LEDGER if self._carried[place] else Basis.STATIC
-        return (
-            rank,
-            self.element(place),
-            self._distance[place],
-            self._read[place],
-            self._write[place],
-            self._free[place],
-            self.predictions(place),
-            self._ages[place],
-            Basis.MONITOR if self._fresh[place] else basis,
-        )
+def offers(view: View, rows: Codes) -> list[Offered]:
+    """Return what a stream that starts now would get of some elements."""
+    found = Query(view.rows.elements[rows], _NOTHING, view.rows.policy).predict()
+    return [Offered(*[None if value != value else value for value in one]) for one in found.tolist()]
 
 
-def choice(
-    candidate: Candidate,
-    wanted: Sequence[Requirement],
-    stripes: Sequence[tuple[Sheet, int]],
-    notes: tuple[str, ...] = (),
-) -> Choice:
-    """Return the candidate as chosen for a file on these stripes, given by sheet and place.
-
-    Without stripes the file lies on the candidate's element alone.
-    """
-    predicted, distance = candidate.predicted, candidate.distance
-    if len(stripes) > 1:
-        each = zip(*(sheet.predictions(place) for sheet, place in stripes), strict=True)
-        predicted = tuple(_together(parts) for parts in each)
-        weights = sum(one.weight for one in wanted)
-        squares = sum(one.weight * part.shortfall**2 for one, part in zip(wanted, predicted, strict=True))
-        distance = (squares / weights) ** 0.5 if weights else 0.0
-    return Choice(
-        candidate.rank,
-        candidate.element,
-        distance,
-        candidate.available_read,
-        candidate.available_write,
-        candidate.free,
-        predicted,
-        candidate.age,
-        candidate.basis,
-        tuple(sheet.element(place) for sheet, place in stripes) or (candidate.element,),
-        notes,
-    )
-
-
-def _together(parts: Sequence[Prediction]) -> Prediction:
-    """Return what a file gets of stripes that are filled alike: the smallest part from each.
-
-    What the site states of elements does not add up: there the worst of them counts.
-    """
-    kind, bound = parts[0].kind, parts[0].bound
-    values = [one.value for one in parts if one.value is not None]
-    if kind not in PREDICTED:
-        worst = max(parts, key=lambda one: one.shortfall)
-        return Prediction(kind, worst.value, bound, worst.shortfall)
-    value = min(values) * len(parts) if len(values) == len(parts) else None
-    if bound <= 0:
-        return Prediction(kind, value, bound, 0.0)
-    return Prediction(kind, value, bound, 1.0 if value is None else max(0.0, 1.0 - value / bound))
-
-
-def candidates(question: Question, offers: Offers) -> tuple[Candidate, ...]:
+def candidates(
+    question: Question, view: View, verdicts: Records, order: Codes, now: float
+) -> tuple[Candidate, ...]:
     """Return the candidates of rows in their order, with ranks from 1."""
-    sheet = Sheet(question, offers)
-    return tuple(sheet.candidate(place, place + 1) for place in range(len(offers.rows)))
-
-
-def aged(found: Sequence[Candidate], ages: Floats) -> tuple[Candidate, ...]:
-    """Return the same candidates with observations of these ages."""
+    elements = view.rows.elements[order]
+    columns = zip(
+        order.tolist(),
+        offers(view, order),
+        verdicts["distance"][order].astype(float).tolist(),
+        view.rows.ages(now, order).tolist(),
+        elements["busy"].tolist(),
+        elements["own"].tolist(),
+        strict=True,
+    )
     return tuple(
-        [
-            Candidate(
-                one.rank,
-                one.element,
-                one.distance,
-                one.available_read,
-                one.available_write,
-                one.free,
-                one.predicted,
-                age,
-                one.basis,
-            )
-            for one, age in zip(found, _listed(ages), strict=True)
-        ]
+        Candidate(
+            rank,
+            view.table.elements[row],
+            distance,
+            offered.read,
+            offered.write,
+            offered.free,
+            predictions(question.requirements, offered, view.table.elements[row]),
+            known(age),
+            Basis.MONITOR if busy == busy else Basis.LEDGER if own else Basis.STATIC,
+        )
+        for rank, (row, offered, distance, age, busy, own) in enumerate(columns, 1)
     )
 
 
-def refusal(question: Question, offers: Offers, place: int, code: int) -> Refusal:
-    """Return the refusal of one row with its sentence."""
-    element = offers.view.table.elements[offers.rows[place]]
-    reason = REASONS[code]
-    return Refusal(element.id, reason, _sentence(question, offers, place, reason))
+def refusals(
+    question: Question, view: View, verdicts: Records, rows: Codes, policies: Policies
+) -> tuple[RefusedElement, ...]:
+    """Return the refusals of some rows with their sentences."""
+    told = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
+    unmet = (ses_core.VERDICT.names or ()).index("unmet")
+    refusal = (ses_core.VERDICT.names or ()).index("refusal")
+    return tuple(
+        _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
+        for row, offered, one in told
+    )
 
 
-def _sentence(question: Question, offers: Offers, place: int, reason: Reason) -> str:
-    element = offers.view.table.elements[offers.rows[place]]
+def _refusal(
+    question: Question,
+    view: View,
+    row: int,
+    offered: Offered,
+    refusal: Refusal,
+    unmet: int,
+    policies: Policies,
+) -> RefusedElement:
+    element = view.table.elements[row]
+    reason = _OF_REFUSAL.get(refusal) or _why_left_out(question, view, element)
+    if reason is Reason.NO_SPACE:
+        detail = _space_sentence(question, view, row, offered, policies)
+    elif reason is Reason.HARD_REQUIREMENT:
+        detail = _hard_sentence(question, element, offered, unmet)
+    else:
+        detail = _sentence(question, view, row, reason)
+    return RefusedElement(element.id, reason, detail)
+
+
+def _why_left_out(question: Question, view: View, element: Element) -> Reason:
+    if question.storage_system not in (None, element.storage_system):
+        return Reason.WRONG_SYSTEM
+    mounted = view.table.environment.node_access.get(question.subject.node or "")
+    if mounted is not None and element.storage_system not in mounted:
+        return Reason.UNREACHABLE
+    return Reason.EXCLUDED
+
+
+def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
+    element, seen = view.table.elements[row], view.observations.by_row[row]
     match reason:
         case Reason.WRONG_SYSTEM:
             return f"It belongs to {element.storage_system}; the request is about {question.storage_system}."
@@ -189,37 +129,25 @@ def _sentence(question: Question, offers: Offers, place: int, reason: Reason) ->
             return "The site is emptying it; no file may be added."
         case Reason.DEGRADED:
             return "It is degraded, and elements in good order are left."
-        case Reason.READ_ONLY:
-            seen = offers.view.observations.by_row[offers.rows[place]]
-            if seen is not None and seen.no_create:
-                return "The monitor sees that it takes no files: an administrator said so."
-            if seen is not None and seen.read_only:
-                return "The monitor sees it mounted read-only."
-            return "The site describes it as read-only."
-        case Reason.NO_SPACE:
-            return _space_sentence(question, offers, place)
-        case Reason.HARD_REQUIREMENT:
-            return _hard_sentence(question.wanted, offers, place)
+    if seen is not None and seen.no_create:
+        return "The monitor sees that it takes no files: an administrator said so."
+    if seen is not None and seen.read_only:
+        return "The monitor sees it mounted read-only."
+    return "The site describes it as read-only."
 
 
-def _space_sentence(question: Question, offers: Offers, place: int) -> str:
+def _space_sentence(question: Question, view: View, row: int, offered: Offered, policies: Policies) -> str:
     kind = Kind.FREE_CAPACITY
-    free = amount(kind, known(offers.value(kind)[place]))
-    reserved = float(offers.counts.reserved[place])
+    reserved = float(view.rows.elements["reserved"][row])
     held = f" after {amount(kind, reserved)} held for open placements" if reserved else ""
-    return f"{free} are free{held}; {amount(kind, bytes_needed(question, offers.policies))} are needed."
+    needed = max(question.expected_bytes or 0.0, policies.min_free_bytes)
+    return f"{amount(kind, offered.free)} are free{held}; {amount(kind, needed)} are needed."
 
 
-def _hard_sentence(wanted: Sequence[Requirement], offers: Offers, place: int) -> str:
-    for one in wanted:
-        if one.strictness is Strictness.HARD and offers.shortfall(one)[place] > 0:
-            value = amount(one.kind, known(offers.value(one.kind)[place]))
-            needed = amount(one.kind, one.bound)
-            word = "predicted" if one.kind in PREDICTED else "stated"
-            limit = "maximum" if one.kind.at_most else "minimum"
-            return f"Its {word} {one.kind.value} is {value}; the hard {limit} is {needed}."
-    return "It misses a hard requirement."
-
-
-def _listed(column: Floats) -> list[float | None]:
-    return [None if value != value else value for value in column.tolist()]
+def _hard_sentence(question: Question, element: Element, offered: Offered, unmet: int) -> str:
+    asked = question.requirements[unmet]
+    (found,) = predictions((asked,), offered, element)
+    word = "predicted" if found.kind in PREDICTED else "stated"
+    limit = "maximum" if found.kind.at_most else "minimum"
+    value, bound = amount(found.kind, found.value), amount(found.kind, found.bound)
+    return f"Its {word} {found.kind.value} is {value}; the hard {limit} is {bound}."

@@ -3,30 +3,20 @@
 Each says what begins and ends with it; here it is counted as if it were our own, and dies with the
 silence of who said it.  A file is counted once, however many services speak of it: a node that goes over
 to another service announces its open files there, and the first one holds them until it misses the node.
-
-What was said a moment ago may have ended since; how much of it is told per element, too.
-
 Not safe for use from several threads; the ledger that owns it is not either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-import numpy as np
-
-from ses_service.columns import ElementTable, Floats
-from ses_service.lately import Lately
 from ses_service.model import Element, Subject
 from ses_service.placement import Placement
-from ses_service.ranking import still_open
 from ses_service.recent import SystemArrivals
-from ses_service.tally import Tally, elements_of
+from ses_service.tally import Tally
 
-_SURE = 10.0  # seconds after which a file is taken for one that stays: 0.02 of it is in doubt then
-_PACE = 0.1  # seconds for which doubts that were worked out hold
 _FORGOTTEN = -2  # the number of a message after which none can follow
 
 
@@ -62,20 +52,10 @@ class Foreign:
         self._peers: dict[str, Peer] = {}
         self._said: dict[str, dict[str, Placement]] = {}
         self._counted: dict[str, Placement] = {}
-        self._lately = Lately()
-        self._index: Mapping[str, int] = {}
-        self._carried = np.zeros(0)
-        self._doubted = np.zeros(0)
-        self._doubted_at = -np.inf
         self._now = 0.0
 
     def __len__(self) -> int:
         return len(self._counted)
-
-    @property
-    def names(self) -> Collection[str]:
-        """The other services that are heard of."""
-        return self._peers.keys()
 
     @property
     def peers(self) -> int:
@@ -86,32 +66,6 @@ class Foreign:
         """Return the placements that count."""
         return self._counted.values()
 
-    @property
-    def carried(self) -> Floats:
-        """How many streams of other services each row has; valid until the next change."""
-        return self._carried
-
-    def doubted(self, now: float, unheard: float) -> Floats:
-        """Return how many of the carried ones may be gone per row, if all word is ``unheard`` seconds old.
-
-        Worked out ten times a second at most, in one pass over what began in the last seconds.
-        """
-        if not self._doubted_at <= now < self._doubted_at + _PACE:
-            row, began = self._lately.going_on()
-            gone = 1.0 - still_open(now - unheard - began, unheard)
-            self._doubted = np.bincount(row, gone, minlength=len(self._carried)).astype(np.float64)
-            self._doubted_at = now
-        return self._doubted
-
-    def bind(self, table: ElementTable) -> None:
-        """Count along the rows of ``table`` from now on."""
-        self._index = table.index
-        self._lately.bind(table.index)
-        self._carried = np.zeros(len(table))
-        self._doubted_at = -np.inf
-        for placement in self._counted.values():
-            self._carry(placement, 1.0)
-
     def take(
         self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
     ) -> bool:
@@ -121,7 +75,6 @@ class Foreign:
         taken: not when a message before it is missing, for then everything must be said again.
         """
         self._now = now
-        self._lately.drop_before(now - _SURE)
         peer = self._peers.get(origin)
         if full:
             if peer is not None:
@@ -156,19 +109,9 @@ class Foreign:
         if counted is not None:
             del self._counted[placement_id]
             self._tally.end(counted, self._now)
-            self._carry(counted, -1.0)
-            self._lately.put(placement_id, elements_of(counted), counted.booked_at, self._now)
         if wanted is not None:
             self._counted[placement_id] = wanted
             self._tally.begin(wanted)
-            self._carry(wanted, 1.0)
-            self._lately.put(placement_id, elements_of(wanted), wanted.booked_at)
-
-    def _carry(self, placement: Placement, more: float) -> None:
-        for element in elements_of(placement):
-            row = self._index.get(element)
-            if row is not None:
-                self._carried[row] += more
 
     def _take(self, origin: str, peer: Peer, change: Change) -> None:
         said = self._said.setdefault(change.placement_id, {})

@@ -109,12 +109,6 @@ class Lately:
         gone = ~goes_on & (began <= moment) & (moment < ended)
         return _per_row(row, since, len(reference)), _per_row(row, gone, len(reference))
 
-    def going_on(self) -> tuple[Codes, Floats]:
-        """Return the row and the beginning of each stream that has not ended, once for each of its rows."""
-        places = np.arange(self._head, self._tail) % len(self._row)
-        places = places[(self._row[places] != _NO_ROW) & np.isinf(self._ended[places])]
-        return self._row[places], self._began[places]
-
     def _append(self, stream: str, elements: tuple[str, ...]) -> _Entry:
         while self._tail - self._head + len(elements) > len(self._row):
             self._grow()

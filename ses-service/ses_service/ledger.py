@@ -22,15 +22,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-import numpy as np
-
 from ses_service.changes import Changes
 from ses_service.columns import ElementTable, Floats
 from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
 from ses_service.recent import SystemArrivals
-from ses_service.tally import Arrivals, LedgerCounts, Tally, is_stream
+from ses_service.tally import LedgerCounts, Tally
 
 __all__ = [
     "Ledger",
@@ -67,7 +65,6 @@ class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
     ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``).
-    ``before`` is when an earlier incarnation was last heard, ``None`` when none was.
     """
 
     name: str
@@ -75,7 +72,6 @@ class Node:
     since: float
     heard_at: float
     until: float
-    before: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +105,8 @@ class Ledger:
         self._leases: list[tuple[float, str]] = []
         self._nodes: dict[str, Node] = {}
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
-        self._booked_on: defaultdict[str, set[str]] = defaultdict(set)
         self._silences: list[tuple[float, str]] = []
         self._tally = Tally(policies)
-        self._arrivals = Arrivals()
         self.recent = SystemArrivals()
         self._foreign = Foreign(self._tally, self._is_own, self.recent)
         self._followers: list[set[str]] = []
@@ -132,11 +126,6 @@ class Ledger:
     def changes(self) -> Changes:
         """Which rows of the counts change."""
         return self._tally.changes
-
-    @property
-    def version(self) -> int:
-        """Another number after every change by which an element may look worse than before."""
-        return self._tally.version
 
     @property
     def nodes(self) -> Collection[Node]:
@@ -160,30 +149,15 @@ class Ledger:
     def bind(self, table: ElementTable, reference: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
         self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
-        self._foreign.bind(table)
 
-    def observe(
-        self, reference: Floats, now: float, reading: Floats | None = None, lasting: float | None = None
-    ) -> None:
+    def observe(self, reference: Floats, now: float, lasting: float | None = None) -> None:
         """Take new reference times: per row, the moment its last rates describe (``nan``: none).
 
-        ``reading`` is the part of its read capability that an element used then (``nan``: unknown);
-        ``lasting`` for how many seconds an observation counts, if that is another number than before.
+        ``lasting`` is for how many seconds an observation counts, if that is another number than before.
         """
         if lasting is not None:
             self._tally.lasting = lasting
-        unknown = np.full(len(reference), np.nan)
-        self._tally.observe(reference, now, unknown if reading is None else reading)
-
-    def book(self, placement: Placement) -> None:
-        """Add a booked placement.  Its id must not have been used before."""
-        placement_id = placement.placement_id
-        if placement_id in self._active or placement_id in self._ended:
-            raise LedgerError(f"placement {placement_id} exists already")
-        self._activate(placement)
-        self._tally.booked(placement)
-        self._arrivals.count(placement.booked_at)
-        self._count(placement)
+        self._tally.observe(reference, now)
 
     def restore(self, placement: Placement) -> None:
         """Take up a placement the ledger does not know, in the state it has.
@@ -223,8 +197,6 @@ class Ledger:
             self._leave(before)
             self._active[opened.placement_id] = opened
             self._enter(opened)
-            if not is_stream(before):
-                self._tally.begin(opened)
         self._note(opened.placement_id)
         return opened
 
@@ -243,10 +215,7 @@ class Ledger:
         placement = self._active.pop(placement_id, None)
         if placement is None:
             return self._complete(self.get(placement_id), bytes_written, path)
-        if is_stream(placement):
-            self._tally.end(placement, now)
-            if reason is EndReason.CLOSED:
-                self._tally.closed(placement, now)
+        self._tally.end(placement, now)
         ended = replace(
             placement,
             state=PlacementState.ENDED,
@@ -274,7 +243,6 @@ class Ledger:
         if node is None:
             node = self._nodes[name] = Node(name, incarnation, now, now, until)
         if first:
-            node.before = node.heard_at if node.incarnation not in ("", incarnation) else None
             node.incarnation, node.since = incarnation, now
         node.heard_at, node.until = now, until
         heapq.heappush(self._silences, (until, name))
@@ -303,24 +271,12 @@ class Ledger:
         """Return how many placements are open on a node."""
         return len(self._open_on.get(name, ()))
 
-    def arrival_rate(self, now: float) -> float:
-        """Return how many placements a second were booked of late."""
-        return self._arrivals.rate(now)
-
     def end_others(self, name: str, kept: Collection[str], now: float) -> int:
-        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended.
-
-        Tickets booked before its agent's earlier incarnation was last heard end, too (``unused``).
-        """
+        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended."""
         lost = [one.placement_id for one in self.open_on(name) if one.placement_id not in kept]
         for placement_id in lost:
             self.end(placement_id, EndReason.LOST, now)
-        node = self._nodes.get(name)
-        before = None if node is None else node.before
-        unused = [] if before is None else self._booked_until(name, before)
-        for placement_id in unused:
-            self.end(placement_id, EndReason.UNUSED, now)
-        return len(lost) + len(unused)
+        return len(lost)
 
     def take_changes(
         self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
@@ -332,7 +288,7 @@ class Ledger:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
         With ``most``, stop after about so many; the next call goes on.  Forgets what other services said
-        that are not heard any more, and who must have read back by now what was closed.
+        that are not heard any more.
         """
         count = 0
         while self._leases and self._leases[0][0] <= now and (most is None or count < most):
@@ -356,7 +312,6 @@ class Ledger:
                 del self._nodes[name]
                 self.silenced_total += 1
         self._foreign.expire(now, most)
-        self._tally.advance(now)
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -424,32 +379,24 @@ class Ledger:
         self._active[placement.placement_id] = placement
         self._foreign.settle(placement.placement_id)
         self._enter(placement)
-        if is_stream(placement):
-            self._tally.begin(placement)
+        self._tally.begin(placement)
         self._note(placement.placement_id)
 
     def _enter(self, placement: Placement) -> None:
         self.states[placement.state] += 1
         node = placement.subject.node
-        if node is not None:
-            self._index_of(placement)[node].add(placement.placement_id)
+        if node is not None and placement.state is PlacementState.OPEN:
+            self._open_on[node].add(placement.placement_id)
         if math.isfinite(placement.lease_until):
             heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
     def _leave(self, placement: Placement) -> None:
         self.states[placement.state] -= 1
-        node, index = placement.subject.node, self._index_of(placement)
-        if node is not None and node in index:
+        node, index = placement.subject.node, self._open_on
+        if node is not None and placement.placement_id in index.get(node, ()):
             index[node].discard(placement.placement_id)
             if not index[node]:
                 del index[node]
-
-    def _index_of(self, placement: Placement) -> defaultdict[str, set[str]]:
-        return self._open_on if placement.state is PlacementState.OPEN else self._booked_on
-
-    def _booked_until(self, node: str, moment: float) -> list[str]:
-        booked = sorted(self._booked_on.get(node, ()))
-        return [one for one in booked if self._active[one].booked_at <= moment]
 
     def _is_own(self, placement_id: str) -> bool:
         """Whether this ledger knows best how a placement stands: not when it ended by itself."""

@@ -141,12 +141,6 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self.booked = Counter("ses_placements_booked_total", "Placements booked.", registry=self._registry)
-        self.refused = Counter(
-            "ses_placements_refused_total",
-            "Placement requests that found no element.",
-            registry=self._registry,
-        )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._registry.register(_State(desk, observer, keeper, journal, peers, members))
 

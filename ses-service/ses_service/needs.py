@@ -120,10 +120,6 @@ class Needs:
         self._known[user] = (now, digest, found)
         return found
 
-    def digest_of(self, user: str, now: float) -> str:
-        """Return a digest of what the user's requirements resolve from."""
-        return self._generations.of(user, now)
-
     def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
         named = sorted(self._applications.get(user, ()))
         named += sorted(one for one in rooms if one and one not in named)

@@ -107,6 +107,13 @@ class NodeDecisions:
 
 NOTHING_TOLD = NodeDecisions({})
 
+_PREDICTED_AS = {
+    Kind.CURRENT_READ_RATE: "read",
+    Kind.AVERAGE_READ_RATE: "average_read",
+    Kind.CURRENT_WRITE_RATE: "write",
+    Kind.AVERAGE_WRITE_RATE: "average_write",
+    Kind.FREE_CAPACITY: "free",
+}
 _REASONS = {
     "excluded": Reason.EXCLUDED,
     "inactive": Reason.INACTIVE,
@@ -167,13 +174,8 @@ def _named(told: NodeDecision) -> set[str]:
 def _value(kind: Kind, offered: Offered, element: Element) -> float | None:
     if kind not in PREDICTED:
         return dict(element.stated).get(kind)
-    return {
-        Kind.CURRENT_READ_RATE: offered.read,
-        Kind.AVERAGE_READ_RATE: offered.average_read,
-        Kind.CURRENT_WRITE_RATE: offered.write,
-        Kind.AVERAGE_WRITE_RATE: offered.average_write,
-        Kind.FREE_CAPACITY: offered.free,
-    }[kind]
+    found: float | None = getattr(offered, _PREDICTED_AS[kind])
+    return found
 
 
 def _candidate(

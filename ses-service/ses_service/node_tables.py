@@ -19,14 +19,13 @@ import ses_core
 from ses_core import Query, Records, State
 
 from ses_service.columns import Codes, Floats
-from ses_service.ranking import order_of_own
+from ses_service.ranking import GOLDEN_PART, order_of_own
 from ses_service.recent import SystemArrivals
 from ses_service.rows import Rows
 
 MOST_ELEMENTS = 64
 CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
 
-_GOLDEN_PART = 0.6180339887498949
 _STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
 _VISITS = 4  # for each element that is wanted; see ranking.order_of_own
 _SEATS = 1000  # tables of nodes above which those are forgotten that nobody asked for lately
@@ -168,7 +167,7 @@ class NodeTables:
         return seat
 
     def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
-        lot = self._lots.setdefault(node, len(self._lots) * _GOLDEN_PART % 1.0)
+        lot = self._lots.setdefault(node, len(self._lots) * GOLDEN_PART % 1.0)
         if len(of_system) <= MOST_ELEMENTS:
             return of_system[order_of_own(self._widths(of_system), lot)]
         part = max(1, MOST_ELEMENTS // max(1, len(needs)))
@@ -272,7 +271,7 @@ def _first_of_own(acceptable: _Acceptable, lot: float, most: int) -> list[int]:
         return rows[order_of_own(widths, lot)].tolist() if len(rows) else []
     line = np.cumsum(widths)
     steps = np.arange(_VISITS * most, dtype=np.float64)
-    visits = (lot + steps * steps * _GOLDEN_PART) % 1.0 * line[-1]
+    visits = (lot + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
     visited = rows[np.minimum(len(rows) - 1, np.searchsorted(line, visits, side="right"))]
     return list(dict.fromkeys(visited.tolist()))[:most]
 

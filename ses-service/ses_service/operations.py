@@ -7,21 +7,19 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.problems` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pydantic import BaseModel
 
 from ses_service import render
 from ses_service.announcement import busy_pace_for, merged, parts_of
 from ses_service.auth import EVERYONE, Principal, Role
-from ses_service.desk import Asked, NoEnvironmentError
-from ses_service.problems import InvalidProblem, NoElementProblem
+from ses_service.desk import Asked
+from ses_service.problems import InvalidProblem
 from ses_service.render import Reply
 from ses_service.runtime import Runtime
 from ses_service.schemas.nodes import AnnouncementIn
-from ses_service.schemas.requests import PlacementRequest, SelectionRequest, to_profile
+from ses_service.schemas.requests import SelectionRequest, to_profile
 
 # A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
 # would be too late.
@@ -31,9 +29,6 @@ ANNOUNCEMENTS_WAITING = 256
 
 # Of how many files the ledger hears before others have their turn.
 FILES_AT_ONCE = 100
-
-# Of how many tickets an answer is written before others have their turn.
-GRANTS_AT_ONCE = 16
 
 # How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
 # as good as away.
@@ -65,37 +60,6 @@ def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
     return render.reply(render.selection(decision, now.notes(), backends(now)))
 
 
-def place(now: Runtime, who: Principal, body: PlacementRequest) -> Reply:
-    """Decide and book.  Raises NoElementProblem when every element was refused."""
-    return _last(place_in_parts(now, who, body))
-
-
-def place_in_parts(now: Runtime, _who: Principal, body: PlacementRequest) -> Iterator[Reply | None]:
-    """Do the same, with ``None`` after each part of a large batch, and the answer at the end."""
-    for found in now.desk.place_in_parts(_asked(now, body), body.count, body.lease_seconds, ahead=body.ahead):
-        if found is None:
-            yield None
-            continue
-        decision, booked = found
-        if not booked:
-            now.metrics.refused.inc()
-            raise NoElementProblem(
-                "No element is left for this file; `refused` says why for each.",
-                extensions={"refused": render.refusals(decision.refused)},
-            )
-        now.metrics.booked.inc(len(booked))
-        granted: list[dict[str, Any]] = []
-        for placement in booked:
-            if granted and len(granted) % GRANTS_AT_ONCE == 0:
-                yield None
-            granted.append(render.grant(placement))
-        answer: dict[str, Any] = {
-            "placements": granted,
-            "selection": render.selection(decision, now.notes(), backends(now)),
-        }
-        yield render.reply(answer, 201)
-
-
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
     """Bring the ledger to what a node says, and tell its agent what it should know.
 
@@ -122,10 +86,6 @@ def announce_in_parts(
         if said.complete:
             now.desk.end_others(said)
         taken = merged(told)
-    snapshot = None
-    if body.snapshot:
-        with suppress(NoEnvironmentError):
-            snapshot = render.snapshot(*now.desk.snapshot(body.snapshot), backends(now))
     have = {user: body.generations.get(user, "") for user in body.users}
     needs, tables = now.desk.news_for(node, have, [one.to_model() for one in body.tables])
     answer = {
@@ -134,9 +94,6 @@ def announce_in_parts(
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],
-        "applications": now.desk.applications_of(body.users),
-        "generations": now.desk.generations_of(body.users),
-        "snapshot": snapshot,
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),
     }
@@ -145,14 +102,6 @@ def announce_in_parts(
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, alike=True)
-PLACE = Operation(
-    "/v1/placements",
-    frozenset({Role.NODE, Role.ADMIN}),
-    PlacementRequest,
-    place,
-    run_in_parts=place_in_parts,
-    alike=True,
-)
 ANNOUNCE = Operation(
     "/v1/nodes/<node>/announcements",
     frozenset({Role.NODE, Role.ADMIN}),
@@ -161,7 +110,7 @@ ANNOUNCE = Operation(
     waiting=ANNOUNCEMENTS_WAITING,
     run_in_parts=announce_in_parts,
 )
-OPERATIONS = (SELECT, PLACE, ANNOUNCE)
+OPERATIONS = (SELECT, ANNOUNCE)
 
 
 def _last(parts: Iterator[Reply | None]) -> Reply:
@@ -184,7 +133,6 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         exclude=frozenset(body.exclude),
         expected_bytes=body.expected_bytes,
         limit=body.limit,
-        seed=body.seed,
         stripe_count=body.stripe_count,
         path=body.path,
         profile=to_profile(body.profile),

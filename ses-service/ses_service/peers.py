@@ -21,7 +21,7 @@ import urllib3
 from ses_service.books import Books
 from ses_service.placement import Placement, PlacementState
 from ses_service.sources import Loop
-from ses_service.tally import began, elements_of, is_stream
+from ses_service.tally import elements_of
 
 PATH = "/v1/ledger/changes"
 PACE = 0.2
@@ -143,14 +143,14 @@ class Peer:
 
 
 def _change(placement_id: str, placement: Placement | None) -> dict[str, Any]:
-    """Return a placement as a peer wants it; one that is no stream (yet or any more) has ended for it."""
-    if placement is None or placement.state is PlacementState.ENDED or not is_stream(placement):
+    """Return a placement as a peer wants it."""
+    if placement is None or placement.state is PlacementState.ENDED:
         return {"placement_id": placement_id, "state": PlacementState.ENDED.value, "stripes": []}
     return {
         "placement_id": placement_id,
         "node": placement.subject.node,
         "stripes": elements_of(placement),
-        "booked_at": began(placement),
+        "booked_at": placement.booked_at,
         "expected_bytes": placement.expected_bytes,
         "state": placement.state.value,
     }

@@ -87,18 +87,6 @@ class Candidate:
     basis: Basis
 
 
-@dataclass(slots=True)
-class Choice(Candidate):
-    """A candidate that was chosen, with all elements its file is spread over, itself first.
-
-    ``distance`` and ``predicted`` are the file's: it advances as fast as its slowest stripe lets it.
-    ``notes`` are sentences about the choice.
-    """
-
-    stripes: tuple[Element, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One element that was not considered, and the sentence that says why."""
@@ -113,16 +101,15 @@ class Placement:
     """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
 
     ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
-    the moment of the decision.  All of a part of a batch share those before its first: this placement was
-    dealt as number ``turn`` of the ``turns`` asked for, its element had ``rank`` in that order, and
-    ``distance`` and ``predicted`` count those dealt before it.  ``notes`` are sentences about the
-    decision.  ``decided_by`` is ``agent`` when the node had to decide without the service.
+    the moment of the decision.  Files chosen from one state of a node's table share those before the first:
+    this one was number ``turn`` of ``turns``, its element had ``rank`` in that order, and ``distance`` and
+    ``predicted`` count those before it.  ``notes`` are sentences about the decision.  ``decided_by`` is
+    ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
     ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.
 
     ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
     ``expected_from`` says where the expected size is from: ``request`` or ``history``.
-    ``stripe_size`` ``None`` leaves it to the file system.  ``ahead``: booked ahead of need, so that it
-    counts as a stream only once it is open.
+    ``stripe_size`` ``None`` leaves it to the file system.
     """
 
     placement_id: str
@@ -143,7 +130,6 @@ class Placement:
     stripes: tuple[Element, ...] = ()
     stripe_count: int = 1
     stripe_size: int | None = None
-    ahead: bool = False
     decided_by: str = "service"
     expected_bytes: float | None = None
     expected_from: str | None = None

@@ -1,7 +1,6 @@
 """Weights and limits of the decision, in one place; a site may change them, the formulas stay.
 
-Says no more than numbers: what they mean in the load model is told in
-:mod:`ses_service.prediction`, what they mean for the order in :mod:`ses_service.selection`.
+Says no more than numbers: what they mean is told in ``ses/core.h``.
 """
 
 from __future__ import annotations
@@ -20,20 +19,13 @@ class Policies:
         late, or lost, must not make an element look unseen.
         ``rate_window``: the monitor's window for current rates; a rate describes the middle of
         its window, so the ledger is compared with ``sampled_at - rate_window / 2``.
-    Load model
-        ``ended_weight``: part of a stream that is gone when a placement ends, until a sample tells, where
-        nobody is known to read files back.
+    Load model (``struct ses_core_policy``)
+        ``ended_weight``: part of a stream that counts on after its end, until a sample tells.
         ``saturation``: utilisation from which an element counts as saturated.
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
-        ``activity_factor``: active streams per unit of utilisation below saturation.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
-    Reading back (:mod:`ses_service.readers`)
-        ``reader_share``: part of its read capability from which an element counts as read.
-        ``reader_sooner``, ``reader_later``: parts of the expected time after which a reader may be done, and
-        must be.
-        ``readers_memory``: elements with an expected reader in whose number evidence loses half its worth.
     Health (:mod:`ses_service.health`)
         ``health_fall``, ``health_recovery``: parts by which the top speed of an element falls with a
         sample that had a queue but no higher rate, and rises with one that had no queue.
@@ -50,7 +42,6 @@ class Policies:
         ``min_free_bytes``: an element with less free space is full.
         ``open_lease``: how long an open placement counts after the agent last spoke of it.
         ``max_records``: ended placements whose explanation is kept.
-        ``explained_candidates``: ranks an explanation keeps.
         ``listed_refusals``: refused elements an answer lists, unless it lists everything.
     """
 
@@ -60,13 +51,8 @@ class Policies:
     saturation: float = 0.97
     saturated_prior: float = 1.5
     busy_prior: float = 0.35
-    activity_factor: float = 1.5
     unseen_streams: float = 1.0
     ended_weight: float = 0.5
-    reader_share: float = 0.05
-    reader_sooner: float = 0.7
-    reader_later: float = 1.5
-    readers_memory: float = 100.0
     health_fall: float = 0.1
     health_recovery: float = 0.01
     sound_speed: float = 0.75
@@ -78,5 +64,4 @@ class Policies:
     min_free_bytes: float = 4 * 2.0**20
     open_lease: float = 3600.0
     max_records: int = 10_000
-    explained_candidates: int = 10
     listed_refusals: int = 50

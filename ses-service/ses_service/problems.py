@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException
 from ses_service.desk import NoEnvironmentError
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
 from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
-from ses_service.ledger import PlacementEndedError, UnknownPlacementError
+from ses_service.ledger import UnknownPlacementError
 from ses_service.render import Reply
 
 TYPE_PREFIX = "urn:qstorman:problem:"
@@ -80,18 +80,6 @@ class NotFoundProblem(Problem):
     """What the path names does not exist."""
 
     status, slug = 404, "not-found"
-
-
-class NoElementProblem(Problem):
-    """Every element was refused; the extension ``refused`` says why."""
-
-    status, slug = 409, "no-element"
-
-
-class PlacementEndedProblem(Problem):
-    """The placement has ended and cannot be opened."""
-
-    status, slug = 409, "placement-ended"
 
 
 class ChangedSinceProblem(Problem):
@@ -230,7 +218,6 @@ def _http_exception(error: HTTPException) -> Response:
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}
 _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownPlacementError, NotFoundProblem),
-    (PlacementEndedError, PlacementEndedProblem),
     (NoEnvironmentError, NotReadyProblem),
     (RevisionConflictError, RevisionProblem),
     (UnknownChangeError, NotFoundProblem),

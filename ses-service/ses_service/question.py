@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ses_service.changes import Changes
 from ses_service.columns import ElementTable, ObservationTable
-from ses_service.ledger import LedgerCounts
 from ses_service.model import Requirement, ResolvedRequirement, Subject
 from ses_service.placement import Candidate, Refusal
-from ses_service.striping import ONE_STRIPE, Stripes
+from ses_service.rows import Rows
 
 REQUEST, HISTORY = "request", "history"  # where an expected size is from
 
@@ -19,8 +17,8 @@ class Question:
     """Who asks for what.
 
     ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
-    file will have, if that is known, ``stripe_count`` the number of stripes its program asks for.
-    ``seed`` changes the order among equals.
+    file will have, if that is known, ``room`` what it should find if it is not, and ``stripe_count`` the
+    number of stripes its program asks for.
     """
 
     subject: Subject
@@ -29,7 +27,7 @@ class Question:
     exclude: frozenset[str] = frozenset()
     expected_bytes: float | None = None
     limit: int = 10
-    seed: int = 0
+    room: float | None = None
     stripe_count: int | None = None
 
     @property
@@ -40,15 +38,19 @@ class Question:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """What is known at one moment.  Table, observations and counts have the same rows.
-
-    ``changes`` tells which rows of the counts change; ``None``: nobody notes that.
-    """
+    """What is known at one moment: table, observations and rows have the same elements in the same order."""
 
     table: ElementTable
     observations: ObservationTable
-    counts: LedgerCounts
-    changes: Changes | None = None
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Stripes:
+    """Over how many elements a file is spread, and the sentence that says why if there was a choice."""
+
+    count: int = 1
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Decision:
 
     ``stripes`` is over how many elements each file is spread, if the best place can do that.
     ``expected_bytes`` is the size the decision counts on, ``expected_from`` where that is from:
-    ``request``, ``history``, or ``None`` when no size is known.
+    ``request``; ``history``: few files like it were larger; or ``None`` when no size is known.
     """
 
     decided_at: float
@@ -66,6 +68,6 @@ class Decision:
     refused: tuple[Refusal, ...]
     refused_total: int
     notes: tuple[str, ...]
-    stripes: Stripes = ONE_STRIPE
+    stripes: Stripes = Stripes()
     expected_bytes: float | None = None
     expected_from: str | None = None

@@ -34,7 +34,6 @@ from ses_service.placement import Candidate, Placement, Prediction, Refusal
 from ses_service.question import Decision
 from ses_service.resolve import PassedOver
 from ses_service.sizes import SizeKey, Sizes
-from ses_service.snapshot import Sampled
 
 Json: TypeAlias = dict[str, Any]
 
@@ -249,23 +248,6 @@ def stripes(placement: Placement) -> Json:
     }
 
 
-def grant(placement: Placement) -> Json:
-    """Return a booked placement as the library needs it."""
-    return {
-        "placement_id": placement.placement_id,
-        "element": placement.element.id,
-        "storage_system": placement.element.storage_system,
-        "backend": placement.backend,
-        "target": placement.element.target,
-        **stripes(placement),
-        "distance": _rounded(placement.distance),
-        "predicted": predictions(placement.predicted),
-        "expected_bytes": placement.expected_bytes,
-        "expected_from": placement.expected_from,
-        "lease_until": placement.lease_until,
-    }
-
-
 def placement_summary(placement: Placement) -> Json:
     """Return a placement without its explanation."""
     return {
@@ -328,30 +310,6 @@ def node(one: Node, open_placements: int) -> Json:
         "heard_at": one.heard_at,
         "silent_after": one.until,
         "open_placements": open_placements,
-    }
-
-
-def snapshot(
-    now: float, total: int, arrival_rate: float, sampled: list[Sampled], backends: dict[str, str]
-) -> Json:
-    """Return a sample of the site."""
-    return {
-        "decided_at": now,
-        "elements_total": total,
-        "arrival_rate": round(arrival_rate, _PLACES),
-        "elements": [
-            {
-                "element": one.element.id,
-                "storage_system": one.element.storage_system,
-                "backend": backends.get(one.element.storage_system, ""),
-                "target": one.element.target,
-                "state": one.element.state.value,
-                "capability": rates(one.element.nominal_read_rate, one.element.nominal_write_rate),
-                "available": rates(one.available_read, one.available_write),
-                "free_gb": None if one.free is None else _in_units(one.free, _GB),
-            }
-            for one in sampled
-        ],
     }
 
 

@@ -76,7 +76,7 @@ class Rows:
     ``elements`` is the array the core reads, ``version`` grows with every change, and ``changed`` is the
     version of each row's last one.  ``revisions`` is, for each storage system by its code in the table,
     the version of its last change of facts.  ``sampled_at`` is when each element was seen last, and
-    ``oldest`` the age after which that counts as unknown.
+    ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a usable sample.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -90,6 +90,7 @@ class Rows:
         self.stated: tuple[str, ...] = ()
         self.table: ElementTable | None = None
         self._policies = policies
+        self.unseen: Codes = np.zeros(0, dtype=np.int64)
         self._seen: Bools = np.zeros(0, dtype=np.bool_)
         self._read_to = 0
 
@@ -137,6 +138,7 @@ class Rows:
         samples["own"] = counts.open_at_sample
         ses_core.observe(elements, samples, self.policy)
         self._seen &= ~np.isnan(elements["busy"])
+        self.unseen = np.flatnonzero(~self._seen)
         self._share_servers()
         changed = (_loads(elements) != before).any(axis=0)
         if len(sampled_before) == len(elements):
@@ -166,6 +168,7 @@ class Rows:
         if not gone.any():
             return
         self._seen &= ~gone
+        self.unseen = np.flatnonzero(~self._seen)
         together = ses_core.table(int(gone.sum()) + 1)  # the last stands for all others
         together[:-1] = self.elements[gone]
         samples = np.zeros(len(together), ses_core.SAMPLE)

@@ -15,7 +15,6 @@ from ses_service.auth import TokenFile
 from ses_service.courtesy import Courtesy
 from ses_service.desk import Desk, NoEnvironmentError
 from ses_service.environment import EnvironmentKeeper
-from ses_service.ids import RandomIds
 from ses_service.journal import Journal
 from ses_service.members.accounts import Accounts
 from ses_service.members.book import Book, Home
@@ -63,7 +62,6 @@ class ServiceConfig:
     accounts_state: Path | None = None
     max_body: int = 2**20
     clock: Callable[[], float] = time.time
-    new_id: Callable[[], str] = field(default_factory=RandomIds)
 
 
 class Runtime:
@@ -78,7 +76,7 @@ class Runtime:
             self.members = Members(config.members, book, config.clock, self._organisations)
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
-        self.desk = Desk(config.policies, config.clock, config.new_id, self.membership.homes, self.instance)
+        self.desk = Desk(config.policies, config.clock, self.membership.homes, self.instance)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
             self.desk,

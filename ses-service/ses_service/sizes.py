@@ -146,12 +146,12 @@ class SizeHistory:
             known.recent.append(size)
             self.put(key, known)
 
-    def expected(self, keys: Sequence[SizeKey]) -> float | None:
-        """Return the size to expect: the median of the last of these keys that is known, or ``None``."""
+    def room(self, keys: Sequence[SizeKey]) -> float | None:
+        """Return a size that few files of the last of these keys that is known exceed, or ``None``."""
         for key in reversed(keys):
             known = self.get(key)
             if known is not None:
-                return known.median
+                return known.high
         return None
 
     def high(self, user: str) -> dict[str, float]:

@@ -112,10 +112,37 @@ class Stack:
     node_token: str
 
     def placement(self, application: str) -> dict[str, Any]:
-        """Book one placement as an agent does."""
-        body = {"subject": {"user": "nobody", "application": application, "node": "n1"}}
-        answer = _call(f"{self.service}/v1/placements", self.node_token, body)
-        made: dict[str, Any] = answer["placements"][0]
+        """Announce one file as the agent of a node whose program chose what the service would choose."""
+        subject = {"user": "nobody", "application": application, "node": "n1"}
+        chosen = _call(f"{self.service}/v1/selections", self.node_token, {"subject": subject})
+        announce, agent = f"{self.service}/v1/nodes/n1/announcements", {"incarnation": "a" * 16}
+        told = _call(announce, self.node_token, {**agent, "users": ["nobody"]})["needs"]
+        needs = {one["application"]: one["requirements"] for one in told}
+        made = {"placement_id": secrets.token_hex(8), "element": chosen["candidates"][0]["element"]}
+        decision = {
+            "id": 0,
+            "decided_at": chosen["decided_at"],
+            "system": chosen["candidates"][0]["storage_system"],
+            "requirements": needs.get(application, needs[None]),
+            "candidates": [
+                {"element": one["element"], "distance": one["distance"], "streams": 0.0}
+                for one in chosen["candidates"]
+            ],
+            "refused": [
+                {"element": one["element"], "reason": one["reason"], "requirement": 0}
+                for one in chosen["refused"]
+            ],
+            "refused_total": len(chosen["refused"]),
+        }
+        restore = {
+            "element": made["element"], "booked_at": chosen["decided_at"], "decided_by": "program",
+        }  # fmt: skip
+        opened = {
+            "placement_id": made["placement_id"], "user": "nobody", "application": application, "device": 7,
+            "inode": "42", "restore": restore, "decision": {"id": 0},
+        }  # fmt: skip
+        answer = _call(announce, self.node_token, {**agent, "opened": [opened], "decisions": [decision]})
+        assert not answer["refused"], answer
         return made
 
     def stored(self, level: str, name: str) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack) -> N
         node.replace_requirements("user", "nobody", (), revision=0, acting="nobody")
     booked = stack.placement("sqlite3")
     record = node.placement(booked["placement_id"], acting="nobody")
-    assert (record.application, record.subject.user, record.state) == ("sqlite3", "nobody", "booked")
+    assert (record.application, record.subject.user, record.state) == ("sqlite3", "nobody", "open")
     assert record.candidates
     listed = node.placements(PlacementFilter(user="nobody", element=record.element), acting="nobody")
     assert record.id in {one.id for one in listed}

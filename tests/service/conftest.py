@@ -28,10 +28,11 @@ from ses_service.model import (
     Strictness,
     Subject,
 )
-from ses_service.placement import Candidate, Placement
+from ses_service.placement import Placement
 from ses_service.policies import Policies
 from ses_service.question import Decision, Question, View
-from ses_service.selection import deal, decide
+from ses_service.rows import Rows
+from ses_service.selection import decide
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -126,7 +127,7 @@ class Site:
         """Book placements on an element at a time (by default long before its sample)."""
         found = next(one for one in self.environment.elements if one.id in (name, f"union/{name}"))
         for _ in range(count):
-            self.ledger.book(self.placement(found, at=at, size=size))
+            self.ledger.restore(self.placement(found, at=at, size=size))
         self._bind()
         return self
 
@@ -145,7 +146,9 @@ class Site:
     @property
     def view(self) -> View:
         table = element_table(self.environment)
-        return View(table, observation_table(table, self.observed.values()), self.ledger.counts)
+        seen, rows = observation_table(table, self.observed.values()), Rows(self.policies)
+        rows.bind(table, (), seen, self.ledger.counts, NOW)
+        return View(table, seen, rows)
 
     def decide(self, *wanted: Requirement, now: float = NOW, **asked: Any) -> Decision:
         return decide(self.question(*wanted, **asked), self.view, now, self.policies)
@@ -153,12 +156,13 @@ class Site:
     def place(self, count: int, *wanted: Requirement, now: float = NOW, **asked: Any) -> list[str]:
         """Book placements in order; return the elements."""
         chosen: list[str] = []
-
-        def book(first: Candidate, *_: object) -> None:
-            self.ledger.book(self.placement(first.element, at=now, size=asked.get("expected_bytes")))
-            chosen.append(first.element.id.partition("/")[2])
-
-        deal(self.question(*wanted, **asked), self.view, now, self.policies, count, book)
+        for turn in range(count):
+            ranked = self.decide(*wanted, now=now, **asked).candidates
+            if not ranked:
+                break
+            at = now + turn / 1000
+            self.ledger.restore(self.placement(ranked[0].element, at=at, size=asked.get("expected_bytes")))
+            chosen.append(ranked[0].element.id.partition("/")[2])
         return chosen
 
     @staticmethod
@@ -190,9 +194,9 @@ class Site:
         return {one.element.partition("/")[2]: one.reason.value for one in decision.refused}
 
     def _bind(self) -> None:
-        view = self.view
-        reference = view.observations.sampled_at - self.policies.rate_window / 2
-        self.ledger.bind(view.table, reference, NOW)
+        table = element_table(self.environment)
+        seen = observation_table(table, self.observed.values())
+        self.ledger.bind(table, seen.sampled_at - self.policies.rate_window / 2, NOW)
 
 
 @pytest.fixture(autouse=True)
@@ -313,6 +317,20 @@ class Service:
     def see(self, observations: Iterable[Observation]) -> Service:
         self.runtime.desk.take_observations(observations)
         return self
+
+    def open(self, count: int = 1, *, node: str = "n1", element: str | None = None, **more: Any) -> list[str]:
+        """Announce files that programs of a node placed, on all elements in turn; return their ids."""
+        from files_opened import announcement, new_ids
+
+        ids = new_ids(count)
+        elements = [one.id for one in self.knowledge.site.elements] if element is None else [element]
+        told = self.post(
+            f"/v1/nodes/{node}/announcements",
+            announcement(ids, elements, booked_at=self.clock(), **more),
+        )
+        assert told.status_code == 200, told.get_json()
+        assert told.get_json()["refused"] == []
+        return ids
 
     def get(self, path: str, **options: Any) -> Any:
         return self.client.get(path, **options)

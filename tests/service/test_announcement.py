@@ -65,7 +65,7 @@ class Site:
         placement = Placement(
             f"{number:016x}", Subject(user, node=node), element(name), "mergerfs", 0.0, self.now, self.now + 5
         )
-        self.ledger.book(placement)
+        self.ledger.restore(placement)
         return placement.placement_id
 
     def say(self, announcement: Announcement) -> Taken:
@@ -214,34 +214,6 @@ def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
     assert site.open_now() == [2, 0, 0]
 
 
-def test_tickets_of_an_earlier_agent_end_unused_and_those_of_this_one_stay(site: Site) -> None:
-    earlier = site.book(1)
-    site.now += 1
-    site.say(saying())
-    site.now += 1
-    mine = site.book(2)
-    site.say(saying(agent=SECOND))
-    assert site.open_now() == [2, 0, 0]
-    site.say(saying(agent=SECOND, complete=True))
-    assert site.ledger.get(earlier).end_reason is EndReason.UNUSED
-    assert site.ledger.get(mine).state is PlacementState.BOOKED
-    assert site.open_now() == [1, 0, 0]
-
-
-def test_a_node_that_is_waited_for_keeps_its_files_and_tickets_when_it_speaks(site: Site) -> None:
-    one, ticket = site.book(1), site.book(2)
-    site.ledger.open(Opening(one), site.now)
-    site.ledger.expect("n1", site.now, site.now + 100)
-    site.now += 1
-    told = site.say(saying(opened(one), complete=True)).open
-    assert told is not None
-    assert site.ledger.get(one).state is PlacementState.OPEN
-    assert site.ledger.get(ticket).state is PlacementState.BOOKED
-    site.now += 200
-    site.ledger.expire(site.now)
-    assert site.ledger.get(one).end_reason is EndReason.SILENT
-
-
 def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:
     one = site.book(1)
     site.say(saying(ended=(Ended(one, EndReason.UNUSED),)))
@@ -265,31 +237,12 @@ def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
         "a" * 16, Subject("alice", node="n1"), stripes[0], "lustre", 0.0, 100, 105,
         stripes=stripes, stripe_count=2, expected_bytes=100.0,
     )  # fmt: skip
-    site.ledger.book(placement)
+    site.ledger.restore(placement)
     assert site.open_now() == [1, 1, 0]
     assert site.ledger.counts.reserved.tolist() == [50, 50, 0]
     site.say(saying(ended=(Ended("a" * 16, EndReason.CLOSED, 60.0),)))
     assert site.open_now() == [0, 0, 0]
     assert site.ledger.counts.booked_last.tolist() == [100, 100, 0]
-
-
-def test_what_is_booked_ahead_is_a_stream_only_once_it_is_open(site: Site) -> None:
-    site.ledger.observe(np.full(3, 99.0), site.now)
-    placement = replace(
-        Placement("b" * 16, Subject("alice", node="n1"), element("u/a"), "mergerfs", 0.0, 100, 130),
-        ahead=True,
-    )
-    site.ledger.book(placement)
-    assert site.open_now() == [0, 0, 0]
-    assert site.ledger.counts.booked_last.tolist() == [100, 0, 0]
-    site.now = 110.0
-    site.ledger.observe(np.full(3, 105.0), site.now)
-    site.say(saying(opened("b" * 16)))
-    assert site.open_now() == [1, 0, 0]
-    assert site.ledger.counts.since.tolist() == [1, 0, 0]  # it began after the sample, though booked before
-    site.say(saying(ended=(Ended("b" * 16, EndReason.CLOSED, 1.0),)))
-    assert site.open_now() == [0, 0, 0]
-    assert site.ledger.counts.since.tolist() == [0, 0, 0]
 
 
 def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:

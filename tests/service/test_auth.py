@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files_opened import announcement, new_ids
 from ses_service.auth import Role, TokenFile, TokenFileError, add_token
 
 Service = Any
@@ -20,6 +21,17 @@ class Keys:
     def __init__(self, service: Service, tokens: dict[str, str]) -> None:
         self.service = service
         self.tokens = tokens
+
+    def open(self, user: str) -> str:
+        """Announce a file of a user, and return its id."""
+        ids = new_ids(1)
+        assert (
+            self.call(
+                "node", "POST", "/v1/nodes/n1/announcements", announcement(ids, ["union/b0"], user=user)
+            )
+            == 200
+        )
+        return ids[0]
 
     def call(
         self, role: str | None, method: str, path: str, body: Any = None, acting: str | None = None
@@ -48,9 +60,7 @@ EVERYONE = {"node", "portal", "user", "admin"}
     ("method", "path", "body", "allowed"),
     [
         ("POST", "/v1/selections", ASK, EVERYONE),
-        ("POST", "/v1/placements", ASK, {"node", "admin"}),
-        ("PATCH", "/v1/placements/ID", {"state": "open"}, {"node", "admin"}),
-        ("POST", "/v1/placements/ID/end", {"reason": "closed"}, {"node", "admin"}),
+        ("POST", "/v1/nodes/n1/announcements", {"incarnation": "a" * 16}, {"node", "admin"}),
         ("GET", "/v1/placements", None, EVERYONE),
         ("GET", "/v1/placements/ID", None, EVERYONE),
         ("GET", "/v1/elements", None, EVERYONE),
@@ -70,12 +80,7 @@ EVERYONE = {"node", "portal", "user", "admin"}
 def test_each_role_may_do_exactly_what_it_is_for(
     keys: Keys, method: str, path: str, body: Any, allowed: set[str]
 ) -> None:
-    booked = keys.service.runtime.desk.place
-    from ses_service.desk import Asked
-    from ses_service.model import Subject
-
-    _, (placement,) = booked(Asked(Subject("alice")), 1, 30)
-    path = path.replace("ID", placement.placement_id)
+    path = path.replace("ID", keys.open("alice"))
     statuses = {
         role: keys.call(role, method, path, body, acting="carol" if role == "portal" else None)
         for role in sorted(EVERYONE)
@@ -86,16 +91,11 @@ def test_each_role_may_do_exactly_what_it_is_for(
 
 
 def test_a_person_sees_only_their_own_placements(keys: Keys) -> None:
-    from ses_service.desk import Asked
-    from ses_service.model import Subject
-
-    desk = keys.service.runtime.desk
-    _, (mine,) = desk.place(Asked(Subject("alice")), 1, 30)
-    _, (other,) = desk.place(Asked(Subject("bob")), 1, 30)
+    mine, other = keys.open("alice"), keys.open("bob")
     headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
     listed = keys.service.get("/v1/placements", headers=headers).get_json()["placements"]
-    assert [one["placement_id"] for one in listed] == [mine.placement_id]
-    assert keys.call("user", "GET", f"/v1/placements/{other.placement_id}") == 403
+    assert [one["placement_id"] for one in listed] == [mine]
+    assert keys.call("user", "GET", f"/v1/placements/{other}") == 403
 
 
 def test_a_portal_must_say_for_whom_it_acts(keys: Keys) -> None:

@@ -75,10 +75,9 @@ def test_the_example_site_is_served_and_requirements_survive_a_restart(
         "requirements": [{"kind": "current-write-rate", "minimum": 85, "unit": "MB/s", "strictness": "hard"}]
     }
     assert running.call("PUT", "/v1/requirements/application/alice:dd", need)[0] == 200
-    ask = {"subject": {"user": "alice", "application": "dd"}, "count": 2}
-    status, body = running.call("POST", "/v1/placements", ask)
-    assert status == 201
-    assert {one["element"] for one in body["placements"]} == {"union/b1", "union/b2"}
+    status, body = running.call("POST", "/v1/selections", {"subject": {"user": "alice", "application": "dd"}})
+    assert status == 200
+    assert {one["element"] for one in body["candidates"]} == {"union/b1", "union/b2"}
     assert running.end() == 0
     again = Running(tmp_path, "--trust-loopback", f"--site={SITE}")
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import secrets
 import signal
 import subprocess
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import urllib3
+from files_opened import opened as file_opened
 from service_process import SITE, Running, until
 from ses_service.operations import STORING
 from ses_service.store.database import Database, sqlite_url
@@ -38,11 +40,8 @@ class Node:
         self.answers = 0
         self._inodes = itertools.count(1)
 
-    def begin(self, service: Running, count: int = AT_ONCE) -> list[str]:
-        subject = {"user": "alice", "application": "dd", "node": self.name}
-        status, answer = service.call("POST", "/v1/placements", {"subject": subject, "count": count})
-        assert status == 201, answer
-        return [one["placement_id"] for one in answer["placements"]]
+    def begin(self, count: int = AT_ONCE) -> list[str]:
+        return [secrets.token_hex(8) for _ in range(count)]
 
     def announce(
         self, service: Running, opened: list[str], ended: list[str], within: float = math.inf
@@ -53,7 +52,7 @@ class Node:
         said = {
             "incarnation": AGENT,
             "opened": [
-                {"placement_id": one, "user": "alice", "device": 5, "inode": str(next(self._inodes))}
+                file_opened(one, element=f"union/b{int(one, 16) % 4 + 1}", inode=next(self._inodes))
                 for one in opened
             ],
             "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
@@ -73,7 +72,7 @@ class Node:
         try:
             while True:
                 ended = sorted(self.open)[: AT_ONCE // 2]
-                self.announce(service, self.begin(service), ended, within=STORING / 2)
+                self.announce(service, self.begin(), ended, within=STORING / 2)
         except (urllib3.exceptions.HTTPError, ValueError):
             return  # what was not answered may have been taken or not
 
@@ -152,16 +151,6 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
         service.end()
 
 
-def test_what_was_booked_a_moment_ago_is_stored_when_the_service_is_ended(tmp_path: Path) -> None:
-    service = Running(tmp_path, *options()).wait_ready()
-    try:
-        booked = Node("n1").begin(service)
-    finally:
-        assert service.end(signal.SIGTERM) == 0
-    stored = in_database(sqlite_url(tmp_path / "state" / "ledger.db"))
-    assert stored == dict.fromkeys(booked, "booked")
-
-
 def writers_of(service: Running) -> list[int]:
     """The processes that write the database of a service: one, or none for a moment."""
     found = []
@@ -180,12 +169,12 @@ def test_a_writer_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     node = Node("n1")
     try:
         until(lambda: check_of(service, "database")["ok"])
-        node.announce(service, node.begin(service), [])
+        node.announce(service, node.begin(), [])
         (before,) = writers_of(service)
         os.kill(before, signal.SIGKILL)
-        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         until(lambda: check_of(service, "database")["ok"] and writers_of(service) not in ([], [before]))
-        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
     finally:
         service.end(signal.SIGKILL)
     stored = in_database(sqlite_url(tmp_path / "state" / "ledger.db"))
@@ -224,11 +213,11 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
     service = Running(tmp_path, *options()).wait_ready()
     node = Node("n1")
     try:
-        node.announce(service, node.begin(service), [])
+        node.announce(service, node.begin(), [])
         fill(small_disk / "ballast")
 
         def storing_fails() -> bool:
-            node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+            node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
             return not check_of(service, "database")["ok"]
 
         until(storing_fails)
@@ -263,12 +252,12 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
     service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
     node = Node("n1")
     try:
-        node.announce(service, node.begin(service), [])
+        node.announce(service, node.begin(), [])
         until(lambda: set(in_database(empty.url)) == node.open)
         empty.stop()
-        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         until(lambda: not check_of(service, "database")["ok"])
-        node.announce(service, node.begin(service), sorted(node.open)[: AT_ONCE // 2])
+        node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         empty.start()
         until(lambda: check_of(service, "database")["ok"])
         service.end(signal.SIGKILL)
@@ -290,7 +279,7 @@ def test_a_second_service_on_a_database_goes_on_in_memory_and_takes_over(tmp_pat
     node = Node("n7")
     try:
         assert f"process {first.process.pid}" in check_of(second, "database")["detail"]
-        node.announce(first, node.begin(first), [])
+        node.announce(first, node.begin(), [])
         first.end(signal.SIGKILL)
         until(lambda: check_of(second, "database")["ok"])
         assert node.open <= set(placements(second, "open"))

@@ -21,8 +21,7 @@ def test_nothing_is_read_again_while_the_revision_stays(service: Service) -> Non
 
 
 def test_a_changed_site_is_used_and_open_placements_stay(service: Service, site: Any) -> None:
-    body = {"subject": {"user": "alice"}, "exclude": ["union/b1", "union/b2"]}
-    service.post("/v1/placements", body)
+    service.open(element="union/b0")
     service.knowledge.site = replace(
         service.knowledge.site, elements=(site.element("b9"), *service.knowledge.site.elements)
     )

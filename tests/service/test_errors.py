@@ -71,7 +71,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     [
         ("post", "/v1/selections", {"subject": {"user": 5}, "limit": -1, "seed": "x", "colour": 1, "a": 2}),
         ("post", "/v1/selections", {"subject": {"user": "a"}, "storage_system": "nowhere"}),
-        ("post", "/v1/placements", []),
+        ("post", "/v1/nodes/n1/announcements", []),
         ("put", "/v1/requirements/application/no-colon", {"requirements": []}),
         ("get", "/v1/placements?limit=x&state=y", None),
         ("get", "/v1/placements?user=a&user=b", None),

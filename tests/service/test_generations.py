@@ -63,8 +63,7 @@ def test_order_revision_author_and_sets_of_others_change_nothing() -> None:
 
 def announced(service: Any, *users: str) -> dict[str, str]:
     answer = service.post("/v1/nodes/n1/announcements", {"incarnation": "a" * 16, "users": list(users)})
-    found: dict[str, str] = answer.get_json()["generations"]
-    return found
+    return {one["user"]: one["generation"] for one in answer.get_json()["needs"]}
 
 
 def test_an_announcement_is_told_the_generations_of_its_users(service: Any) -> None:

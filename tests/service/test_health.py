@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ses_service.columns import ObservationTable, element_table, observation_table
-from ses_service.evaluation import Offers
 from ses_service.health import LOWEST, learned, top_speed
 from ses_service.ledger import LedgerCounts
-from ses_service.model import Element, Environment, Kind, Observation
+from ses_service.model import Element, Environment, Observation
 from ses_service.policies import Policies
-from ses_service.question import View
+from ses_service.rows import Rows
 
 POLICIES = Policies()
 TABLE = element_table(
@@ -70,5 +69,6 @@ def test_no_element_is_lost_for_ever() -> None:
 
 
 def test_a_slow_element_offers_what_it_can_do() -> None:
-    view = View(TABLE, after(20, 50, 3.0), LedgerCounts.zeros(1))
-    assert Offers.of_all(view, 21.0, POLICIES).value(Kind.CURRENT_WRITE_RATE)[0] == pytest.approx(50 / 4)
+    rows = Rows(POLICIES)
+    rows.bind(TABLE, (), after(20, 50, 3.0), LedgerCounts.zeros(1), 21.0)
+    assert rows.elements["write_rate"][0] == pytest.approx(50)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files_opened import decision, new_ids
+from files_opened import opened as file_opened
 from service_process import until
 from ses_service import journal as journal_module
 from ses_service import operations
@@ -66,11 +68,10 @@ class Stored:
         found: Desk = self.service.runtime.desk
         return found
 
-    def book(self, count: int = 1, **change: Any) -> list[str]:
-        ask = {"subject": {"user": "alice", "application": "dd", "node": "n1"}, "count": count, **change}
-        answer = self.service.post("/v1/placements", ask)
-        assert answer.status_code == 201, answer.get_json()
-        return [one["placement_id"] for one in answer.get_json()["placements"]]
+    def open(self, count: int = 1, **more: Any) -> list[str]:
+        """Announce files that programs placed; return their ids."""
+        found: list[str] = self.service.open(count, **more)
+        return found
 
     def announce(self, **said: Any) -> Any:
         answer = self.service.post("/v1/nodes/n1/announcements", {"incarnation": AGENT, **said})
@@ -102,14 +103,9 @@ def closed(placement_id: str, size: float) -> dict[str, Any]:
 
 
 def test_an_announcement_is_answered_when_it_is_stored(stored: Stored) -> None:
-    first, second = stored.book(2)
+    first, second = stored.open(2)
     stored.announce(opened=[opened(first), opened(second)], ended=[closed(second, 7)])
     assert stored.in_database() == {first: "open", second: "ended"}
-
-
-def test_a_booking_is_stored_a_moment_later(stored: Stored) -> None:
-    (one,) = stored.book()
-    until(lambda: stored.in_database() == {one: "booked"})
 
 
 def test_a_sign_of_life_waits_for_nothing(stored: Stored) -> None:
@@ -121,7 +117,7 @@ def test_a_sign_of_life_waits_for_nothing(stored: Stored) -> None:
 
 
 def test_many_changes_make_few_transactions(stored: Stored) -> None:
-    ids = stored.book(500)
+    ids = stored.open(500)
     stored.announce(opened=[opened(one, number) for number, one in enumerate(ids)])
     assert len(stored.in_database()) == 500
     assert stored.store.transactions <= 5
@@ -129,7 +125,7 @@ def test_many_changes_make_few_transactions(stored: Stored) -> None:
 
 def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) -> None:
     stored.store.away = "disk is full"
-    (one,) = stored.book()
+    (one,) = stored.open()
     until(lambda: not stored.journal.status.ok)
     stored.announce(opened=[opened(one)])
     ready = stored.service.get("/readyz")
@@ -145,15 +141,15 @@ def test_without_the_database_everything_goes_on_and_it_is_said(stored: Stored) 
 
 
 def test_when_the_database_answers_again_nothing_is_missing(stored: Stored) -> None:
-    kept, gone = stored.book(2)
+    kept, gone = stored.open(2)
     until(lambda: len(stored.in_database()) == 2)
     stored.store.away = "disk is full"
-    (late,) = stored.book()
+    (late,) = stored.open()
     stored.announce(opened=[opened(kept)], ended=[closed(gone, 7)])
     until(lambda: not stored.journal.status.ok)
     stored.store.away = None
     until(lambda: stored.journal.status.ok)
-    assert stored.in_database() == {kept: "open", gone: "ended", late: "booked"}
+    assert stored.in_database() == {kept: "open", gone: "ended", late: "open"}
     assert stored.store.whole == 0
     assert "ses_database_up 1.0" in stored.service.get("/metrics").get_data(as_text=True)
     assert stored.service.post("/v1/selections", {"subject": {"user": "alice"}}).status_code == 200
@@ -164,10 +160,10 @@ def test_when_too_much_waits_everything_is_written_anew(
     stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_module, "MOST_WAITING", 10)
-    first = stored.book(5)
+    first = stored.open(5)
     until(lambda: len(stored.in_database()) == 5)
     stored.store.away = "disk is full"
-    second = stored.book(100)
+    second = stored.open(100)
     until(lambda: stored.journal.status.failures >= 2)
     assert stored.journal.status.waiting <= 10
     stored.store.away = None
@@ -177,10 +173,10 @@ def test_when_too_much_waits_everything_is_written_anew(
 
 
 def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
-    ids = stored.book(5)
+    ids = stored.open(5)
     until(lambda: len(stored.in_database()) == 5)
     stored.store.away = "gone"
-    stored.book(1)
+    stored.open(1)
     until(lambda: not stored.journal.status.ok)
     with stored.store.database.transaction() as connection:
         for table in (
@@ -200,7 +196,7 @@ def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatc
     log = CapturingLogger()  # where a log goes belongs to the whole process, and other tests set it
     monkeypatch.setattr(journal_module, "_log", log)
     stored.store.away = "disk is full"
-    stored.book()
+    stored.open()
     until(lambda: stored.journal.status.failures >= 3)
     stored.store.away = None
     until(lambda: stored.journal.status.ok)
@@ -213,17 +209,17 @@ def test_a_failure_is_logged_once(stored: Stored, monkeypatch: pytest.MonkeyPatc
 def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
     make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
 ) -> None:
-    (before,) = stored.book()
+    (before,) = stored.open()
     stored.announce(opened=[opened(before)])
     stored.journal.stop()
     again = Stored(make_service, site, clock, stored.store.database)
     again.store.away = "starting"
     again.journal.start()
-    (later,) = again.book()
+    (later,) = again.open()
     assert not again.journal.status.ok
     again.store.away = None
     until(lambda: again.journal.status.ok)
-    assert again.in_database() == {before: "open", later: "booked"}
+    assert again.in_database() == {before: "open", later: "open"}
     assert again.desk.placement(before).state == "open"
     again.journal.stop()
 
@@ -231,9 +227,12 @@ def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
 def test_an_explanation_is_there_after_a_restart(
     make_service: Any, site: Any, clock: Any, stored: Stored
 ) -> None:
-    (one,) = stored.book()
+    (one,) = new_ids(1)
+    file = file_opened(one, decision={"id": 4})
+    stored.announce(opened=[file], decisions=[decision(4, "union/b1", "union/b0")])
     before = stored.service.get(f"/v1/placements/{one}").get_json()
-    assert before["candidates"]
+    assert len(before["candidates"]) == 2
+    assert before["refused"]
     stored.journal.stop()
     again = Stored(make_service, site, clock, stored.store.database)
     again.journal.start()
@@ -245,7 +244,7 @@ def test_an_explanation_is_there_after_a_restart(
 def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_open(
     make_service: Any, site: Any, clock: Any, stored: Stored
 ) -> None:
-    known, missed = stored.book(2)
+    known, missed = stored.open(2)
     stored.announce(opened=[opened(known, 1), opened(missed, 2)])
     stored.journal.stop()
     again = Stored(make_service, site, clock, stored.store.database)
@@ -270,7 +269,7 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
 def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
     make_service: Any, site: Any, clock: Any, stored: Stored
 ) -> None:
-    (one,) = stored.book()
+    (one,) = stored.open()
     stored.announce(opened=[opened(one)])
     stored.journal.stop()
     again = Stored(make_service, site, clock, stored.store.database)
@@ -281,18 +280,18 @@ def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
 
 
 def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
-    (one,) = stored.book()
+    (one,) = stored.open()
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
     with stored.desk._lock:
         stored.desk.books.learn()
     expected = stored.service.post(
         "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "path": "/d/f.2"}
     ).get_json()
-    assert (expected["expected_bytes"], expected["expected_from"]) == (7.0, "history")
+    assert (expected["expected_bytes"], expected["expected_from"]) == (21.0, "history")
 
 
 def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
-    (one,) = stored.book()
+    (one,) = stored.open()
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
     sizes = store_of(stored.store.database).load().sizes
     assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
@@ -327,11 +326,11 @@ def test_an_announcement_waits_so_long_for_a_slow_database_and_no_longer(
     stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operations, "STORING", 0.05)
-    (one,) = stored.book()
+    (one,) = stored.open()
     go_on = threading.Event()
     monkeypatch.setattr(stored.store, "slow", go_on)
     stored.announce(opened=[opened(one)])
-    assert one not in stored.in_database() or stored.in_database()[one] == "booked"
+    assert one not in stored.in_database() or stored.in_database()[one] == "open"
     go_on.set()
     until(lambda: stored.in_database() == {one: "open"})
 
@@ -339,7 +338,7 @@ def test_an_announcement_waits_so_long_for_a_slow_database_and_no_longer(
 def test_an_explanation_is_read_aside_of_the_event_loop(
     make_service: Any, site: Any, clock: Any, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (one,) = stored.book()
+    (one,) = stored.open()
     stored.journal.stop()
     again = Stored(make_service, site, clock, stored.store.database)
     again.journal.start()
@@ -376,18 +375,18 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
 def test_a_second_service_on_a_database_says_so_and_takes_over(
     make_service: Any, site: Any, clock: Any, tmp_path: Path, stored: Stored
 ) -> None:
-    (before,) = stored.book()
+    (before,) = stored.open()
     stored.announce(opened=[opened(before)])
     second = Stored(make_service, site, clock, Database(f"sqlite:///{tmp_path / 'ledger.db'}"))
     second.journal.start()
-    (own,) = second.book()
+    (own,) = second.open()
     assert "in use by process" in second.journal.status.detail
     assert any("one service at a time" in note for note in second.journal.notes())
     assert second.in_database() == {before: "open"}
     stored.journal.stop()
     stored.store.database.close()
     until(lambda: second.journal.status.ok)
-    assert second.in_database() == {before: "open", own: "booked"}
+    assert second.in_database() == {before: "open", own: "open"}
     assert second.desk.placement(before).state == "open"
     second.journal.stop()
     second.store.database.close()

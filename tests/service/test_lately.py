@@ -50,10 +50,6 @@ def test_counts_are_those_of_the_last_word_on_each_stream(
         streams[name] = Stream(elements, began, stop)
     since, gone = lately.counted(np.array(reference))
     assert (since.tolist(), gone.tolist()) == recount(streams, reference)
-    rows, began = lately.going_on()
-    lasting = [one for one in streams.values() if one.ended == math.inf]
-    expected = sorted((ROWS[name], one.began) for one in lasting for name in one.elements if name in ROWS)
-    assert sorted(zip(rows.tolist(), began.tolist(), strict=True)) == expected
 
 
 def test_more_than_fits_grows_and_what_is_old_goes() -> None:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from ses_service.columns import element_table
-from ses_service.ledger import Ledger, LedgerError, Opening, PlacementEndedError, UnknownPlacementError
+from ses_service.ledger import Ledger, Opening, PlacementEndedError, UnknownPlacementError
 from ses_service.model import Element, Environment, Subject
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.policies import Policies
@@ -51,7 +51,7 @@ def ledger() -> Ledger:
 
 
 def test_a_placement_is_booked_opened_and_ended(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/a", 100))
     assert ledger.get("0000000000000001").state is PlacementState.BOOKED
     opened = ledger.open(Opening("0000000000000001", path="/f", device=5, inode="7", pid=9), 101)
     assert (opened.state, opened.opened_at, opened.path) == (PlacementState.OPEN, 101, "/f")
@@ -63,7 +63,7 @@ def test_a_placement_is_booked_opened_and_ended(ledger: Ledger) -> None:
 
 
 def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/a", 100))
     first = ledger.end("0000000000000001", EndReason.EXITED, 105)
     second = ledger.end("0000000000000001", EndReason.CLOSED, 110, 77)
     assert (second.ended_at, second.end_reason, second.bytes_written) == (105, EndReason.EXITED, 77)
@@ -73,7 +73,7 @@ def test_ending_twice_changes_nothing_but_an_unknown_size(ledger: Ledger) -> Non
 
 
 def test_opening_again_keeps_the_moment_and_renews_the_lease(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/a", 100))
     ledger.open(Opening("0000000000000001", path="/f"), 101)
     again = ledger.open(Opening("0000000000000001"), 500)
     assert (again.opened_at, again.path, again.lease_until) == (101, "/f", 500 + 3600)
@@ -89,21 +89,22 @@ def test_an_unknown_placement_is_an_error(ledger: Ledger) -> None:
             act()
 
 
-def test_an_id_is_booked_once(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100))
-    with pytest.raises(LedgerError, match="exists already"):
-        ledger.book(placement(1, "u/b", 100))
+def test_an_id_is_counted_once(ledger: Ledger) -> None:
+    ledger.restore(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/b", 100))
+    assert ledger.counts.open_now.sum() == 1
+    assert ledger.get("0000000000000001").element.id == "u/a"
 
 
 def test_an_ended_placement_cannot_be_opened(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/a", 100))
     ledger.end("0000000000000001", EndReason.UNUSED, 101)
     with pytest.raises(PlacementEndedError, match="unused"):
         ledger.open(Opening("0000000000000001"), 102)
 
 
 def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100, lease=30))
+    ledger.restore(placement(1, "u/a", 100, lease=30))
     assert ledger.expire(129.9) == 0
     assert ledger.expire(130) == 1
     assert ledger.get("0000000000000001").end_reason is EndReason.EXPIRED
@@ -111,14 +112,14 @@ def test_a_lease_runs_out_at_its_time_and_not_before(ledger: Ledger) -> None:
 
 
 def test_an_open_placement_outlives_the_lease_it_was_booked_with(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 100, lease=30))
+    ledger.restore(placement(1, "u/a", 100, lease=30))
     ledger.open(Opening("0000000000000001"), 110)
     assert ledger.expire(200) == 0
     assert ledger.expire(110 + 3600) == 1
 
 
 def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 40, lease=30))
+    ledger.restore(placement(1, "u/a", 40, lease=30))
     ledger.open(Opening("0000000000000001"), 41)
     ledger.expire(41 + 3600)
     taken = ledger.open(Opening("0000000000000001"), 4000)
@@ -129,7 +130,7 @@ def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledg
 
 def test_counts_are_told_apart_by_the_reference_time(ledger: Ledger) -> None:
     for number, at in enumerate((10, 20, 60, 70), 1):
-        ledger.book(placement(number, "u/a", at, lease=1000))
+        ledger.restore(placement(number, "u/a", at, lease=1000))
     ledger.end("0000000000000001", EndReason.CLOSED, 80)
     ledger.end("0000000000000003", EndReason.CLOSED, 81)
     counts = ledger.counts
@@ -140,15 +141,15 @@ def test_counts_are_told_apart_by_the_reference_time(ledger: Ledger) -> None:
 
 
 def test_a_later_sample_moves_placements_from_since_to_open_at_sample(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 60, lease=1000))
+    ledger.restore(placement(1, "u/a", 60, lease=1000))
     assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (1, 0)
     ledger.observe(np.array([65.0, 65.0, 65.0]), 66)
     assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (0, 1)
 
 
 def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 60, size=500.0))
-    ledger.book(placement(2, "u/a", 60))
+    ledger.restore(placement(1, "u/a", 60, size=500.0))
+    ledger.restore(placement(2, "u/a", 60))
     assert ledger.counts.reserved.tolist() == [500, 0, 0]
     ledger.end("0000000000000001", EndReason.CLOSED, 70, 480)
     assert ledger.counts.reserved.tolist() == [0, 0, 0]
@@ -157,7 +158,7 @@ def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledg
 def test_an_element_had_its_turn_whatever_became_of_the_placement() -> None:
     ledger = bound()
     for number, booked_at in ((1, 60), (2, 64), (3, 62)):
-        ledger.book(placement(number, "u/a" if number < 3 else "u/b", booked_at))
+        ledger.restore(placement(number, "u/a" if number < 3 else "u/b", booked_at))
     ledger.end("0000000000000002", EndReason.UNUSED, 70)
     ledger.restore(placement(4, "u/b", 50))
     assert ledger.counts.booked_last.tolist() == [64, 62, 0]
@@ -168,7 +169,7 @@ def test_an_element_had_its_turn_whatever_became_of_the_placement() -> None:
 def test_records_of_ended_placements_are_bounded() -> None:
     ledger = bound(max_records=3)
     for number in range(1, 6):
-        ledger.book(placement(number, "u/a", 60))
+        ledger.restore(placement(number, "u/a", 60))
         ledger.end(f"{number:016x}", EndReason.CLOSED, 70)
     assert sorted(one.placement_id[-1] for one in ledger.records()) == ["3", "4", "5"]
     with pytest.raises(UnknownPlacementError):
@@ -176,8 +177,8 @@ def test_records_of_ended_placements_are_bounded() -> None:
 
 
 def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Ledger) -> None:
-    ledger.book(placement(1, "u/a", 60, lease=1000, size=9.0))
-    ledger.book(placement(2, "u/c", 60, lease=1000))
+    ledger.restore(placement(1, "u/a", 60, lease=1000, size=9.0))
+    ledger.restore(placement(2, "u/c", 60, lease=1000))
     table = element_table(Environment(elements=(element("u/c"), element("u/d"))))
     ledger.bind(table, np.full(2, 50.0), 61)
     assert ledger.counts.open_now.tolist() == [1, 0]
@@ -191,7 +192,7 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
 
 def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -> None:
     for number in range(1, 11):
-        ledger.book(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
+        ledger.restore(replace(placement(number, "u/a", 100), subject=Subject("alice", node="n1")))
     ledger.hear("n1", "1" * 16, 100, 130)
     for number in range(1, 6):
         ledger.open(Opening(f"{number:016x}"), 101, node="n1")
@@ -205,13 +206,13 @@ def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -
 def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
     ledger = bound(max_records=1)
     changed = ledger.follow()
-    ledger.book(placement(1, "u/a", 100))
+    ledger.restore(placement(1, "u/a", 100))
     assert changed == {"0000000000000001"}
     changed.clear()
     ledger.open(Opening("0000000000000001"), 101)
     assert changed == {"0000000000000001"}
     ledger.end("0000000000000001", EndReason.CLOSED, 102)
-    ledger.book(placement(2, "u/a", 103))
+    ledger.restore(placement(2, "u/a", 103))
     changed.clear()
     ledger.end("0000000000000002", EndReason.CLOSED, 104)
     assert changed == {"0000000000000001", "0000000000000002"}
@@ -238,7 +239,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def book(self, name: str, lease: float, size: int | None) -> None:
         number = len(self.ids) + 1
         made = placement(number, name, self.now, lease, None if size is None else float(size))
-        self.ledger.book(made)
+        self.ledger.restore(made)
         self.ids.append(made.placement_id)
 
     @precondition(lambda self: self.ids)

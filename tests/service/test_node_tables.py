@@ -74,7 +74,7 @@ def test_afterwards_only_rows_that_changed_are_told(site: Any) -> None:
     told = Told(site.equal(3).see_all())
     first = told.ask()
     assert told.again(first)["loads"] == []
-    told.site.ledger.book(told.site.placement(told.table.elements[1]))
+    told.site.ledger.restore(told.site.placement(told.table.elements[1]))
     second = told.again(first)
     assert second["elements"] is None
     place = names(first).index("union/b1")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files_opened import announcement, new_ids
 from ports import free_port
 from service_process import SITE, Running, until
 
@@ -31,20 +32,10 @@ def pair(tmp_path: Path) -> Iterator[list[Running]]:
             one.end(signal.SIGKILL)
 
 
-def book(service: Running, count: int, node: str = "n1") -> list[str]:
-    ask = {"subject": {"user": "alice", "application": "dd", "node": node}, "count": count}
-    status, answer = service.call("POST", "/v1/placements", ask)
-    assert status == 201, answer
-    return [one["placement_id"] for one in answer["placements"]]
-
-
 def announce(service: Running, opened: list[str], ended: list[str] | None = None, node: str = "n1") -> None:
     said = {
         "incarnation": AGENT,
-        "opened": [
-            {"placement_id": one, "user": "alice", "device": 5, "inode": str(number + 1)}
-            for number, one in enumerate(opened)
-        ],
+        "opened": announcement(opened, ["union/b1", "union/b2", "union/b3"])["opened"],
         "ended": [{"placement_id": one, "reason": "closed"} for one in ended or ()],
     }
     status, answer = service.call("POST", f"/v1/nodes/{node}/announcements", said)
@@ -63,10 +54,10 @@ def metric(service: Running, name: str) -> str:
 
 def test_what_one_carries_the_other_counts_until_it_ends(pair: list[Running]) -> None:
     one, other = pair
-    ids = book(one, 20)
+    ids = new_ids(20)
     announce(one, ids)
     until(lambda: carried(other) == carried(one) and sum(carried(one).values()) == 20)
-    mine = book(other, 8, "n2")
+    mine = new_ids(8)
     announce(other, mine, node="n2")
     until(lambda: carried(other) == carried(one) and sum(carried(one).values()) == 28)
     announce(one, [], ids[:15])
@@ -79,8 +70,8 @@ def test_a_dead_peer_is_forgotten_and_a_new_start_is_told_everything(
     pair: list[Running], tmp_path: Path
 ) -> None:
     one, other = pair
-    announce(one, book(one, 20))
-    announce(other, book(other, 10, "n2"), node="n2")
+    announce(one, new_ids(20))
+    announce(other, new_ids(10), node="n2")
     until(lambda: sum(carried(other).values()) == 30 == sum(carried(one).values()))
     other.end(signal.SIGKILL)
     until(lambda: sum(carried(one).values()) == 20)
@@ -101,7 +92,7 @@ def test_a_peer_that_was_never_there_takes_nothing_away(tmp_path: Path) -> None:
     options = ("--trust-loopback", f"--site={SITE}", f"--peer=http://127.0.0.1:{free_port()}")
     service = Running(tmp_path, *options).wait_ready()
     try:
-        announce(service, book(service, 5))
+        announce(service, new_ids(5))
         assert sum(carried(service).values()) == 5
         until(lambda: metric(service, "ses_peer_up") == "0.0")
     finally:

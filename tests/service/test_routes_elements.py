@@ -111,23 +111,23 @@ def test_readiness_is_degraded_without_a_monitor_only(make_service: Any, site: A
 
 def test_metrics_count_requests_placements_elements_and_sources(service: Service, clock: Any) -> None:
     service.see([Observation("union/b0", clock(), 0, 0)])
-    granted = service.post("/v1/placements", {"subject": {"user": "a"}, "count": 2}).get_json()["placements"]
-    service.post(f"/v1/placements/{granted[0]['placement_id']}/end", {"reason": "unused"})
+    first, _ = service.open(2, user="a")
+    ended = [{"placement_id": first, "reason": "closed"}]
+    service.post("/v1/nodes/n1/announcements", {"incarnation": "a" * 16, "ended": ended})
     clock.time += 3
     answer = service.get("/metrics")
     assert answer.content_type.startswith("text/plain")
     lines = answer.get_data(as_text=True).splitlines()
     for line in (
-        'ses_requests_total{method="POST",route="/v1/placements",status="201"} 1.0',
-        "ses_placements_booked_total 2.0",
-        'ses_placements_ended_total{reason="unused"} 1.0',
+        'ses_requests_total{method="POST",route="/v1/nodes/<node>/announcements",status="200"} 2.0',
+        'ses_placements_ended_total{reason="closed"} 1.0',
         "ses_ledger_open_placements 1.0",
         'ses_elements{seen="fresh",state="active"} 1.0',
         'ses_elements{seen="unseen",state="active"} 2.0',
         'ses_source_up{source="knowledge-base"} 1.0',
         'ses_source_up{source="monitor"} 0.0',
         'ses_source_age_seconds{source="knowledge-base"} 3.0',
-        'ses_request_seconds_count{method="POST",route="/v1/placements"} 1.0',
+        'ses_request_seconds_count{method="POST",route="/v1/nodes/<node>/announcements"} 2.0',
     ):
         assert line in lines
     assert not any('"a"' in line for line in lines)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from files_opened import new_ids, opened
 from ses_service.auth import Role, TokenFile, add_token
 
 AGENT = "a" * 16
@@ -30,19 +31,11 @@ def guarded(
 
 def write(service: Any, headers: dict[str, str], user: str, path: str, *sizes: float) -> None:
     """Let files of these sizes come and go."""
-    ask = {"subject": {"user": user, "application": "dd", "node": "n1"}, "count": len(sizes)}
-    booked = service.post("/v1/placements", ask, headers=headers).get_json()["placements"]
-    ids = [one["placement_id"] for one in booked]
+    ids = new_ids(len(sizes))
     said = {
         "incarnation": AGENT,
         "opened": [
-            {
-                "placement_id": one,
-                "user": user,
-                "device": 1,
-                "inode": str(number + 1),
-                "path": f"{path}.{number}",
-            }
+            opened(one, user=user, inode=number + 1, path=f"{path}.{number}")
             for number, one in enumerate(ids)
         ],
         "ended": [

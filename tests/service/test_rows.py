@@ -63,7 +63,7 @@ def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
     watched = Watched(site.equal(3).see_all())
     version = watched.follow()
     placement = watched.site.placement(watched.table.elements[1], at=NOW, size=2 * GB)
-    watched.ledger.book(placement)
+    watched.ledger.restore(placement)
     watched.follow()
     assert watched.changed(version) == [1]
     assert (watched["own"], watched["reserved"]) == ([0, 1, 0], [0, 2 * GB, 0])

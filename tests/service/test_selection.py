@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.model import ElementState, Environment, Subject
+from ses_service.model import ElementState, Subject
 from ses_service.placement import Basis
 from ses_service.policies import Policies
 
@@ -169,21 +168,6 @@ def test_free_capacity_alone_leaves_the_order_to_the_write_share(site: Site) -> 
     assert site.order(two.see_all().decide(site.free(1))) == ["writer", "reader"]
 
 
-def test_one_direction_asked_for_orders_by_that_direction(site: Site) -> None:
-    two = site(site.element("reader", read=200, write=50), site.element("writer", read=50, write=100))
-    two.see_all()
-    assert site.order(two.decide(site.read(10))) == ["reader", "writer"]
-    assert site.order(two.decide(site.write(10))) == ["writer", "reader"]
-
-
-def test_both_directions_order_by_the_one_shorter_in_proportion(site: Site) -> None:
-    lopsided = site.element("lopsided", read=1000, write=30)
-    balanced = site.element("balanced", read=100, write=60)
-    decision = site(lopsided, balanced).see_all().decide(site.read(20), site.write(20))
-    assert [one.distance for one in decision.candidates] == [0, 0]
-    assert site.order(decision) == ["balanced", "lopsided"]
-
-
 def test_meeting_the_need_comes_before_a_larger_share(site: Site) -> None:
     roomy = site.element("roomy", write=100)
     fast = site.element("fast", write=500)
@@ -191,41 +175,23 @@ def test_meeting_the_need_comes_before_a_larger_share(site: Site) -> None:
     assert site.order(two.decide(site.write(50), site.free(50))) == ["roomy", "fast"]
 
 
-def test_distances_within_one_step_count_as_equal(site: Site) -> None:
-    two = site(site.element("wide", write=200), site.element("narrow", write=100))
-    two.see("wide", free=99.5).see("narrow", free=500)
-    decision = two.decide(site.free(100))
-    assert site.order(decision) == ["wide", "narrow"]
-    assert decision.candidates[0].distance > decision.candidates[1].distance
-    two.see("wide", free=98)
-    assert site.order(two.decide(site.free(100))) == ["narrow", "wide"]
-
-
 def test_a_busy_element_is_never_preferred_for_its_observed_throughput(site: Site) -> None:
     both = site.equal(2).see("b0", write=95, average_write=95).see("b1", write=1, average_write=1)
     assert site.order(both.decide()) == ["b1", "b0"]
-    assert site.order(both.decide(site.write(20))) == ["b1", "b0"]
-    assert site.order(both.decide(site.write(20, average=True))) == ["b1", "b0"]
+    assert site.order(both.decide(site.write(60))) == ["b1", "b0"]
+    assert site.order(both.decide(site.write(60, average=True))) == ["b1", "b0"]
 
 
-def test_average_kinds_use_the_long_window(site: Site) -> None:
-    both = site.equal(2)
-    both.see("b0", write=0, average_write=90).see("b1", write=90, average_write=0)
+def test_average_kinds_use_the_long_window_but_promise_no_more_than_there_is_now(site: Site) -> None:
+    both = site.equal(2).see("b0", write=0, average_write=90).see("b1", write=0, average_write=0)
     assert site.order(both.decide(site.write(80, average=True))) == ["b1", "b0"]
-    assert site.order(both.decide(site.write(80))) == ["b0", "b1"]
+    busy = site.equal(2).see("b0", write=0, average_write=30).see("b1", write=99, average_write=0)
+    assert site.order(busy.decide(site.write(60, average=True))) == ["b0", "b1"]
 
 
 def test_an_unknown_average_is_taken_to_equal_the_current_rate(site: Site) -> None:
     both = site.equal(2).see("b0", write=90).see("b1", write=10)
     assert site.order(both.decide(site.write(80, average=True))) == ["b1", "b0"]
-
-
-def test_queue_depth_bears_on_current_kinds_only(site: Site) -> None:
-    one = site.equal(1).see("b0", write=100, average_write=100, queue_depth=9.0)
-    decision = one.decide(site.write(1), site.write(1, average=True))
-    current, average = (prediction.value for prediction in decision.candidates[0].predicted)
-    assert current == pytest.approx(10 * site.MB)
-    assert average == pytest.approx(40 * site.MB)
 
 
 def test_an_unknown_nominal_rate_ranks_behind_and_says_unknown(site: Site) -> None:
@@ -279,55 +245,10 @@ def test_free_capacity_is_last_seen_or_else_the_whole_capacity(site: Site) -> No
     assert free == {"b0": 7 * site.GB, "b1": 1000 * site.GB}
 
 
-def test_equal_elements_take_turns_and_part_by_subject(site: Site) -> None:
-    even = site.equal(4).see_all()
-    first = site.order(even.decide())
-    assert first == site.order(even.decide())
-    orders = {tuple(site.order(even.decide(subject=Subject(name)))) for name in "abcdefgh"}
-    assert len(orders) > 1
-    assert len({tuple(site.order(even.decide(seed=seed))) for seed in range(8)}) > 1
-    even.carry(first[0])
-    even.ledger.end("0000000000000001", "closed", site.NOW - 30, 5 * site.GB)
-    assert site.order(even.decide())[-1] == first[0]
-
-
-def test_turns_decide_between_an_element_in_doubt_and_the_best_sure_one(site: Site) -> None:
-    one = site(*(site.element(name) for name in "abc")).see_all()
-    for ago, name in ((90, "a"), (60, "b"), (30, "c")):
-        one.carry(name, at=one.NOW - ago)
-    counts = one.ledger.counts
-    counts.since[:] = [1, 0, 1]
-    counts.read_doubt[:] = [0, 1, 0]
-    assert one.order(one.decide(one.write(100))) == ["a", "b", "c"], "b may have a stream, as a and c do"
-    counts.since[2] = 0
-    assert one.order(one.decide(one.write(100))) == ["b", "c", "a"], "b may be idle, as c surely is"
-
-
 def test_a_hundred_placements_over_equal_elements_spread_evenly(site: Site) -> None:
     even = site.equal(10).see_all()
     one_by_one = Counter(even.place(1)[0] for _ in range(100))
     assert set(one_by_one.values()) == {10}
-
-
-def test_a_batch_is_dealt_as_if_asked_for_one_by_one(site: Site) -> None:
-    def build() -> Any:
-        elements = [site.element(f"b{number}", write=20 + 30 * number) for number in range(6)]
-        return site(*elements).see_all(write=5)
-
-    need = site.write(40)
-    alone, batch = build(), build()
-    assert [alone.place(1, need)[0] for _ in range(40)] == batch.place(40, need)
-
-
-def test_faster_elements_get_more_of_a_storm(site: Site) -> None:
-    two = site(site.element("fast", write=300), site.element("slow", write=100)).see_all()
-    counts = Counter(two.place(40))
-    assert counts["fast"] == 30
-
-
-def test_a_batch_stops_when_the_elements_are_full(site: Site) -> None:
-    small = site.equal(2).see_all(free=3)
-    assert Counter(small.place(10, expected_bytes=2 * site.GB)) == {"b0": 1, "b1": 1}
 
 
 def test_a_placement_counts_until_a_whole_window_of_rates_has_seen_it(site: Site) -> None:
@@ -357,12 +278,3 @@ def test_the_limit_bounds_ranks_and_refusals_and_says_so(site: Site) -> None:
 def test_a_minimum_of_zero_is_always_met(site: Site) -> None:
     decision = site(site.element("x", write=None)).see_all().decide(site.write(0))
     assert decision.candidates[0].distance == 0
-
-
-def test_the_order_of_the_description_does_not_matter(site: Site) -> None:
-    forward = site.equal(6).see_all()
-    backward = site.equal(6).see_all()
-    environment: Environment = backward.environment
-    backward.environment = replace(environment, elements=tuple(reversed(environment.elements)))
-    backward.see_all()
-    assert site.order(forward.decide()) == site.order(backward.decide())

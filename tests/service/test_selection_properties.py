@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 from generated_sites import build, requirements, sites
@@ -33,51 +32,6 @@ def test_every_element_is_either_ranked_or_refused_with_a_sentence(
         assert 0 <= one.distance <= 1
         assert one.age is None or one.age >= 0
         assert one.basis is not Basis.MONITOR or (one.age is not None and one.age <= 10)
-
-
-@given(sites, requirements, st.randoms())
-@settings(max_examples=40, deadline=None)
-def test_neither_the_order_of_elements_nor_asking_again_changes_the_answer(
-    site: Site, described: list[Any], wanted: list[Requirement], random: Any
-) -> None:
-    whole = build(site, described)
-    first = whole.decide(*wanted)
-    shuffled = list(whole.environment.elements)
-    random.shuffle(shuffled)
-    whole.environment = replace(whole.environment, elements=tuple(shuffled))
-    whole._bind()
-    again = whole.decide(*wanted)
-    assert again.candidates == first.candidates
-    assert sorted(map(repr, again.refused)) == sorted(map(repr, first.refused))
-    assert whole.decide(*wanted) == again
-
-
-@given(sites, requirements, st.data())
-@settings(max_examples=60, deadline=None)
-def test_one_more_placement_never_improves_an_elements_rank(
-    site: Site, described: list[Any], wanted: list[Requirement], data: Any
-) -> None:
-    whole = build(site, described)
-    before = site.order(whole.decide(*wanted))
-    name = data.draw(st.sampled_from([f"b{place}" for place in range(len(described))]))
-    element = next(one for one in whole.environment.elements if one.label == name)
-    whole.ledger.book(whole.placement(element, at=NOW))
-    after = site.order(whole.decide(*wanted))
-    if name in before:
-        assert name not in after or after.index(name) >= before.index(name)
-    else:
-        assert name not in after
-
-
-@given(st.lists(st.floats(1, 500), min_size=2, max_size=6), st.floats(0, 600), st.floats(0, 600))
-@settings(max_examples=60, deadline=None)
-def test_more_traffic_of_others_never_improves_an_elements_rank(
-    site: Site, capabilities: list[float], first: float, second: float
-) -> None:
-    made = [site.element(f"b{place}", write=write) for place, write in enumerate(capabilities)]
-    low, high = sorted((first, second))
-    calm, busy = (site(*made).see_all(write=10).see("b0", write=rate) for rate in (low, high))
-    assert site.order(busy.decide()).index("b0") >= site.order(calm.decide()).index("b0")
 
 
 @given(sites, requirements, st.integers(1, 5))

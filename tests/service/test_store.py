@@ -64,7 +64,6 @@ FULL = placement(
     stripes=(element("a"), element("b")),
     stripe_count=2,
     stripe_size=2**33,
-    ahead=True,
     decided_by="agent",
     expected_bytes=1e24,
     expected_from="history",
@@ -105,8 +104,8 @@ def count(store: RecordStore, table: str) -> int:
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
-    assert upgrade(database) == (None, "0001")
-    assert upgrade(database) == ("0001", "0001")
+    assert upgrade(database) == (None, "0002")
+    assert upgrade(database) == ("0002", "0002")
     with database.transaction() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "version_table": VERSION_TABLE}

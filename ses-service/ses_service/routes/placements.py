@@ -8,27 +8,13 @@ from flask import Response
 from ses_service import operations, render
 from ses_service.auth import Role, allow, caller
 from ses_service.contract import failures
-from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.placement import Placement, PlacementState
 from ses_service.problems import ForbiddenProblem
 from ses_service.runtime import runtime
-from ses_service.schemas.answers import PlacementList, PlacementRecord, PlacementsBooked
-from ses_service.schemas.requests import PlacementEnded, PlacementOpened, PlacementQuery, PlacementRequest
+from ses_service.schemas.answers import PlacementList, PlacementRecord
+from ses_service.schemas.requests import PlacementQuery
 
 blueprint = APIBlueprint("placements", __name__, tag="placements")
-
-
-@blueprint.post("/v1/placements")
-@allow(*operations.PLACE.roles)
-@blueprint.input(PlacementRequest)
-@blueprint.output(PlacementsBooked, status_code=201)
-@blueprint.doc(responses=failures(409, 503, body=True))
-def place(json_data: PlacementRequest) -> Response:
-    """Choose and book places for files
-
-    Books `count` placements one after the other, each knowing those before it, and lists them in the
-    order to use them.  Fewer come back when the elements fill up; 409 when every element is refused.
-    """
-    return operations.place(runtime(), caller(), json_data).response()
 
 
 @blueprint.get("/v1/placements")
@@ -74,33 +60,3 @@ def placement(placement_id: str) -> Response:
         raise ForbiddenProblem("This placement belongs to somebody else.")
     explained = runtime().explained(found)
     return render.answer(render.placement_record(explained, operations.backends(runtime())))
-
-
-@blueprint.patch("/v1/placements/<placement_id>")
-@allow(Role.NODE, Role.ADMIN)
-@blueprint.input(PlacementOpened)
-@blueprint.output(PlacementRecord)
-@blueprint.doc(responses=failures(404, 409, body=True))
-def opened(placement_id: str, json_data: PlacementOpened) -> Response:
-    """Note that the file was created
-
-    Said again, it renews the lease.  A placement whose lease ran out is taken up again.
-    """
-    found = runtime().desk.open(
-        placement_id, json_data.path, json_data.device, json_data.inode, json_data.pid
-    )
-    return render.answer(render.placement_record(found, operations.backends(runtime())))
-
-
-@blueprint.post("/v1/placements/<placement_id>/end")
-@allow(Role.NODE, Role.ADMIN)
-@blueprint.input(PlacementEnded)
-@blueprint.output(PlacementRecord)
-@blueprint.doc(responses=failures(404, body=True))
-def ended(placement_id: str, json_data: PlacementEnded) -> Response:
-    """End a placement
-
-    Ending it again changes nothing but a size that was unknown.
-    """
-    found = runtime().desk.end(placement_id, EndReason(json_data.reason), json_data.bytes_written)
-    return render.answer(render.placement_record(found, operations.backends(runtime())))

@@ -147,34 +147,6 @@ class Stripe(Answer):
     target: str
 
 
-class Grant(Answer):
-    """One booked place: what the library must do for one file.
-
-    `elements` are all it is spread over, in the order of stripes; the first is `element`.
-    """
-
-    placement_id: str
-    element: str
-    storage_system: str
-    backend: str
-    target: str
-    stripe_count: int
-    stripe_size_bytes: int | None
-    elements: list[Stripe]
-    distance: float
-    predicted: list[Prediction]
-    expected_bytes: float | None
-    expected_from: ExpectedFrom | None
-    lease_until: float
-
-
-class PlacementsBooked(Answer):
-    """The places booked, in the order to use them, and the decision before the first."""
-
-    placements: list[Grant]
-    selection: Selection
-
-
 class PlacementSummary(Answer):
     """One placement without its explanation.
 

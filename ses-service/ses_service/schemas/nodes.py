@@ -14,12 +14,11 @@ from ses_service.model import Level, Requirement, ResolvedRequirement, Strictnes
 from ses_service.node_decisions import NodeDecisions
 from ses_service.node_tables import TableAsked
 from ses_service.placement import EndReason
-from ses_service.schemas.answers import Answer, LevelName, Rates
+from ses_service.schemas.answers import Answer, LevelName
 from ses_service.schemas.requests import Body, Bytes, Device, ElementId, Inode, Text
 
 MOST_FILES = 2000
 MOST_USERS = 1000
-MOST_SAMPLED = 1024
 MOST_DECISIONS = 500
 MOST_TABLES = 16
 MOST_LISTED = 10
@@ -247,7 +246,6 @@ class AnnouncementIn(Said):
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
     were chosen by.  `users`: whose needs the agent wants to know, `generations` what it has of them, and
     `tables` the storage systems whose elements it wants to know.  `busy`: programs choose from them now.
-    `snapshot`: how many elements it wants to know at random.
     """
 
     incarnation: Id
@@ -255,7 +253,6 @@ class AnnouncementIn(Said):
     ended: Annotated[list[FileEnded], Field(max_length=MOST_FILES, default_factory=list)]
     complete: bool = False
     users: Annotated[list[Text], Field(max_length=MOST_USERS, default_factory=list)]
-    snapshot: Annotated[int, Field(ge=0, le=MOST_SAMPLED)] = 0
     decisions: Annotated[list[DecisionMade], Field(max_length=MOST_DECISIONS, default_factory=list)]
     generations: Annotated[dict[Text, Digest], Field(max_length=MOST_USERS, default_factory=dict)]
     tables: Annotated[list[TableWanted], Field(max_length=MOST_TABLES, default_factory=list)]
@@ -295,31 +292,6 @@ class HeldFile(Answer):
     inode: str | None
     path: str | None
     pid: int | None
-
-
-class SampledElement(Answer):
-    """One element of a snapshot; null is unknown."""
-
-    element: str
-    storage_system: str
-    backend: str
-    target: str
-    state: str
-    capability: Rates
-    available: Rates
-    free_gb: float | None
-
-
-class Snapshot(Answer):
-    """A random part of the site, for decisions without the service.
-
-    `elements_total` is how many there are; `arrival_rate` is in placements a second, everywhere.
-    """
-
-    decided_at: float
-    elements_total: int
-    arrival_rate: float
-    elements: list[SampledElement]
 
 
 class NeedRequirementOut(Answer):
@@ -401,8 +373,6 @@ class AnnouncementTaken(Answer):
     `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
     the ledger does not know them.  `open`: given when this agent is heard for the first time.  `needs` are
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
-    `generations`: by user, another value when what the user's requirements resolve from has changed;
-    tickets dealt before that are out of date.  A user who is missing has not changed.
     """
 
     instance: str
@@ -410,9 +380,6 @@ class AnnouncementTaken(Answer):
     unknown: list[str]
     refused: list[RefusedFile]
     open: list[HeldFile] | None
-    applications: dict[str, list[str]]
-    generations: dict[str, str]
-    snapshot: Snapshot | None
     needs: list[UserNeed]
     tables: list[Table]
 

@@ -154,7 +154,6 @@ class SelectionRequest(Body):
     expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 0
     stripe_count: Annotated[int, Field(ge=1, le=2000)] | None = None
     path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
 
@@ -162,34 +161,6 @@ class SelectionRequest(Body):
     def _kinds_once(self) -> SelectionRequest:
         _each_kind_once(self.requirements)
         return self
-
-
-class PlacementRequest(SelectionRequest):
-    """A question whose answer is booked, ``count`` times in order, for ``lease_seconds``.
-
-    ``ahead``: booked ahead of need, and counted as streams only once the files are open.
-    """
-
-    count: Annotated[int, Field(ge=1, le=1024)] = 1
-    lease_seconds: Annotated[float, Field(gt=0, le=3600)] = 30.0
-    ahead: bool = False
-
-
-class PlacementOpened(Body):
-    """The file of a placement was created.  ``inode`` is decimal text: JSON numbers end at 2^53."""
-
-    state: Literal["open"]
-    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
-    device: Device | None = None
-    inode: Inode | None = None
-    pid: Annotated[int, Field(ge=0, lt=2**31)] | None = None
-
-
-class PlacementEnded(Body):
-    """The placement is over."""
-
-    reason: Literal["closed", "exited", "unused", "expired", "failed", "lost", "silent"]
-    bytes_written: Bytes | None = None
 
 
 class RequirementSetIn(Body):

@@ -36,7 +36,6 @@ PLACEMENT = sa.Table(
     sa.Column("backend", sa.Text, nullable=False),
     sa.Column("elements", sa.Text, nullable=False),
     sa.Column("stripe_size", sa.BigInteger),
-    sa.Column("ahead", sa.Boolean, nullable=False),
     sa.Column("distance", sa.Double, nullable=False),
     sa.Column("rank", sa.Integer, nullable=False),
     sa.Column("turn", sa.Integer, nullable=False),

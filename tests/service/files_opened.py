@@ -1,0 +1,56 @@
+"""What an agent says of files that programs placed: the only way by which the ledger hears of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+AGENT = "a" * 16
+BOOKED_AT = 1.0
+
+_NUMBERS = itertools.count(1)
+
+
+def opened(
+    placement_id: str, *, element: str = "union/b0", user: str = "alice", inode: int = 1, **more: Any
+) -> dict[str, Any]:
+    """Return a file on an element, for ``opened`` of an announcement."""
+    booked_at = more.pop("booked_at", BOOKED_AT)
+    return {
+        "placement_id": placement_id,
+        "user": user,
+        "application": "dd",
+        "device": 5,
+        "inode": str(inode),
+        "restore": {"element": element, "booked_at": booked_at, "decided_by": "program"},
+        **more,
+    }
+
+
+def new_ids(count: int) -> list[str]:
+    """Return ids nobody had before."""
+    return [f"{next(_NUMBERS):016x}" for _ in range(count)]
+
+
+def announcement(ids: list[str], elements: list[str], **more: Any) -> dict[str, Any]:
+    """Return an announcement of files, on the elements in turn."""
+    files = [
+        opened(one, element=elements[number % len(elements)], **{"inode": number + 1, **more})
+        for number, one in enumerate(ids)
+    ]
+    return {"incarnation": AGENT, "opened": files}
+
+
+def decision(number: int = 0, *elements: str) -> dict[str, Any]:
+    """Return what files were chosen by, for ``decisions`` of an announcement."""
+    return {
+        "id": number,
+        "decided_at": BOOKED_AT,
+        "system": "union",
+        "candidates": [
+            {"element": one, "distance": 0.0, "write": 1e8, "free": 1e9, "streams": 0.0, "age": 0.5}
+            for one in elements
+        ],
+        "refused": [{"element": "union/b2", "reason": "draining"}],
+        "refused_total": 1,
+    }
