@@ -9,11 +9,11 @@ void ses_core_defaults(struct ses_core_policy *policy) {
   *policy = (struct ses_core_policy){
       .saturation = 0.97,
       .saturated_others = 1.5,
-      .hidden_others = 0.35,
       .unseen_others = 1.0,
-      .ended_weight = 0.5,
+      .ended_weight = 0.0,
       .equal_distance = 0.02,
-      .equal_share = 0.10,
+      .equal_share = 0.40,
+      .equal_others = 0.10,
       .plenty = 2.0,
       .room_fraction = 0.05,
       .minimum_free = 4.0 * 1024 * 1024,
@@ -23,14 +23,13 @@ void ses_core_defaults(struct ses_core_policy *policy) {
   };
 }
 
-/* Streams of others when the element was in use for the part BUSY of the time. */
+/* Streams of others when the element was in use for the part BUSY of the time, of OWN of ours. */
 static double others_of(double busy, double queue, double own,
                         const struct ses_core_policy *policy) {
+  double streams = busy >= policy->saturation ? policy->saturated_others : busy;
   if (is_number(queue))
-    return larger(0.0, larger(queue, busy) - own);
-  if (own > 0)
-    return policy->hidden_others;
-  return busy >= policy->saturation ? policy->saturated_others : busy;
+    streams = larger(queue, busy);
+  return larger(0.0, streams - own);
 }
 
 void ses_core_observe(struct ses_core_element *element, const struct ses_core_sample *sample,

@@ -21,7 +21,7 @@ struct best {
   float large;           /* the smallest share that is as good */
   double distance_steps; /* steps of equal distance in 1 */
   double share_steps;    /* steps of equal share in a byte per second */
-  size_t limit;          /* rows from here on come after those before, of the nearest */
+  size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
 /* One row as the order sees it; smaller comes first, member by member. */
@@ -30,12 +30,23 @@ struct key {
   uint64_t classes; /* distance, later, scarce, share */
   double speed;     /* where there is plenty: the capability */
   double ours;
+  uint64_t others; /* in steps */
   uint64_t turn;
-  size_t row;
+  size_t place;
 };
 
 static bool is_accepted(const struct ses_core_verdict *verdict) {
   return verdict->refusal == SES_CORE_ACCEPTED;
+}
+
+/* The place of ROW in the order of the table, and back. */
+static inline size_t place_of(const struct ses_core_query *query, size_t row) {
+  return row >= query->first ? row - query->first : row + query->count - query->first;
+}
+
+static inline size_t row_at(const struct ses_core_query *query, size_t place) {
+  size_t left = query->count - query->first;
+  return place < left ? place + query->first : place - left;
 }
 
 static double width_of(double width) { return width > 0 ? width : 1e-6; }
@@ -87,14 +98,15 @@ static void find_distance(const struct ses_core_query *query,
 static void find_share(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                        struct best *best) {
   size_t few = query->few ? query->few : query->count;
-  size_t row = 0;
-  for (size_t near = 0; row < query->count && near < few; row++) {
+  size_t place = 0;
+  for (size_t near = 0; place < query->count && near < few; place++) {
+    size_t row = row_at(query, place);
     bool counts = is_near(best, &verdicts[row]);
     float share = counts ? verdicts[row].share : 0.0F;
     best->share = share > best->share ? share : best->share;
     near += counts;
   }
-  best->limit = row;
+  best->limit = place;
   double width = width_of(query->policy->equal_share) * best->share;
   best->large = (float)(best->share - width * ROUNDED_UP);
   best->share_steps = width > 0 ? 1.0 / width : 0.0;
@@ -110,7 +122,7 @@ static struct best best_of(const struct ses_core_query *query,
 
 static inline uint64_t classes_of(const struct ses_core_query *query, const struct best *best,
                                   const struct ses_core_verdict *verdict, size_t row) {
-  uint64_t later = row >= best->limit;
+  uint64_t later = place_of(query, row) >= best->limit;
   uint64_t scarce =
       best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
   return distance_class(best, verdict) << 32 | later << 31 | scarce << 30 |
@@ -125,8 +137,9 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
       .classes = classes_of(query, best, verdict, row),
       .speed = verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf(),
       .ours = larger(element->own, 0.0) + claims_of(query, row),
+      .others = class_of(element->others, 1.0 / width_of(query->policy->equal_others)),
       .turn = element->turn,
-      .row = row,
+      .place = place_of(query, row),
   };
 }
 
@@ -141,8 +154,9 @@ static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(classes);
   COMPARE(speed);
   COMPARE(ours);
+  COMPARE(others);
   COMPARE(turn);
-  return a->row < b->row;
+  return a->place < b->place;
 }
 
 /* Rows in a heap: the last in order on top. */
@@ -227,7 +241,8 @@ int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict 
   size_t count = best.roomy ? best.limit : query->count;
   int chosen = -1;
   struct key first = {.classes = UINT64_MAX};
-  for (size_t row = 0; row < count; row++) {
+  for (size_t place = 0; place < count; place++) {
+    size_t row = row_at(query, place);
     const struct ses_core_verdict *verdict = &verdicts[row];
     if (best.roomy ? !is_near(&best, verdict) : !is_accepted(verdict))
       continue;

@@ -53,9 +53,7 @@ def policy_of(policies: Policies) -> Records:
     policy = ses_core.defaults()
     policy["saturation"] = policies.saturation
     policy["saturated_others"] = policies.saturated_prior
-    policy["hidden_others"] = policies.busy_prior
     policy["unseen_others"] = policies.unseen_streams
-    policy["ended_weight"] = policies.ended_weight
     policy["equal_distance"] = policies.distance_step
     policy["minimum_free"] = policies.min_free_bytes
     policy["stripe_bytes"] = policies.stripe_bytes

@@ -136,7 +136,9 @@ def step(behind: float, width: float) -> float:
     return max(0, math.ceil(behind / width - 1e-4) - 1) if known(behind) else math.inf
 
 
-def order(table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: int) -> list[int]:
+def order(
+    table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: int, first: int = 0
+) -> list[int]:
     """The accepted rows in order, by the verdicts of the core: rounding to float is not judged twice."""
     takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
     if not takes:
@@ -147,13 +149,16 @@ def order(table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: i
     def far(place: int) -> float:
         return step(float(verdicts[place]["distance"]) - nearest, policy["equal_distance"])
 
-    near = [place for place in roomy if far(place) == 0]
+    def visited(place: int) -> int:
+        return (place - first) % len(verdicts)
+
+    near = sorted((place for place in roomy if far(place) == 0), key=visited)
     compared = near[:few] if few else near
     shares = [float(verdicts[place]["share"]) for place in compared]
     best = max((one for one in shares if known(one)), default=0.0)
     asked = need["requirements"][: need["count"]]
     rates = any(one["kind"] in RATES and not one["at_most"] for one in asked)
-    beyond = compared[-1] + 1 if few and len(near) >= few else len(verdicts)
+    beyond = visited(compared[-1]) + 1 if few and len(near) >= few else len(verdicts)
 
     def key(place: int) -> tuple[Any, ...]:
         verdict, row = verdicts[place], table[place]
@@ -171,13 +176,14 @@ def order(table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: i
             bool(verdict["tight"]),
             -max(0.0, free - row["reserved"]) if verdict["tight"] else 0,
             far(place),
-            place >= beyond,
+            visited(place) >= beyond,
             rates and verdict["distance"] == 0 and bool(int(row["state"]) & State.SCARCE),
             behind,
             speed,
             row["own"] + claims[place],
+            int(row["others"] / policy["equal_others"]),
             row["turn"],
-            place,
+            visited(place),
         )  # fmt: skip
 
     return sorted(takes, key=key)

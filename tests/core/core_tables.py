@@ -22,18 +22,33 @@ class Question:
     claims: Any
     excluded: list[bool]
     few: int = 0
+    first: int = 0
 
     def query(self) -> Query:
         words = np.zeros((len(self.table) + 63) // 64, np.uint64)
         for place, out in enumerate(self.excluded):
             words[place // 64] |= np.uint64(int(out) << place % 64)
-        return Query(self.table, self.need, self.policy, claims=self.claims, excluded=words, few=self.few)
+        return Query(
+            self.table,
+            self.need,
+            self.policy,
+            claims=self.claims,
+            excluded=words,
+            few=self.few,
+            first=self.first,
+        )
 
     def rows(self, places: list[int]) -> Question:
         """The same question about these rows, in this order."""
         excluded = [self.excluded[place] for place in places]
         return Question(
-            self.table[places].copy(), self.need, self.policy, self.claims[places].copy(), excluded, self.few
+            self.table[places].copy(),
+            self.need,
+            self.policy,
+            self.claims[places].copy(),
+            excluded,
+            self.few,
+            self.first,
         )
 
 
@@ -93,7 +108,8 @@ def questions(draw: st.DrawFn, most: int = 12) -> Question:
         draw(st.lists(st.sampled_from([0, 0, 1, 4]), min_size=count, max_size=count)), np.uint32
     )
     excluded = draw(st.lists(st.sampled_from([False] * 5 + [True]), min_size=count, max_size=count))
-    return Question(table, need, policy, claims, excluded, draw(st.sampled_from([0, 0, 1, 3])))
+    first = draw(st.integers(0, max(0, count - 1)))
+    return Question(table, need, policy, claims, excluded, draw(st.sampled_from([0, 0, 1, 3])), first)
 
 
 @st.composite

@@ -44,7 +44,13 @@ def test_order_is_that_of_the_reference(question: Question) -> None:
     query = question.query()
     query.judge()
     expected = reference.order(
-        question.table, question.claims, query.verdicts, question.need[0], question.policy[0], question.few
+        question.table,
+        question.claims,
+        query.verdicts,
+        question.need[0],
+        question.policy[0],
+        question.few,
+        question.first,
     )
     assert query.rank().tolist() == expected
 

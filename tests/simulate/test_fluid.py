@@ -7,10 +7,14 @@ import subprocess
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from ses_simulate.duplex import DuplexServer
 from ses_simulate.engine import Engine
+from ses_simulate.links import Link
+from ses_simulate.monitor import Monitor, Sample, Sampling
 from ses_simulate.servers import Device, Server
+from smed_monitor.rates import Windows, observe, unseen
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 SIMGRID = """
@@ -113,6 +117,55 @@ def test_work_left_is_known_in_between() -> None:
     engine.at(4.0, lambda _now: seen.append(server.remaining))
     engine.run()
     assert seen == pytest.approx([11.0])
+
+
+def test_a_link_is_shared_by_its_elements() -> None:
+    """Two elements of 10 on a link of 12: where one has a flow and the other two, each flow gets 4."""
+    engine = Engine()
+    servers = [Server(engine, Device(10, 10)) for _ in range(2)]
+    Link(engine, 12, servers)
+    ended: dict[str, float] = {}
+    for name, server, amount in (("alone", 0, 40), ("one", 1, 40), ("other", 1, 60)):
+        servers[server].write(amount, lambda now, name=name: ended.update({name: now}))
+    engine.run()
+    assert ended == pytest.approx({"alone": 10.0, "one": 10.0, "other": 12.0})
+
+
+def test_an_element_that_becomes_slow_goes_on_slowly() -> None:
+    engine = Engine()
+    server, ended = Server(engine, Device(10, 10)), []
+    server.write(100, ended.append)
+    engine.at(5.0, lambda _now: server.become(0.5))
+    engine.run()
+    assert ended == pytest.approx([15.0])
+
+
+def test_a_full_element_refuses_the_file_begun_last() -> None:
+    engine = Engine()
+    server = Server(engine, Device(10, 10, capacity=100, free=100))
+    ended, refused = [], []
+    server.write(80, ended.append)
+    engine.at(2.0, lambda _now: server.write(70, ended.append, refused.append))
+    engine.run()
+    assert refused == pytest.approx([10.0]), "20 + 80 bytes were written by then"
+    assert ended == pytest.approx([12.0])
+    assert server.free == pytest.approx(20.0)
+
+
+def test_exponential_means_are_those_of_the_monitor() -> None:
+    engine = Engine()
+    server = Server(engine, Device(10, 10))
+    samples: list[Sample] = []
+    sampling = Sampling(1.0, constant=2.0)
+    Monitor(engine, [server], sampling, [lambda _now, sample: samples.append(sample)])
+    engine.at(0.5, lambda _now: server.write(17, lambda _then: None))
+    engine.run_until(6.5)
+    rates = unseen(1, 1)
+    windows = Windows(2.0, 60.0, 60.0)
+    for second, written in enumerate((0.0, 5.0, 15.0, 17.0, 17.0, 17.0, 17.0)):
+        rates = observe(rates, np.array([[written]]), float(second), windows)
+    assert samples[6].write_rate[0] == pytest.approx(rates.current_means()[0, 0])
+    assert sampling.span / 2 == pytest.approx(2.04, abs=0.01), "the mean age of what they tell"
 
 
 def test_simgrid_agrees_to_the_microsecond() -> None:

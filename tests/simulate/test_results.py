@@ -73,7 +73,9 @@ def test_the_table_is_where_it_was(policy: str, scenario: str, low: float, high:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "users", "least"), [("none", 8, -0.02), ("none", 10, -0.04), ("uniform", 8, 0.1)]
+    # Ten users on eight elements work in step, and who takes turns keeps them so (docs/decision.md, limits).
+    ("scenario", "users", "least"),
+    [("none", 8, -0.02), ("none", 10, -0.18), ("uniform", 8, 0.1)],
 )
 def test_everyone_on_ours_is_as_well_off_as_everyone_in_turn(scenario: str, users: int, least: float) -> None:
     def took(policy: str) -> list[float]:
@@ -85,14 +87,51 @@ def test_everyone_on_ours_is_as_well_off_as_everyone_in_turn(scenario: str, user
     assert gain(took("ours"), took("roundrobin")).mean > least
 
 
-def test_the_more_often_deciders_share_the_better() -> None:
+def test_the_more_often_nodes_hear_of_each_other_the_better() -> None:
     found = [
-        hard.simulate(hard.Run(f"deciders-64{shared}", "ours", 1, files=1500)).mean
-        for shared in ("", "-shared-1s", "-shared-0.2s")
+        hard.simulate(hard.Run(f"nodes-64-told-{every}", "ours", 1, files=1500)).mean
+        for every in ("5s", "1s", "0.2s")
     ]
     assert found[0] > found[1] > found[2]
-    assert found[0] < 1.58
-    assert found[2] < 1.25
+
+
+def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
+    runs = [hard.simulate(hard.Run(scenario, policy, seed, files)) for seed in range(seeds)]
+    return sum(one.judged(SCENARIOS[scenario].judged) for one in runs) / seeds
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    ["wrong-rates", "nodes-64", "flapping", "strangers", "old-files", "pareto", "checkpoint-8-nodes"],
+)
+def test_ours_is_no_worse_than_fewest_open_files(scenario: str) -> None:
+    assert judged(scenario, "ours", 640) < 1.05 * judged(scenario, "least-open", 640)
+
+
+@pytest.mark.parametrize(
+    "scenario", ["checkpoint-1-node", "checkpoint-8-nodes", "checkpoint-64-nodes", "collision"]
+)
+def test_no_rank_of_a_checkpoint_waits_for_another(scenario: str) -> None:
+    assert judged(scenario, "ours", 640, seeds=1) == pytest.approx(1.0, abs=0.01)
+
+
+def test_files_of_unknown_size_find_room() -> None:
+    assert judged("room", "ours", 0, seeds=1) <= 5
+    assert judged("room", "roundrobin", 0, seeds=1) > 50
+
+
+def test_a_term_that_is_switched_off_is_missed() -> None:
+    assert judged("strangers", "no-monitor", 640) > 1.1 * judged("strangers", "ours", 640)
+    assert judged("checkpoint-8-nodes", "no-ranks", 640) > 1.5
+    assert judged("open-idle", "no-idle", 640) > 1.05 * judged("open-idle", "ours", 640)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_every_scenario_plays_to_its_end(scenario: str) -> None:
+    found = hard.simulate(hard.Run(scenario, "roundrobin", 1, files=300))
+    assert found.mean > 0.999
+    assert found.p95 <= found.p99
+    assert (found.last >= 0.999) == (SCENARIOS[scenario].burst > 1 or bool(SCENARIOS[scenario].workflow))
 
 
 def test_ranking_by_observed_throughput_loses() -> None:
@@ -107,7 +146,7 @@ def test_the_first_best_of_an_old_sample_herds() -> None:
 
 def test_a_user_alone_needs_the_time_of_the_work() -> None:
     took = table1.simulate(table1.Run("none", 1, "ours", "random", 1, 1)).supported
-    assert took == pytest.approx(table1.LONE_SECONDS)
+    assert took == pytest.approx(table1.LONE_SECONDS + 25, abs=25), "and up to a second more for each file"
 
 
 def test_ours_is_near_the_clairvoyant_rule_with_old_samples() -> None:
@@ -152,7 +191,9 @@ def test_hard_prints_the_agreed_json_and_a_picture(tmp_path: Path) -> None:
     assert [(row["scenario"], row["baseline"]) for row in rows] == [
         ("bursts", "random"),
         ("bursts", "roundrobin"),
+        ("bursts", "least-open"),
     ]
+    assert all(row["last_slowdown"] > 1 and row["crowd"] > 1 for row in rows)
     assert all(row["users"] is None and row["p99_slowdown"] >= row["mean_slowdown"] >= 1 for row in rows)
 
 

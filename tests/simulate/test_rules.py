@@ -7,15 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from ses_service.question import View
-from ses_service.selection import decide
+from ses_core import Query, defaults, need, table
+from ses_service.ranking import order_of_own
 from ses_simulate.monitor import Sample
 from ses_simulate.policies import POLICIES, make
 from ses_simulate.policies.buckets import bucket_of
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin, interleaved
-from ses_simulate.policies.ours import Ours
+from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
+from ses_simulate.policies.told import Told
+from ses_simulate.policies.variants import VARIANTS
 
 Make = Callable[..., World]
 
@@ -100,31 +103,106 @@ def test_linear_flow_herds_and_convex_flow_spreads(world: Make) -> None:
         assert set(chosen(policy, 8)) == places, name
 
 
-def test_ours_is_the_decision_of_the_service(world: Make) -> None:
+def test_ours_is_the_choice_of_the_core(world: Make) -> None:
+    """With one node and no samples, the core alone tells where files go: fewest open, in the node's order."""
     one = world(6)
     policy = Ours(one)
-    for number in range(40):
-        now = number * 0.7
-        if number % 9 == 8:
-            policy.observe(now, sample([0.2 * (number % 5), 0.9, 0.0, 0.4, 1.0, 0.1], taken=now))
-        file = File(number, 10.0)
-        view: View = policy.view()
-        expected = decide(policy.question(file), view, now, policy.policies).candidates[0].element.target
-        assert policy.choose(now, file) == int(expected)
-        if number % 3 == 2:
-            policy.closed(now, file, int(expected))
-
-
-def test_ours_spreads_a_burst_over_all(world: Make) -> None:
-    policy = Ours(world(6))
-    policy.observe(5.0, sample([0.0] * 6))
+    order = order_of_own(np.full(6, 100.0), 0.0).tolist()
     files = [File(number, 10.0) for number in range(12)]
-    assert Counter(policy.deal(6.0, files)) == Counter(dict.fromkeys(range(6), 2))
+    assert [policy.choose(1.0, file) for file in files] == order * 2
+    elements = table(6)
+    elements["write_rate"] = 100.0
+    elements["own"] = [2, 1, 2, 2, 2, 2]
+    assert Query(elements, need(), defaults()).choose() == 1
+    policy.closed(1.0, files[order.index(1)], 1)
+    one.engine.at(2.0, lambda _now: None)
+    one.engine.run_until(2.0)
+    assert policy.choose(2.0, File(12, 10.0)) == 1
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_rule_works_before_the_first_sample_and_for_many_deciders(name: str, world: Make) -> None:
-    for deciders in (1, 3):
-        policy = make(name, replace(world(4), deciders=deciders))
-        places = [policy.choose(0.0, File(number, 1.0, decider=number % deciders)) for number in range(30)]
+def test_ours_sees_strangers_but_not_its_own_files_as_such(world: Make) -> None:
+    one = world(4)
+    policy = Ours(one)
+    policy.observe(5.0, sample([1.0, 0.0, 1.0, 1.0]))
+    one.engine.run_until(5.5)
+    assert policy.choose(6.0, File(1, 10.0)) == 1
+    other = world(2)
+    mine = Ours(other)
+    first = mine.choose(0.0, File(1, 10.0))
+    other.engine.run_until(4.9)
+    mine.observe(5.0, sample([0.8 if element == first else 0.0 for element in range(2)]))
+    other.engine.run_until(5.5)
+    mine.closed(5.5, File(1, 10.0), first)
+    other.engine.run_until(5.6)
+    assert [mine.choose(6.0, File(number, 10.0)) for number in (2, 3)] == [first, 1 - first]
+
+
+def test_processes_of_a_job_begin_at_elements_of_their_own(world: Make) -> None:
+    policy = Ours(replace(world(64), nodes=8))
+    files = [File(number, 1.0, "job", number // 8, number, number - number % 8) for number in range(64)]
+    assert sorted(policy.choose(1.0, file) for file in files) == list(range(64))
+
+
+def test_tickets_pile_up_where_choosing_at_the_create_does_not(world: Make) -> None:
+    def places(maker: type[Ours]) -> Counter[int]:
+        one = world(8)
+        policy = maker(one)
+        users = [File(number, 1.0, f"user{number}") for number in range(8)]
+        first = [policy.choose(0.1 * number, file) for number, file in enumerate(users)]
+        for file, element in zip(users, first, strict=True):
+            policy.closed(2.0, file, element)
+        one.engine.run_until(10.0)
+        again = [replace(file, number=file.number + 8) for file in users]
+        return Counter(policy.choose(10.0 + 0.1 * number, file) for number, file in enumerate(again))
+
+    assert max(places(Tickets).values()) >= 5
+    assert max(places(Ours).values()) == 1
+
+
+def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) -> None:
+    told = Told(replace(world(4), nodes=2, pace=1.0))
+    told.opened(0.25, File(1, 1.0, node=1), 3)
+
+    def heard(node: int, user: str, now: float) -> float:
+        told.advance(now)
+        change = sum(
+            sign * one.streams for one, sign in told.heard_differently(node, user, now) if one.row == 3
+        )
+        return told.ledger.own[3] + change
+
+    assert heard(1, "user", 0.25) == 1, "a program sees what its own user did at once"
+    assert heard(1, "another", 0.2505) == 0, "others on the node within milliseconds"
+    assert heard(1, "another", 0.253) == 1
+    assert heard(0, "user", 0.5) == 0
+    assert heard(0, "user", 0.9) == 0, "the service knows, but this node's agent did not ask yet"
+    assert heard(0, "user", 1.0) == 1
+
+
+def test_a_close_is_seen_late_where_agents_poll(world: Make) -> None:
+    told = Told(replace(world(4), close_poll=0.5))
+    seen = [told.closes_at(10.0) for _ in range(200)]
+    assert min(seen) >= 10.0
+    assert 10.4 < max(seen) <= 10.5
+
+
+def test_least_open_counts_files_and_nothing_else(world: Make) -> None:
+    policy = LeastOpen(world(4))
+    policy.observe(5.0, sample([1.0, 0.0, 1.0, 1.0]))
+    places = [policy.choose(6.0, File(number, 10.0)) for number in range(8)]
+    assert Counter(places) == Counter(dict.fromkeys(range(4), 2))
+
+
+def test_mergerfs_rules_look_at_space(world: Make) -> None:
+    one = world(3, free=[100, 300, 200])
+    assert {POLICIES["mfs"](one).choose(0.0, File(1, 1.0))} == {1}
+    assert {POLICIES["lus"](one).choose(0.0, File(1, 1.0))} == {1}
+    drawn = Counter(chosen(POLICIES["pfrd"](one), 3000))
+    assert [drawn[element] / 3000 for element in range(3)] == pytest.approx([1 / 6, 1 / 2, 1 / 3], abs=0.04)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *VARIANTS])
+def test_every_rule_works_before_the_first_sample_and_for_many_nodes(name: str, world: Make) -> None:
+    for nodes in (1, 3):
+        policy = make(name, replace(world(4), nodes=nodes))
+        places = [policy.choose(0.0, File(number, 1.0, node=number % nodes)) for number in range(30)]
         assert set(places) <= {0, 1, 2, 3}

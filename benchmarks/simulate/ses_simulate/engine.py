@@ -33,6 +33,13 @@ class Engine:
         """End the run after what is happening."""
         self._stopped = True
 
+    def run_until(self, moment: float) -> None:
+        """Let everything happen that is planned up to a moment, and go on to it."""
+        while self._planned and self._planned[0][0] <= moment:
+            self.now, _, happening = heapq.heappop(self._planned)
+            happening(self.now)
+        self.now = moment
+
     def run(self) -> None:
         """Let everything happen until ``stop`` or until nothing is planned."""
         planned, pop = self._planned, heapq.heappop

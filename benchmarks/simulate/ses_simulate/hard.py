@@ -1,4 +1,4 @@
-"""Scenarios that tell placement rules apart: old samples, bursts, strangers, slow elements, many deciders.
+"""Scenarios that tell placement rules apart: old samples, bursts, strangers, slow elements, many nodes.
 
 Elements of 500 MB/s, with nothing on them at first.  A file is written from its creation to its end by
 one writer that takes all it gets.  What is measured is slowdown: how long a file took, over how long
@@ -8,19 +8,24 @@ it takes alone on an idle element of full speed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ses_simulate.cases.scenario import Scenario
+from ses_simulate.elements import RATE, devices_of, disturb
 from ses_simulate.engine import Engine
 from ses_simulate.monitor import Monitor, Sampling
 from ses_simulate.policies import make
 from ses_simulate.policies.interface import File, Policy, World
-from ses_simulate.scenarios import SCENARIOS, Scenario
-from ses_simulate.servers import Device, Server
+from ses_simulate.scenarios import SCENARIOS
+from ses_simulate.servers import Server
 from ses_simulate.statistics import percentile
+from ses_simulate.strangers import OldFiles, Stranger
+from ses_simulate.workflows import Then, Workflows
 
-RATE = 500e6
-ELEMENTS_PER_MACHINE = 8
+LARGEST = 50.0  # times the mean, where sizes are Pareto
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,25 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Slowdowns:
-    """Over all files of a run, and over those the rule placed."""
+    """Over all files of a run; ``managed`` over those the rule placed.
+
+    ``last`` is the mean over bursts of the time until the last file of one was written (over workflows:
+    until all was done), over the time that takes alone; nan where files come singly.  ``crowd`` is
+    the mean number of files on the element of a burst that has most.  ``no_room`` counts files of a
+    thousand that found no room though another element had it.
+    """
 
     mean: float
+    p95: float
     p99: float
     managed: float
+    last: float = math.nan
+    crowd: float = math.nan
+    no_room: float = 0.0
+
+    def judged(self, by: str) -> float:
+        """Return what a scenario is judged by."""
+        return {"mean": self.mean, "last": self.last, "room": self.no_room}[by]
 
 
 def simulate(run: Run) -> Slowdowns:
@@ -47,97 +66,177 @@ def simulate(run: Run) -> Slowdowns:
     scenario = SCENARIOS[run.scenario]
     if run.files:
         scenario = replace(scenario, files=run.files)
-    return _Stage(scenario, run).play()
+    return play(scenario, run.policy, run.seed)
+
+
+def play(scenario: Scenario, policy: str, seed: int) -> Slowdowns:
+    """Run a scenario that need not have a name."""
+    return _Stage(scenario, policy, seed).play()
+
+
+@dataclass(slots=True)
+class _Burst:
+    """Files created at one moment."""
+
+    begun: float
+    left: int
+    alone: float
+    places: Counter[int] = field(default_factory=Counter)
 
 
 class _Stage:
     """Everything one run needs, and the happenings that make it go."""
 
-    def __init__(self, scenario: Scenario, run: Run) -> None:
+    def __init__(self, scenario: Scenario, policy: str, seed: int) -> None:
         self._scenario = scenario
         self._engine = Engine()
-        sampling = Sampling(
-            interval=scenario.interval, depth=scenario.depth, long_window=30 * scenario.interval
-        )
-        plain = World(self._engine, (), (), sampling, run.seed)
-        self._arrivals = plain.random("arrivals")
-        self._sizes = plain.random("sizes")
-        self._lots = plain.random("lots")
-        devices = _devices(scenario)
+        plain = World(self._engine, (), (), Sampling(1.0), seed)
+        self._arrivals, self._lots = plain.random("arrivals"), plain.random("lots")
+        self._sizes = _sizes(scenario, plain)
+        devices = devices_of(scenario, plain, math.fsum(self._sizes))
         self._servers = [Server(self._engine, device) for device in devices]
-        world = replace(
-            plain, devices=devices, servers=self._servers, deciders=scenario.deciders,
-            shared_every=scenario.shared_every,
+        able = disturb(self._engine, scenario, plain, self._servers)
+        self._gap = scenario.burst * scenario.mean / (scenario.rho * able)
+        length = self._gap * scenario.files / scenario.burst
+        sampling = Sampling(
+            interval=scenario.interval, delay=scenario.delay, depth=scenario.depth,
+            long_window=30 * scenario.interval, constant=scenario.constant,
+            away=(scenario.away * length, math.inf) if scenario.away < 1 else (math.inf, math.inf),
         )  # fmt: skip
-        self._policy = make(run.policy, world)
-        self._others = make("random", replace(world, role="others", deciders=1))
+        world = replace(
+            plain, devices=devices, servers=self._servers, sampling=sampling, nodes=scenario.nodes,
+            pace=scenario.pace, close_poll=scenario.close_poll,
+        )  # fmt: skip
+        self._policy = make(policy, world)
+        self._others = make("random", replace(world, role="others", nodes=1))
         Monitor(self._engine, self._servers, sampling, [self._policy.observe])
-        self._mu = math.log(scenario.mean) - scenario.sigma**2 / 2
-        self._gap = (
-            scenario.burst
-            * scenario.mean
-            / (scenario.rho * sum(one.write_rate * one.health for one in devices))
-        )
-        self._numbered = 0
+        for number in range(scenario.strangers):
+            Stranger(self._engine, self._servers, scenario.stranger_stays, plain.random(f"stranger {number}"))
+        if scenario.old_files:
+            OldFiles(self._engine, self._servers, scenario.old_files, plain.random("old files"))
+        self._numbered = self._done = 0
         self._slowdowns: list[float] = []
         self._managed: list[float] = []
+        self._lasts: list[float] = []
+        self._crowds: list[int] = []
+        self._no_room = 0
 
     def play(self) -> Slowdowns:
         """Let it run to the end."""
-        self._engine.at(self._arrivals.expovariate(1 / self._gap), self._arrive)
+        if self._scenario.workflow:
+            Workflows(self._engine, self._scenario, self._arrivals, self._servers, self._create, self._finish)
+        else:
+            self._engine.at(self._arrivals.expovariate(1 / self._gap), self._arrive)
         self._engine.run()
         return Slowdowns(
             mean=math.fsum(self._slowdowns) / len(self._slowdowns),
+            p95=percentile(self._slowdowns, 0.95),
             p99=percentile(self._slowdowns, 0.99),
             managed=math.fsum(self._managed) / max(1, len(self._managed)),
+            last=math.fsum(self._lasts) / len(self._lasts) if self._lasts else math.nan,
+            crowd=sum(self._crowds) / len(self._crowds) if self._crowds else math.nan,
+            no_room=1000.0 * self._no_room / self._done,
         )
+
+    def _finish(self, slowdowns: Sequence[float]) -> None:
+        self._lasts.extend(slowdowns)
+        self._engine.stop()
 
     def _arrive(self, now: float) -> None:
-        files = [
-            self._file() for _ in range(min(self._scenario.burst, self._scenario.files - self._numbered))
-        ]
-        managed = self._scenario.managed >= 1.0 or self._lots.random() < self._scenario.managed
-        policy = self._policy if managed else self._others
-        for file, element in zip(files, policy.deal(now, files), strict=True):
-            ended = partial(self._written, policy, file, element, now)
-            self._servers[element].write(file.size, ended)
-        if self._numbered < self._scenario.files:
-            self._engine.at(now + self._arrivals.expovariate(1 / self._gap), self._arrive)
+        scenario = self._scenario
+        count = min(scenario.burst, scenario.files - self._numbered)
+        managed = scenario.managed >= 1.0 or self._lots.random() < scenario.managed
+        first = self._lots.randrange(scenario.nodes)
+        files = [self._file(first, number) for number in range(count)]
+        burst = None
+        if scenario.burst > 1:
+            last = now + scenario.spaced * (count - 1)
+            burst = _Burst(now, count, last - now + max(file.size for file in files) / RATE)
+        for number, file in enumerate(files):
+            begin = partial(self._begin, file, managed, burst)
+            if scenario.spaced:
+                self._engine.at(now + number * scenario.spaced, begin)
+            else:
+                begin(now)
+        if self._numbered < scenario.files:
+            gap = self._gap if scenario.regular else self._arrivals.expovariate(1 / self._gap)
+            self._engine.at(now + gap, self._arrive)
 
-    def _file(self) -> File:
+    def _file(self, first: int, number: int) -> File:
+        scenario = self._scenario
+        node = (first + number // scenario.ranks) % scenario.nodes
+        user = f"user{number % scenario.users}" if scenario.users else f"user{first}"
+        rank = number if scenario.burst > 1 and not scenario.users else None
+        size = self._sizes[self._numbered]
         self._numbered += 1
-        return File(
-            self._numbered,
-            self._sizes.lognormvariate(self._mu, self._scenario.sigma),
-            decider=self._lots.randrange(self._scenario.deciders),
-        )
+        elsewhere = 0 if scenario.nodes == 1 else number - number % scenario.ranks
+        return File(self._numbered, size, user, node, rank, elsewhere)
 
-    def _written(self, policy: Policy, file: File, element: int, created: float, now: float) -> None:
+    def _begin(self, file: File, managed: bool, burst: _Burst | None, now: float) -> None:
+        policy = self._policy if managed else self._others
+        element = policy.choose(now, file)
+        if burst is not None:
+            burst.places[element] += 1
+        ended = partial(self._written, policy, file, element, now, burst)
+        no_room = partial(self._found_no_room, policy, file, element, burst)
+        self._servers[element].write(file.size, ended, no_room)
+
+    def _create(self, now: float, file: File, ended: Then) -> None:
+        """Create a file of a workflow; ``ended`` is called when it is written."""
+        element = self._policy.choose(now, file)
+        self._numbered += 1
+
+        def written(then: float) -> None:
+            self._slowdowns.append((then - now) * RATE / file.size)
+            self._done += 1
+            self._policy.written(then, file, element)
+            self._policy.closed(then, file, element)
+            ended(then, element)
+
+        self._servers[element].write(file.size, written)
+
+    def _written(
+        self, policy: Policy, file: File, element: int, created: float, burst: _Burst | None, now: float
+    ) -> None:
         slowdown = (now - created) * RATE / file.size
         self._slowdowns.append(slowdown)
         if policy is self._policy:
             self._managed.append(slowdown)
+        policy.written(now, file, element)
         if self._scenario.idle and self._lots.random() < self._scenario.idle:
-            self._engine.at(now + self._scenario.idle_seconds, partial(self._close, policy, file, element))
+            closed = partial(self._close, policy, file, element)
+            self._engine.at(now + self._scenario.idle_seconds, closed)
         else:
             policy.closed(now, file, element)
-        if len(self._slowdowns) == self._scenario.files:
+        self._count(burst, now)
+
+    def _found_no_room(
+        self, policy: Policy, file: File, element: int, burst: _Burst | None, now: float
+    ) -> None:
+        self._no_room += any(
+            server.free >= file.size for number, server in enumerate(self._servers) if number != element
+        )
+        policy.closed(now, file, element)
+        self._count(burst, now)
+
+    def _count(self, burst: _Burst | None, now: float) -> None:
+        self._done += 1
+        if burst is not None:
+            burst.left -= 1
+            if not burst.left:
+                self._lasts.append((now - burst.begun) / burst.alone)
+                self._crowds.append(max(burst.places.values()))
+        if self._done == self._scenario.files:
             self._engine.stop()
 
     def _close(self, policy: Policy, file: File, element: int, now: float) -> None:
         policy.closed(now, file, element)
 
 
-def _devices(scenario: Scenario) -> list[Device]:
-    slow = round(scenario.slow * scenario.elements)
-    devices = []
-    for element in range(scenario.elements):
-        # Slow ones lie evenly between the others.
-        is_slow = (element * slow) // scenario.elements != ((element + 1) * slow) // scenario.elements
-        speed = scenario.slow_speed if is_slow else 1.0
-        rate = RATE * (speed if scenario.slow_known else 1.0)
-        devices.append(
-            Device(rate, rate, health=1.0 if scenario.slow_known else speed, loss=scenario.loss,
-                   group=element // ELEMENTS_PER_MACHINE)
-        )  # fmt: skip
-    return devices
+def _sizes(scenario: Scenario, world: World) -> list[float]:
+    lots = world.random("sizes")
+    if scenario.tail:
+        least, most = scenario.mean * (scenario.tail - 1) / scenario.tail, LARGEST * scenario.mean
+        return [min(most, least * lots.paretovariate(scenario.tail)) for _ in range(scenario.files)]
+    mu = math.log(scenario.mean) - scenario.sigma**2 / 2
+    return [lots.lognormvariate(mu, scenario.sigma) for _ in range(scenario.files)]

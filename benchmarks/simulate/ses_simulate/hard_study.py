@@ -1,15 +1,18 @@
-"""The hard scenarios with confidence intervals: every rule against random and round robin."""
+"""The hard scenarios with confidence intervals: every rule against random, round robin and least-open."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from ses_simulate.hard import Run, simulate
+from ses_simulate.hard import Run, Slowdowns, simulate
 from ses_simulate.processes import Progress, run_all
 from ses_simulate.rows import Row, gain, ratio
 from ses_simulate.scenarios import SCENARIOS
 from ses_simulate.statistics import interval
 from ses_simulate.table1_study import BASELINES, REFERENCE
+
+HARD_BASELINES = (*BASELINES, "least-open")
 
 
 def hard(
@@ -32,13 +35,21 @@ def hard(
     needed = {
         run: None
         for scenario in scenarios
-        for policy in (*policies, *BASELINES, REFERENCE)
+        for policy in (*policies, *HARD_BASELINES, REFERENCE)
         for run in runs(scenario, policy)
     }
     done = run_all(simulate, list(needed), jobs, progress)
 
-    def means(scenario: str, policy: str) -> list[float]:
-        return [done[run].mean for run in runs(scenario, policy)]
+    def found(scenario: str, policy: str) -> list[Slowdowns]:
+        return [done[run] for run in runs(scenario, policy)]
+
+    def times(scenario: str, policy: str) -> list[float]:
+        by = SCENARIOS[scenario].judged
+        return [one.judged("mean" if by == "room" else by) for one in found(scenario, policy)]
+
+    def mean(scenario: str, policy: str, name: str) -> float | None:
+        value = interval([getattr(one, name) for one in found(scenario, policy)]).mean
+        return value if math.isfinite(value) else None
 
     return [
         Row(
@@ -47,14 +58,19 @@ def hard(
             policy=policy,
             baseline=baseline,
             supported="all" if SCENARIOS[scenario].managed >= 1.0 else "half",
-            gain=gain(means(scenario, policy), means(scenario, baseline)),
-            slowdown_vs_clairvoyant=ratio(means(scenario, policy), means(scenario, REFERENCE)),
-            mean_slowdown=interval(means(scenario, policy)).mean,
+            gain=gain(times(scenario, policy), times(scenario, baseline)),
+            slowdown_vs_clairvoyant=ratio(times(scenario, policy), times(scenario, REFERENCE)),
+            mean_slowdown=interval(times(scenario, policy)).mean,
             seeds=seeds,
-            deciders=SCENARIOS[scenario].deciders,
-            p99_slowdown=interval([done[run].p99 for run in runs(scenario, policy)]).mean,
+            nodes=SCENARIOS[scenario].nodes,
+            judged=SCENARIOS[scenario].judged,
+            p95_slowdown=mean(scenario, policy, "p95"),
+            p99_slowdown=mean(scenario, policy, "p99"),
+            last_slowdown=mean(scenario, policy, "last"),
+            crowd=mean(scenario, policy, "crowd"),
+            no_room=mean(scenario, policy, "no_room"),
         )
         for scenario in scenarios
         for policy in policies
-        for baseline in BASELINES
+        for baseline in HARD_BASELINES
     ]

@@ -1,8 +1,10 @@
 """The monitor: what is known of the elements, how old it is when it is known, and how rough.
 
-A sample is taken every ``interval`` seconds and published ``delay`` seconds later.  Rates and depth
-are means over the last ``window`` seconds before the sample (the whole interval when the window is
-as long: a monitor that only keeps counters cannot say more).
+A sample is taken every ``interval`` seconds and published ``delay`` seconds later, unless the monitor is
+away.  Rates and depth are means over the last ``window`` seconds before the sample (the whole interval
+when the window is as long: a monitor that only keeps counters cannot say more), or exponential means
+with a time constant, as smed-monitor keeps them (``smed_monitor/rates.py``): what happened ``x`` seconds
+ago weighs ``exp(-x / constant)``, so that they never quite return to 0.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from ses_simulate.servers import Server
 class Sampling:
     """How elements are watched.  Times are seconds; ``depth`` tells whether queues can be seen.
 
-    ``long_window`` is that of average rates, 0 for none: exponential, as the monitor's.
+    ``constant`` is the time constant of current rates, 0 for plain means over ``window``;
+    ``long_window`` that of average rates, 0 for none: exponential, as the monitor's.  The monitor is
+    ``away`` from the first of these moments to the second.
     """
 
     interval: float
@@ -28,10 +32,15 @@ class Sampling:
     window: float | None = None
     depth: bool = False
     long_window: float = 0.0
+    constant: float = 0.0
+    away: tuple[float, float] = (math.inf, math.inf)
 
     @property
     def span(self) -> float:
-        """The seconds over which rates are averaged."""
+        """The seconds over which rates are averaged: twice the mean age of what they tell."""
+        if self.constant:
+            steps = self.interval / self.constant
+            return self.interval + 2 * self.interval / math.expm1(min(50.0, steps))
         return self.interval if self.window is None else min(self.window, self.interval)
 
 
@@ -74,6 +83,8 @@ class Monitor:
         self._averaged_at = 0.0
         self._reads: list[float] = []
         self._writes: list[float] = []
+        self._means: list[tuple[float, float, float]] = []
+        self._weight = 0.0
         engine.at(0.0, self._sample)
 
     def _counters(self, now: float) -> list[tuple[float, float, float]]:
@@ -91,15 +102,20 @@ class Monitor:
         engine, sampling = self._engine, self._sampling
         counters = self._counters(now)
         elapsed = max(now - self._opened, 1e-9)
+        means = [
+            ((reads - reads0) / elapsed, (writes - writes0) / elapsed, (queued - queued0) / elapsed)
+            for (reads, writes, queued), (reads0, writes0, queued0) in zip(
+                counters, self._before, strict=True
+            )
+        ]
+        if sampling.constant:
+            means = self._fold(means, elapsed)
         read_rate, write_rate, busy, depth = [], [], [], []
-        for server, (reads, writes, queued), (reads0, writes0, queued0) in zip(
-            self._servers, counters, self._before, strict=True
-        ):
-            reading, writing = (reads - reads0) / elapsed, (writes - writes0) / elapsed
+        for server, (reading, writing, queued) in zip(self._servers, means, strict=True):
             read_rate.append(reading * server.device.read_rate)
             write_rate.append(writing * server.device.write_rate)
             busy.append(reading + writing)
-            depth.append((queued - queued0) / elapsed)
+            depth.append(queued)
         self._average(now, counters)
         sample = Sample(
             taken=now,
@@ -118,16 +134,36 @@ class Monitor:
                 for mean, server in zip(self._writes, self._servers, strict=False)
             ],
         )
-        if sampling.delay:
+        if sampling.away[0] <= now < sampling.away[1]:
+            pass
+        elif sampling.delay:
             engine.at(now + sampling.delay, partial(self._publish, sample))
         else:
             self._publish(sample, now)
         following = now + sampling.interval
         engine.at(following, self._sample)
-        if sampling.span < sampling.interval:
+        if not sampling.constant and sampling.span < sampling.interval:
             engine.at(following - sampling.span, self._open_window)
         else:
             self._opened, self._before = now, counters
+
+    def _fold(
+        self, means: list[tuple[float, float, float]], elapsed: float
+    ) -> list[tuple[float, float, float]]:
+        """Return the exponential means after one more interval, unbiased from the first one on."""
+        kept = math.exp(-elapsed / self._sampling.constant)
+        self._weight = kept * self._weight + 1 - kept
+        before = self._means or [(0.0, 0.0, 0.0)] * len(means)
+        self._means = [
+            (
+                kept * old[0] + (1 - kept) * new[0],
+                kept * old[1] + (1 - kept) * new[1],
+                kept * old[2] + (1 - kept) * new[2],
+            )
+            for old, new in zip(before, means, strict=True)
+        ]
+        weight = max(self._weight, 1e-12)
+        return [(one / weight, two / weight, three / weight) for one, two, three in self._means]
 
     def _average(self, now: float, counters: list[tuple[float, float, float]]) -> None:
         """Bring the averages over the long window up to a sample."""

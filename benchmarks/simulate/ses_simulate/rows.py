@@ -17,9 +17,13 @@ class Row:
     ``gain`` is the part of the baseline's time that was saved; ``supported`` is ``half`` or ``all``:
     how much of the load the rule placed.  ``slowdown_vs_clairvoyant`` is the time under the rule over
     the time under the clairvoyant one in its place; ``mean_slowdown`` the time over that of the same
-    work with all elements idle.  ``users`` is ``None`` where files come without users; ``deciders``
-    place side by side.  ``mean_seconds`` and ``baseline_seconds`` are run times of users,
-    ``p99_slowdown`` is about files; ``None``: not measured.
+    work with all elements idle.  ``users`` is ``None`` where files come without users; files are created
+    on so many ``nodes``.  ``mean_seconds`` and ``baseline_seconds`` are run times of users.  ``judged``
+    tells what time is compared: the ``mean`` of files, or that until the ``last`` of a burst or workflow;
+    where it is ``room``, slowdowns are about the mean.  ``p95_slowdown`` and ``p99_slowdown`` are about
+    files, ``last_slowdown`` about bursts and workflows, ``crowd`` is how many files of a burst the element
+    has that has most, ``no_room`` counts files of a thousand that found no room though another element had
+    it; ``None``: not measured.
     """
 
     scenario: str
@@ -31,10 +35,15 @@ class Row:
     slowdown_vs_clairvoyant: Interval
     mean_slowdown: float
     seeds: int
-    deciders: int = 1
+    nodes: int | None = None
+    judged: str = "mean"
     mean_seconds: float | None = None
     baseline_seconds: float | None = None
+    p95_slowdown: float | None = None
     p99_slowdown: float | None = None
+    last_slowdown: float | None = None
+    crowd: float | None = None
+    no_room: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the row as JSON knows it, with the ends of the 95 % intervals beside their means.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ses_simulate.duplex import DuplexServer
 from ses_simulate.engine import Engine
 from ses_simulate.monitor import Monitor, Sampling
-from ses_simulate.policies import POLICIES
+from ses_simulate.policies import make
 from ses_simulate.policies.interface import World
 from ses_simulate.servers import Device, Server
 from ses_simulate.workload import GB, Background, LoopingUser, Numbering
@@ -49,7 +49,8 @@ class Site:
     """What is simulated, by default the paper's site and users; ``ses experiment`` runs smaller ones.
 
     ``duplex``: readers and writers of a pool do not share its speed, and each would keep the background's
-    part of it busy.  ``stream`` is the mean size of the background's streams.
+    part of it busy.  A user computes up to ``scatter`` seconds longer.  ``stream`` is the mean size of the
+    background's streams.
     """
 
     read_rate: float = READ_RATE
@@ -61,9 +62,10 @@ class Site:
     capacity: float = CAPACITY
     fullest: float = FULLEST
     duplex: bool = False
+    scatter: float = 0.0
 
 
-PAPER = Site()
+PAPER = Site(scatter=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ def simulate(run: Run) -> Times:
     """Run one experiment.  The same run gives the same times, to the last bit."""
     engine, site = Engine(), run.site
     world = World(
-        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, reads=site.read_rate,
-        writes=site.write_rate,
+        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, nodes=run.users,
+        reads=site.read_rate, writes=site.write_rate,
     )  # fmt: skip
     surroundings = replace(world, mirrored=run.mirrored_background)
     fill = surroundings.random("fill")
@@ -111,7 +113,7 @@ def simulate(run: Run) -> Times:
     ]  # fmt: skip
     servers = [(DuplexServer if site.duplex else Server)(engine, device) for device in devices]
     world = replace(world, devices=devices, servers=servers)
-    policy, others = POLICIES[run.policy](world), POLICIES[run.others](replace(world, role="others"))
+    policy, others = make(run.policy, world), make(run.others, replace(world, role="others"))
     Monitor(engine, servers, run.sampling, [policy.observe, others.observe])
     for pool, load in enumerate(BACKGROUNDS[run.scenario]):
         chance = surroundings.random(f"background {pool}")
@@ -129,8 +131,9 @@ def simulate(run: Run) -> Times:
     users = []
     for number in range(run.users):
         user = LoopingUser(
-            engine, servers, policy if number < run.supported else others, f"user{number}", site.sizes,
-            site.compute_seconds_per_gb, start.randrange(POOLS), numbering, finished,
+            engine, servers, policy if number < run.supported else others, number, site.sizes,
+            site.compute_seconds_per_gb, site.scatter, start.randrange(POOLS), numbering, finished,
+            world.random(f"user {number}"),
         )  # fmt: skip
         engine.at(start.uniform(0.0, site.start_spread), user.start)
         users.append(user)

@@ -30,7 +30,9 @@ class LoopingUser:
     """One user of the paper: for each size, read what was written before, compute, write a new file.
 
     Reads as many bytes as it writes; the first input lies on ``start_element``.  ``compute`` is
-    seconds per GB.  ``took`` is the run time in seconds once the loop is done, ``nan`` before.
+    seconds per GB, to which up to ``scatter`` is added: programs that once wrote to one element side by side
+    would else go on at the same moments for ever.  ``node`` is where the user works, and nobody else.
+    ``took`` is the run time in seconds once the loop is done, ``nan`` before.
     """
 
     def __init__(
@@ -38,20 +40,24 @@ class LoopingUser:
         engine: Engine,
         servers: Sequence[Server],
         policy: Policy,
-        name: str,
+        node: int,
         sizes: Sequence[float],
         compute: float,
+        scatter: float,
         start_element: int,
         numbering: Numbering,
         finished: Callable[[], object],
+        random: Random,
     ) -> None:
+        self._random = random
         self.took = math.nan
         self._engine = engine
         self._servers = servers
         self._policy = policy
-        self._name = name
+        self._node = node
         self._sizes = sizes
         self._compute = compute
+        self._scatter = scatter
         self._element = start_element
         self._numbering = numbering
         self._finished = finished
@@ -71,11 +77,12 @@ class LoopingUser:
         self._servers[self._element].read(self._sizes[self._done], self._think)
 
     def _think(self, now: float) -> None:
-        self._engine.at(now + self._compute * self._sizes[self._done] / GB, self._write)
+        computes = self._compute * self._sizes[self._done] / GB + self._random.random() * self._scatter
+        self._engine.at(now + computes, self._write)
 
     def _write(self, now: float) -> None:
         size = self._sizes[self._done]
-        file = File(self._numbering(), size, self._name)
+        file = File(self._numbering(), size, f"user{self._node}", self._node)
         element = self._element = self._policy.choose(now, file)
 
         def written(then: float) -> None:

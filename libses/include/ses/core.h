@@ -84,7 +84,7 @@ struct ses_core_sample {
   double busy;         /* part of the element's time in use, readers and writers together */
   double busy_average; /* over the long window */
   double queue;        /* mean number of requests in service or waiting; NaN: not visible */
-  double own;          /* our files that were open when the sample was taken */
+  double own;          /* our streams, averaged over the same window as what was measured */
 };
 
 /* -------------------------------------------------------------------- policy */
@@ -92,12 +92,12 @@ struct ses_core_sample {
 /* Numbers a site may change; the formulas stay.  ses_core_defaults() fills them in. */
 struct ses_core_policy {
   double saturation;       /* utilisation from which an element counts as saturated */
-  double saturated_others; /* streams of others on a saturated element without files of ours */
-  double hidden_others;    /* streams of others beside ours where the queue is not visible */
+  double saturated_others; /* streams on a saturated element whose queue is not visible */
   double unseen_others;    /* streams of others on an element without a usable sample */
   double ended_weight;     /* part of a stream that counts on after its end, until a sample tells */
   double equal_distance;   /* distances so near to the best are as good */
   double equal_share;      /* shares that fall short of the best by no larger part are as good */
+  double equal_others;     /* streams of others that differ by no more are as many */
   double plenty;           /* more than so many times the rate asked for is no better; 0: it is */
   double room_fraction;    /* of an element's size: less room is tight for a file of unknown size */
   double minimum_free;     /* bytes: an element with less is full */
@@ -152,11 +152,14 @@ struct ses_core_offer {
 /*
  * Take a sample: sets busy, busy_average, others and others_average of ELEMENT.
  *
- *     others = max(0, max(q, u) - L)    where the queue q is visible, with L files of ours open
- * then = u, or 1.5 when saturated else, where L = 0 = a prior                  else
+ *     others = max(0, n - L)
+ *     n = max(q, u)                     where the queue q is visible
+ *       = u, or 1.5 when saturated      else
  *
- * A queue holds on average at least as many requests as the element is busy
- * (Little's law), so that a depth below u counts as u.
+ * L are our streams over the same window: what the monitor saw of them is not a
+ * stranger's, however short the files are.  A queue holds on average at least as
+ * many requests as the element is busy (Little's law), so that a depth below u
+ * counts as u.
  */
 void ses_core_observe(struct ses_core_element *element, const struct ses_core_sample *sample,
                       const struct ses_core_policy *policy);
@@ -239,6 +242,8 @@ struct ses_core_query {
   const uint32_t *claims;   /* a number per row, see ses_core_predict(); NULL: none */
   const uint64_t *excluded; /* bit r % 64 of word r / 64: row r is excluded; NULL: none is */
   size_t count;             /* rows */
+  size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
+                   last: processes of one job that begin at rows of their own do not meet */
   size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
                  for a decider who hears of others late; 0: all */
 };
@@ -260,8 +265,9 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        where there is plenty, all are equals of the best, and the element with the least
  *        write_rate comes first; those without plenty come after
  *     5. fewer streams of ours
- *     6. the last placement longest ago
- *     7. the order of the table
+ *     6. fewer streams of others, in steps of equal_others
+ *     7. the last placement longest ago
+ *     8. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
                      uint32_t *rows, size_t most);

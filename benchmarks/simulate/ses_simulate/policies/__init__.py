@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from ses_simulate.policies.apart import Apart
 from ses_simulate.policies.blind import RandomChoice
 from ses_simulate.policies.buckets import Buckets
 from ses_simulate.policies.clairvoyant import Clairvoyant, LeastWork
 from ses_simulate.policies.flow import MinCostFlow
 from ses_simulate.policies.interface import Policy, World
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin
-from ses_simulate.policies.ours import Ours
-from ses_simulate.policies.ours_apart import OursApart
+from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
+from ses_simulate.policies.space import DrawnByFree, LeastUsed, MostFree
 from ses_simulate.policies.stale import LoadInterpretation, ObservedThroughput, StaleArgmin, TwoChoices
+from ses_simulate.policies.variants import VARIANTS
 
 Maker: TypeAlias = Callable[[World], Policy]
 
@@ -31,14 +31,18 @@ POLICIES: Mapping[str, Maker] = {
     "buckets": Buckets,
     "min-cost-flow": MinCostFlow,
     "convex-flow": partial(MinCostFlow, convex=True),
+    "pfrd": DrawnByFree,
+    "mfs": MostFree,
+    "lus": LeastUsed,
+    "least-open": LeastOpen,
     "ours": Ours,
-    "ours-few": partial(OursApart, few=True),
+    "tickets": Tickets,
     "clairvoyant": Clairvoyant,
     "least-work": LeastWork,
 }
 
 SAYS: Mapping[str, str] = {
-    "random": "any element, each as likely",
+    "random": "any element, each as likely; mergerfs's rand",
     "roundrobin": "Lustre's turns",
     "free-space": "Lustre's draw by free space; turns while that is even",
     "observed-throughput": "the highest observed rate, as the paper can be read",
@@ -49,8 +53,12 @@ SAYS: Mapping[str, str] = {
     "buckets": "AIOT's buckets of utilisation, first in first out",
     "min-cost-flow": "a flow solved at each sample, with linear costs",
     "convex-flow": "the same with the cost of sharing",
-    "ours": "the decision and the ledger of the selection service",
-    "ours-few": "the same among a few random elements, as if cut off",
+    "pfrd": "mergerfs's draw by free space",
+    "mfs": "mergerfs's most free space",
+    "lus": "mergerfs's least used space",
+    "least-open": "fewest own open files, from the ledger alone",
+    "ours": "the core that programs, agents and service share",
+    "tickets": "the same, but fixed ahead of need",
     "clairvoyant": "the best true share; slowdowns are compared with it",
     "least-work": "the element done with the file first; sees all, too",
 }
@@ -58,10 +66,7 @@ SAYS: Mapping[str, str] = {
 
 
 def make(name: str, world: World) -> Policy:
-    """Return a rule by name for a world, one per decider where there are several."""
-    maker = POLICIES[name]
-    if maker is Ours and world.deciders > 1:
-        return OursApart(world)
-    if world.deciders > 1 and name != "ours-few":
-        return Apart(world, maker)
-    return maker(world)
+    """Return a rule by name for a world, or the product with a term switched."""
+    if name in VARIANTS:
+        return Ours(world, VARIANTS[name])
+    return POLICIES[name](world)

@@ -10,7 +10,7 @@ from ses_simulate.policies.interface import File, Policy, World
 
 
 class Clairvoyant(Policy):
-    """The best true share: the speed of the element with one flow more, over the flows it then has.
+    """The best true share: what a writer more would get from the element, and from its machine's link.
 
     Of equals the one that was given the fewest bytes, then any.
     """
@@ -25,11 +25,9 @@ class Clairvoyant(Policy):
         best, found = (float("inf"), 0.0, 0.0), 0
         draw = self._random.random
         for element, server in enumerate(self._servers):
-            flows = server.active + 1
-            rate = server.device.write_rate
-            share = flows / (rate * server.speed(flows))
+            share = 1.0 / server.share()
             if share <= best[0]:
-                key = (share, self._given[element] / rate, draw())
+                key = (share, self._given[element] / server.device.write_rate, draw())
                 if key < best:
                     best, found = key, element
         self._given[found] += file.size
@@ -48,6 +46,6 @@ class LeastWork(Policy):
             range(len(self._servers)),
             key=lambda element: (
                 (self._servers[element].remaining + file.size / self._servers[element].device.write_rate)
-                / self._servers[element].device.health
+                / self._servers[element].health
             ),
         )

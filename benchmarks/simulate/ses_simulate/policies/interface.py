@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -25,10 +25,11 @@ class World:
 
     ``devices`` are what the description of the site says of each element (never its health);
     ``servers`` are the elements as they are, which only clairvoyant rules and the free space of
-    Lustre's own allocators may look at.  ``deciders`` decide side by side; they tell each other of
-    their placements every ``shared_every`` seconds (0: they are one).  ``reads`` and ``writes`` are
-    the minimum rates asked for, bytes per second.  Rules of another ``role`` draw other lots;
-    a ``mirrored`` world draws the lots of its seed turned round.
+    Lustre's own allocators and mergerfs may look at.  Files are created on ``nodes``, whose agents speak
+    with the service every ``pace`` seconds (0: as the service sets it) and see a close up to
+    ``close_poll`` seconds late.  ``reads`` and ``writes`` are the minimum rates asked for, bytes per
+    second.  Rules of another ``role`` draw other lots; a ``mirrored`` world draws the lots of its seed
+    turned round.
     """
 
     engine: Engine
@@ -38,8 +39,9 @@ class World:
     seed: int
     role: str = ""
     mirrored: bool = False
-    deciders: int = 1
-    shared_every: float = 0.0
+    nodes: int = 1
+    pace: float = 0.0
+    close_poll: float = 0.0
     reads: float | None = None
     writes: float | None = None
 
@@ -50,12 +52,18 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file about to be created: a number no other file has, its bytes, its user, who decides."""
+    """A file about to be created: a number no other file has, its bytes, its user and node.
+
+    ``rank`` is that of its process in its job, where it has one; so many of those before it are
+    ``elsewhere``, on other nodes.
+    """
 
     number: int
     size: float
     user: str = "user"
-    decider: int = 0
+    node: int = 0
+    rank: int | None = None
+    elsewhere: int = 0
 
 
 class Policy:
@@ -65,16 +73,11 @@ class Policy:
         """Return the element for one file."""
         raise NotImplementedError
 
-    def deal(self, now: float, files: Sequence[File]) -> Iterator[int]:
-        """Yield the elements for files that are created at one moment, in order.
-
-        The caller starts each file before it takes the next element.
-        """
-        for file in files:
-            yield self.choose(now, file)
-
     def observe(self, now: float, sample: Sample) -> None:
         """Take a sample of the monitor."""
+
+    def written(self, now: float, file: File, element: int) -> None:
+        """Take note that the last byte of a file was written, which may stay open."""
 
     def closed(self, now: float, file: File, element: int) -> None:
         """Take note that a file this rule placed was closed."""

@@ -1,89 +1,139 @@
-"""The selection service's own decision and ledger, fed by the simulated monitor."""
+"""The product: programs choose at the create from their node's table, by the core that they share.
+
+The service keeps the ledger that agents tell it of and the samples of the monitor, and sends each node a
+table; what happened on the node since is counted there.  Rules that fix elements ahead of need, or that
+know no monitor, keep the same ledger, told in the same way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from functools import partial
 
-from ses_service.columns import observation_table, read_parts
-from ses_service.health import learned
-from ses_service.ledger import Ledger
-from ses_service.model import Subject
-from ses_service.placement import Candidate, EndReason, Placement, Refusal
-from ses_service.question import Question, View
-from ses_service.selection import deal, decide
-from ses_service.standing import Kept
+import numpy as np
 
 from ses_simulate.monitor import Sample
+from ses_simulate.policies.habit import Habit
 from ses_simulate.policies.interface import File, Policy, World
-from ses_simulate.site import observations, policies_for, requirements, table_of
+from ses_simulate.policies.sizes import Sizes
+from ses_simulate.policies.table import PRODUCT, Tables, Terms
+from ses_simulate.policies.told import Change, Told
 
-FOREVER = float("inf")
-WORTH_KEEPING = 64  # elements from which it pays to keep what a decision worked out for the next one
+
+class _Followed(Policy):
+    """A rule whose files are followed by the agents of their nodes."""
+
+    def __init__(self, world: World, idle_seconds: float) -> None:
+        self._engine = world.engine
+        self._told = Told(world)
+        self._open: dict[int, Change] = {}
+        self._idle_seconds = idle_seconds
+
+    def written(self, now: float, file: File, element: int) -> None:
+        """See, some seconds later, that the file does not grow any more."""
+        if self._idle_seconds < float("inf"):
+            self._engine.at(now + self._idle_seconds, partial(self._ended, file.number))
+
+    def closed(self, now: float, file: File, element: int) -> None:
+        """See it as soon as the agent does."""
+        self._engine.at(self._told.closes_at(now), partial(self._ended, file.number))
+
+    def _ended(self, number: int, now: float) -> None:
+        opened = self._open.pop(number, None)
+        if opened is not None:
+            self._told.ended(now, opened)
+
+    def _placed(self, now: float, file: File, element: int, reserved: float = 0.0) -> None:
+        self._open[file.number] = self._told.opened(now, file, element, reserved)
 
 
-class Ours(Policy):
-    """One service that decides for all: ``decide`` or ``deal``, and a ledger of what it placed.
+class Ours(_Followed):
+    """What the product does; ``terms`` switch parts of the rule off."""
 
-    Sees what the service sees: the description, samples as old as they are, its own placements and
-    their ends.  Leases never run out here: every end is seen.
+    def __init__(self, world: World, terms: Terms = PRODUCT) -> None:
+        super().__init__(world, terms.idle_seconds)
+        self._terms = terms
+        self._tables = Tables(world, self._told, terms)
+        self._max_age = 6 * world.sampling.interval + world.sampling.delay
+        self._taken = 0.0
+        self._habit = Habit(world)
+        self._sizes = Sizes()
+
+    def closed(self, now: float, file: File, element: int) -> None:
+        """Count the file on for as long as it takes to read, where files are read back."""
+        self._sizes.closed(file.size)
+        opened = self._open.get(file.number)
+        if opened is not None and self._terms.readers:
+            lasts = self._habit.lasts(now - opened.began, element)
+            self._habit.closed(now, now + lasts, element)
+            if self._habit.read_back:
+                self._engine.at(now + lasts, partial(self._ended, file.number))
+                return
+        super().closed(now, file, element)
+
+    def choose(self, now: float, file: File) -> int:
+        """Choose from the node's table, and claim."""
+        room = self._sizes.likely() if self._terms.room else -1.0
+        element = max(0, self._tables.choose(now, file, room))
+        self._placed(now, file, element, max(0.0, room))
+        return element
+
+    def observe(self, now: float, sample: Sample) -> None:
+        """Take the sample; nodes hear of it when their agents next speak with the service."""
+        self._habit.observe(sample)
+        if self._terms.monitor:
+            self._engine.at(now + self._told.pace, partial(self._observe, sample))
+
+    def _observe(self, sample: Sample, now: float) -> None:
+        self._tables.observe(now, sample)
+        self._taken = sample.taken
+        self._engine.at(sample.taken + self._max_age, self._age)
+
+    def _age(self, now: float) -> None:
+        if now - self._taken >= self._max_age - 1e-9:
+            self._tables.unseen()
+
+
+class Tickets(Ours):
+    """Elements fixed ahead of need: each user of a node holds one, chosen when the user's last file closed.
+
+    A ticket that is held is no stream, so that all who renew theirs before anybody uses one choose alike.
     """
 
     def __init__(self, world: World) -> None:
-        self.policies = policies_for(world.sampling)
-        self._table = table_of(world.devices)
-        self._requirements = requirements(world.reads, world.writes)
-        self._ledger = Ledger(self.policies)
-        self._kept = Kept() if len(world.devices) >= WORTH_KEEPING else None
-        self._observations = observation_table(self._table, ())
-        self._ledger.bind(self._table, self._observations.sampled_at, 0.0)
-
-    def question(self, file: File) -> Question:
-        """Return what the service is asked for a file.  Its size is not told."""
-        return Question(Subject(file.user), self._requirements, limit=1, seed=file.number)
-
-    def view(self) -> View:
-        """Return what the service knows now."""
-        return View(self._table, self._observations, self._ledger.counts)
+        super().__init__(world)
+        self._held: dict[tuple[int, str], int] = {}
 
     def choose(self, now: float, file: File) -> int:
-        """Ask ``decide`` and book its first candidate."""
-        self._ledger.expire(now)
-        decision = decide(self.question(file), self.view(), now, self.policies, kept=self._kept)
-        return self._book(now, file, decision.candidates[0])
-
-    def deal(self, now: float, files: Sequence[File]) -> Iterator[int]:
-        """Ask ``deal`` for all files of one moment at once, as an agent asks for tickets."""
-        self._ledger.expire(now)
-        chosen: list[int] = []
-
-        def book(candidate: Candidate, _first: tuple[Candidate, ...], _refused: tuple[Refusal, ...]) -> None:
-            chosen.append(self._book(now, files[len(chosen)], candidate))
-
-        deal(self.question(files[0]), self.view(), now, self.policies, len(files), book, kept=self._kept)
-        return iter(chosen)
-
-    def observe(self, now: float, sample: Sample) -> None:
-        """Hand the sample to the service as its observer would."""
-        seen = observation_table(self._table, observations(self._table, sample))
-        self._observations = learned(seen, self._observations, self.policies)
-        reference = self._observations.sampled_at - self.policies.rate_window / 2
-        self._ledger.observe(reference, now, read_parts(self._observations))
+        """Use the ticket that the user holds, or else choose now."""
+        element = self._held.pop((file.node, file.user), None)
+        if element is None:
+            return super().choose(now, file)
+        self._placed(now, file, element)
+        return element
 
     def closed(self, now: float, file: File, element: int) -> None:
-        """End the placement."""
-        self._ledger.end(str(file.number), EndReason.CLOSED, now, file.size)
+        """Fix the element of the user's next file."""
+        super().closed(now, file, element)
+        self._held[file.node, file.user] = max(0, self._tables.choose(now, file))
 
-    def _book(self, now: float, file: File, candidate: Candidate) -> int:
-        element = candidate.element
-        self._ledger.book(
-            Placement(
-                placement_id=str(file.number),
-                subject=Subject(file.user),
-                element=element,
-                backend="mergerfs",
-                distance=candidate.distance,
-                booked_at=now,
-                lease_until=FOREVER,
-            )
-        )
-        return self._table.index[element.id]
+
+class LeastOpen(_Followed):
+    """The element with the fewest open files of ours, of equals any, each as likely.
+
+    No monitor, no rates: the ledger alone, told in the same way as the product's.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, float("inf"))
+        self._random = world.random("least open")
+
+    def choose(self, now: float, file: File) -> int:
+        """Return the element with the fewest open files, as the node knows them."""
+        told = self._told
+        told.advance(now)
+        own = np.array(told.ledger.own)
+        for change, sign in told.heard_differently(file.node, file.user, now):
+            own[change.row] += sign * change.streams
+        element = int(self._random.choice(np.flatnonzero(own == own.min())))
+        self._placed(now, file, element)
+        return element

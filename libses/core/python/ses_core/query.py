@@ -82,7 +82,8 @@ class Query:
     """A question about a table; holds the arrays it is made of, and the pointers to them.
 
     CLAIMS: a uint32 per row. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
-    nearest rows. ``verdicts``, one per row, are those of the last :meth:`judge` or :meth:`choose`.
+    nearest rows. FIRST: the row at which the order of the table begins. ``verdicts``, one per row, are
+    those of the last :meth:`judge` or :meth:`choose`.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Query:
         claims: Rows | None = None,
         excluded: Words | None = None,
         few: int = 0,
+        first: int = 0,
     ) -> None:
         count = len(elements)
         self.elements = elements
@@ -114,11 +116,32 @@ class Query:
             setattr(self._query, name, pointer)
         self._held = held  # keeps the arrays alive
         self._query.count = count
-        self._query.few = few
+        self.few = few
+        self.first = first
         self._verdicts = _pointer(self.verdicts, VERDICT, "struct ses_core_verdict", least=count, write=True)
         self._rows_pointer = ffi.from_buffer("uint32_t[]", self._rows, require_writable=True)
         self._scratch_pointer = ffi.from_buffer("uint32_t[]", self._scratch, require_writable=True)
         self._cause = ffi.new("enum ses_core_cause *")
+
+    @property
+    def few(self) -> int:
+        """How many of the nearest rows are compared; 0: all."""
+        return int(self._query.few)
+
+    @few.setter
+    def few(self, few: int) -> None:
+        self._query.few = few
+
+    @property
+    def first(self) -> int:
+        """The row at which the order of the table begins."""
+        return int(self._query.first)
+
+    @first.setter
+    def first(self, first: int) -> None:
+        if not 0 <= first < max(1, len(self.elements)):
+            raise ValueError(f"there is no row {first}")
+        self._query.first = first
 
     def judge(self) -> int:
         """Filter and judge every row; return how many are accepted."""

@@ -105,6 +105,7 @@ def table1(
     """
     need_simulator()
     from ses_simulate.policies import POLICIES
+    from ses_simulate.policies.variants import VARIANTS
     from ses_simulate.processes import processors
     from ses_simulate.table1 import BACKGROUNDS, USERS
     from ses_simulate.table1_study import table1 as run
@@ -112,7 +113,7 @@ def table1(
     rows = run(
         _known("--scenario", scenarios, list(BACKGROUNDS)),
         users or USERS,
-        _known("--policy", policies, list(POLICIES)),
+        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
         seeds,
         jobs or processors(),
         RunProgress(),
@@ -134,18 +135,20 @@ def hard(
 ) -> None:
     """Put rules into hard cases: old samples, bursts, strangers, slow elements, many deciders.
 
-    Prints the mean slowdown of a file (its time over its time alone) and how many times that of a
-    rule that sees everything it is, with 95 % intervals.
+    Prints the mean slowdown of a file (its time over its time alone; where bursts or workflows are
+    judged by their end, that of the last file) and how many times that of a rule that sees everything it
+    is, with 95 % intervals. The rule may also be the product with a term switched, such as no-readers.
     """
     need_simulator()
     from ses_simulate.hard_study import hard as run
     from ses_simulate.policies import POLICIES
+    from ses_simulate.policies.variants import VARIANTS
     from ses_simulate.processes import processors
     from ses_simulate.scenarios import SCENARIOS
 
     rows = run(
         _known("--scenario", scenarios, list(SCENARIOS)),
-        _known("--policy", policies, list(POLICIES)),
+        _known("--policy", policies, list(POLICIES), list(VARIANTS)),
         seeds,
         jobs or processors(),
         RunProgress(),
@@ -162,8 +165,10 @@ def need_simulator() -> None:
         raise SesError(f"{_MISSING} ({error})") from error
 
 
-def _known(option: str, asked: Sequence[str], names: Sequence[str]) -> Sequence[str]:
-    unknown = sorted(set(asked) - set(names))
+def _known(
+    option: str, asked: Sequence[str], names: Sequence[str], also: Sequence[str] = ()
+) -> Sequence[str]:
+    unknown = sorted(set(asked) - set(names) - set(also))
     if unknown:
         raise click.BadParameter(f"{', '.join(unknown)}: not one of {', '.join(names)}", param_hint=option)
     return list(dict.fromkeys(asked)) or names

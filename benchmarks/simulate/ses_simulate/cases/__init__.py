@@ -1,0 +1,1 @@
+"""The hard scenarios, a file for each group."""

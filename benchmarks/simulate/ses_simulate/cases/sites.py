@@ -1,0 +1,23 @@
+"""Sites of other kinds and sizes, and work of other kinds."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ses_simulate.cases.scenario import GB, Scenario
+
+_Product = partial(Scenario, rho=0.7, interval=1.0, constant=2.0, nodes=64, close_poll=0.5, files=6_000)
+
+CASES = (
+    _Product("pareto", "Pareto sizes, exponent 1.3", tail=1.3),
+    _Product("links", "four elements share a link of twice one's rate", rho=0.7, machine=4, link=1.0 * GB),
+    _Product("elements-8", "8 elements, load 0.8", rho=0.8, elements=8, files=3_000),
+    _Product("elements-16-small", "16 elements, 0.8 GB, load 0.8", rho=0.8, elements=16, mean=0.8 * GB),
+    _Product("elements-250", "250 elements, 0.8 GB, load 0.8", rho=0.8, elements=250, mean=0.8 * GB),
+    _Product("elements-1000", "1,000 elements, 0.8 GB, load 0.8", rho=0.8, elements=1000, mean=0.8 * GB),
+    _Product("nodes-64", "64 nodes, 0.8 GB, load 0.8", rho=0.8, mean=0.8 * GB),
+    _Product("nodes-1000", "1,000 nodes, 0.8 GB, load 0.8", rho=0.8, mean=0.8 * GB, nodes=1000),
+    _Product(
+        "workflows", "executions of genomics workflows", workflow="genomics", files=3_000, judged="last"
+    ),
+)

@@ -1,0 +1,198 @@
+"""The tables that programs choose from, filled in as the service and the agents of the product do it."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from ses_core import SAMPLE, Kind, Query, Records, defaults, need, observe, table
+from ses_service.ranking import order_of_own
+
+from ses_simulate.monitor import Sample
+from ses_simulate.policies.interface import File, World
+from ses_simulate.policies.told import Told
+
+MOST_CANDIDATES = 64
+FEWEST_COMPARED = 2
+WORTH_MINDING = 0.05  # files that were not heard of, from which fewer candidates are compared
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Which terms of the rule count, so that each can be switched; the product has the defaults.
+
+    Numbers that are ``None`` are the core's own.
+    """
+
+    monitor: bool = True  # samples count
+    others: bool = True  # estimated streams of others
+    own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
+    idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
+    readers: bool = True  # closed files count on while they are read, where samples show that they are
+    headroom: bool = True  # what is left over may be taken whole
+    spread: bool = True  # fewer candidates are compared the more is unheard
+    orders: bool = True  # candidates lie in an order of the node's own
+    ranks: bool = (
+        True  # processes of a job that know their rank begin at rows of their own, and mind the rest
+    )
+    turns: bool = False  # of equals the last placement longest ago
+    room: bool = True  # sizes of files of before, what open files may take, and a part of the element
+    ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
+    equal_share: float | None = None
+    equal_others: float | None = None
+
+
+PRODUCT = Terms()
+
+
+def policy_of(terms: Terms) -> Records:
+    """Return the core's numbers, with those that terms change."""
+    policy = defaults()
+    changed = (
+        ("ended_weight", terms.ended),
+        ("equal_share", terms.equal_share),
+        ("equal_others", terms.equal_others),
+        ("room_fraction", None if terms.room else 0.0),
+    )
+    for name, value in changed:
+        if value is not None:
+            policy[name] = value
+    return policy
+
+
+class Tables:
+    """The service's table of all elements, and what each node has of it."""
+
+    def __init__(self, world: World, told: Told, terms: Terms) -> None:
+        size = len(world.devices)
+        self.policy = policy_of(terms)
+        self._world = world
+        self._terms = terms
+        self._told = told
+        self._site = table(size)
+        self._count = min(size, MOST_CANDIDATES)
+        self._node = table(self._count)
+        self._orders = self._orders_of(world.nodes)
+        self._places = [{int(row): place for place, row in enumerate(order)} for order in self._orders]
+        asked = ((Kind.CURRENT_READ, world.reads), (Kind.CURRENT_WRITE, world.writes))
+        self._need = need(*((kind, False, False, bound, 1.0) for kind, bound in asked if bound is not None))
+        self._query = Query(self._node, self._need, self.policy)
+        self._samples = np.zeros(size, SAMPLE)
+        self._describe()
+        told.changed = self._mirror
+
+    def choose(self, now: float, file: File, room: float = -1.0) -> int:
+        """Return the element that a program chooses on its node; -1: none.
+
+        ``room`` are bytes that a file like it may need, negative where none is known.
+        """
+        told, records, node = self._told, self._node, file.node
+        told.advance(now)
+        np.take(self._site, self._orders[node], out=records)
+        places, ledger = self._places[node], told.ledger
+        own, ended, turn, reserved = (records[name] for name in ("own", "ended", "turn", "reserved"))
+        for change, sign in told.heard_differently(node, file.user, now):
+            place = places.get(change.row)
+            if place is None:
+                continue
+            own[place] += sign * change.streams
+            reserved[place] += sign * change.reserved
+            if change.streams < 0:
+                if sign > 0:
+                    ended[place] += change.began <= ledger.reference
+                elif change.sample == ledger.sample:
+                    ended[place] -= change.ended
+            elif self._terms.turns:
+                turn[place] = _stamp(change.happened if sign > 0 else change.turn_before)
+        query = self._query
+        query.few = self._few(file, now)
+        query.first = self._first(file)
+        self._need["room"] = room
+        place = query.choose()
+        return -1 if place < 0 else int(self._orders[node][place])
+
+    def _first(self, file: File) -> int:
+        """Return the row at which a process begins: each rank of a job at one of its own.
+
+        The node's order is a permutation of the rows that are alike on all nodes, so what is looked up is
+        the place in it of the row that belongs to the rank.
+        """
+        if not self._terms.ranks or file.rank is None:
+            return 0
+        row = (zlib.crc32(file.user.encode()) + file.rank) % len(self._site)
+        return self._places[file.node].get(row, file.rank % self._count)
+
+    def observe(self, now: float, sample: Sample) -> None:
+        """Let the service take a sample."""
+        self._told.advance(now)
+        samples = self._samples
+        samples["own"] = self._told.sampled(
+            self._world.sampling, sample.taken, averaged=self._terms.own_averaged
+        )
+        samples["busy"] = samples["busy_average"] = sample.busy
+        samples["queue"] = sample.depth or math.nan
+        observe(self._site, samples, self.policy)
+        self._site["free"] = sample.free
+        self._site["ended"] = self._told.ledger.ended
+        if not self._terms.others:
+            self._site["others"] = 0.0
+        if not self._terms.headroom:
+            self._site["busy"] = 1.0
+
+    def unseen(self) -> None:
+        """Forget the samples: they are too old."""
+        self._samples["busy"] = math.nan
+        observe(self._site, self._samples, self.policy)
+
+    def _few(self, file: File, now: float) -> int:
+        if not self._terms.spread:
+            return 0
+        unheard = self._told.unheard(file.node, now)
+        if self._terms.ranks and file.rank is not None:
+            unheard = max(unheard, file.elsewhere)
+        if unheard < WORTH_MINDING:
+            return 0
+        return max(FEWEST_COMPARED, min(self._count, round(self._count / unheard)))
+
+    def _orders_of(self, nodes: int) -> list[npt.NDArray[np.int64]]:
+        rates = np.array([device.write_rate for device in self._world.devices])
+        size = len(rates)
+        if not self._terms.orders:
+            return [np.arange(size)[: self._count]] * nodes
+        if size <= MOST_CANDIDATES:
+            return [order_of_own(rates, _lot(node)) for node in range(nodes)]
+        # Neighbouring elements from a place of the node's own on: together nodes have all alike often.
+        found = []
+        for node in range(nodes):
+            rows = (np.arange(self._count) + int(_lot(node) * size)) % size
+            found.append(rows[order_of_own(rates[rows], _lot(node))])
+        return found
+
+    def _describe(self) -> None:
+        site, devices = self._site, self._world.devices
+        site["read_rate"] = [device.read_rate for device in devices]
+        site["write_rate"] = [device.write_rate for device in devices]
+        site["size"] = [device.capacity for device in devices]
+        site["free"] = [device.free for device in devices]
+        site["server"] = [device.group for device in devices]
+        self.unseen()
+
+    def _mirror(self, row: int) -> None:
+        ledger, site = self._told.ledger, self._site
+        site["own"][row] = ledger.own[row]
+        site["ended"][row] = ledger.ended[row]
+        site["reserved"][row] = ledger.reserved[row]
+        if self._terms.turns:
+            site["turn"][row] = _stamp(ledger.turn[row])
+
+
+def _stamp(seconds: float) -> int:
+    return int(seconds * 1e6)
+
+
+def _lot(node: int) -> float:
+    """Return where a node's order begins, 0 up to 1: those of neighbours lie far apart (van der Corput)."""
+    return int(f"{node:016b}"[::-1], 2) / 65536

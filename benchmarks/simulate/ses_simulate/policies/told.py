@@ -1,0 +1,215 @@
+"""What nodes and the service tell each other: the ledger as the service has it, and as a node hears it.
+
+Every node's agent speaks with the service once in ``pace`` seconds, at moments of its own: it tells which
+files were created and closed on its node since, and hears what all others told by then.  What happened on
+a node itself is known there at once; another user's claim after ``HANDOVER``.  A close is seen by the
+agent up to ``close_poll`` seconds late.
+
+The service has one state, that of now.  What a node has not heard of yet is taken back from a copy of it,
+which is exact and costs no event of its own for each time an agent speaks.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from ses_simulate.monitor import Sampling
+from ses_simulate.policies.interface import File, World
+
+HANDOVER = 0.002  # seconds until other users of the node see a claim
+RATE_SECONDS = 10.0  # over which the rate of placements is taken
+LONGEST_WINDOWS = 10.0  # after which what ended is forgotten
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(slots=True, eq=False)
+class Change:
+    """A stream more or less on an element, as a node tells it.
+
+    ``began`` is when the file was created, ``happened`` when it was created or seen to be closed;
+    ``reserved`` the bytes by which what is expected to be written changes.  ``ended``, ``turn_before`` and
+    ``sample`` are set when the service takes it.
+    """
+
+    file: int
+    node: int
+    user: str
+    row: int
+    streams: int
+    began: float
+    happened: float
+    reserved: float = 0.0
+    ended: int = 0
+    turn_before: float = 0.0
+    sample: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Ledger:
+    """The service's columns, an item per element.
+
+    ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now, ``turn``
+    when the last file was created there, ``reserved`` bytes that open files may still take.
+    """
+
+    own: list[float]
+    ended: list[float]
+    turn: list[float]
+    reserved: list[float]
+    reference: float = -math.inf
+    sample: int = 0
+    open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
+
+
+class Told:
+    """The ledger, and who has heard what of it."""
+
+    def __init__(self, world: World) -> None:
+        size = len(world.devices)
+        self.nodes = world.nodes
+        self.pace = world.pace or max(0.1, world.nodes / 1000.0)
+        self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [0.0] * size)
+        self.changed: Callable[[int], object] = lambda _row: None
+        self._random = world.random("closes seen")
+        self._close_poll = world.close_poll
+        self._phases = [self.pace * (node * GOLDEN % 1.0) for node in range(world.nodes)]
+        self._coming: list[tuple[float, int, Change]] = []
+        self._number = 0
+        self._heard: deque[tuple[float, Change]] = deque()
+        self._untold: list[list[Change]] = [[] for _ in range(world.nodes)]
+        self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended lately
+        self._rate = 0.0
+        self._rates = [0.0] * world.nodes
+        self._rate_at = 0.0
+        self._rates_at = [0.0] * world.nodes
+
+    def spoke(self, node: int, now: float) -> float:
+        """Return when a node's agent last spoke with the service."""
+        phase = self._phases[node]
+        return phase + math.floor((now - phase) / self.pace) * self.pace
+
+    def opened(self, now: float, file: File, row: int, reserved: float = 0.0) -> Change:
+        """A file was created on a node."""
+        node = file.node
+        self._rate = self._faded(self._rate, self._rate_at, now) + 1 / RATE_SECONDS
+        self._rates[node] = self._faded(self._rates[node], self._rates_at[node], now) + 1 / RATE_SECONDS
+        self._rate_at = self._rates_at[node] = now
+        change = Change(file.number, node, file.user, row, 1, now, now, reserved)
+        self._tell(change)
+        return change
+
+    def closes_at(self, now: float) -> float:
+        """Return when the agent will see that a file was closed now."""
+        return now + self._random.random() * self._close_poll if self._close_poll else now
+
+    def ended(self, now: float, opened: Change) -> None:
+        """An agent saw that a stream of its node ended."""
+        self._tell(
+            Change(opened.file, opened.node, opened.user, opened.row, -1, opened.began, now, -opened.reserved)
+        )
+
+    def unheard(self, node: int, now: float) -> float:
+        """Return how many files others created that a node may not have heard of."""
+        others = self._faded(self._rate, self._rate_at, now) - self._faded(
+            self._rates[node], self._rates_at[node], now
+        )
+        return max(0.0, others) * (now - self.spoke(node, now) + self.pace / 2)
+
+    def rate(self, now: float) -> float:
+        """Return how many files a second are created."""
+        return self._faded(self._rate, self._rate_at, now)
+
+    def advance(self, now: float) -> None:
+        """Take what was told by now."""
+        coming = self._coming
+        while coming and coming[0][0] <= now:
+            told_at, _, change = heapq.heappop(coming)
+            self._take(told_at, change)
+        heard = self._heard
+        while heard and heard[0][0] <= now - self.pace:
+            heard.popleft()
+
+    def heard_differently(self, node: int, user: str, now: float) -> Iterator[tuple[Change, int]]:
+        """Yield what a node knows otherwise than the service: changes to take back (-1) and to add (1).
+
+        Those to take back come latest first.
+        """
+        spoke = self.spoke(node, now)
+        for told_at, change in reversed(self._heard):
+            if told_at <= spoke:
+                break
+            if change.node != node:
+                yield change, -1
+        untold = self._untold[node]
+        if untold:
+            for change in untold:
+                if change.user == user or now - change.happened >= HANDOVER:
+                    yield change, 1
+
+    def sampled(self, sampling: Sampling, taken: float, *, averaged: bool) -> list[float]:
+        """Take a sample of the monitor; return our streams, averaged as the monitor averages rates.
+
+        Not ``averaged``: those of the middle of its window.
+        """
+        ledger = self.ledger
+        ledger.reference = taken - sampling.span / 2
+        ledger.sample += 1
+        reference, size = ledger.reference, len(ledger.own)
+        then = [0.0] * size
+        ledger.ended = [0.0] * size
+        spans = self._spans
+        while spans and spans[0][1] <= taken - LONGEST_WINDOWS * sampling.span:
+            spans.popleft()
+        weigh = partial(_part, sampling, taken) if averaged else partial(_there, reference)
+        for began, row in ledger.open_files.values():
+            then[row] += weigh(began, math.inf)
+        for began, ended, row in spans:
+            then[row] += weigh(began, ended)
+            ledger.ended[row] += began <= reference < ended
+        return then
+
+    def _tell(self, change: Change) -> None:
+        phase = self._phases[change.node]
+        told_at = phase + math.ceil((change.happened - phase) / self.pace) * self.pace
+        self._number += 1
+        heapq.heappush(self._coming, (max(told_at, change.happened), self._number, change))
+        self._untold[change.node].append(change)
+
+    def _take(self, told_at: float, change: Change) -> None:
+        ledger, row = self.ledger, change.row
+        self._untold[change.node].remove(change)
+        ledger.own[row] += change.streams
+        ledger.reserved[row] += change.reserved
+        change.sample = ledger.sample
+        if change.streams > 0:
+            change.turn_before = ledger.turn[row]
+            ledger.turn[row] = max(ledger.turn[row], change.happened)
+            ledger.open_files[change.file] = (change.began, row)
+        else:
+            del ledger.open_files[change.file]
+            self._spans.append((change.began, change.happened, row))
+            change.ended = int(change.began <= ledger.reference < change.happened)
+            ledger.ended[row] += change.ended
+        self._heard.append((told_at, change))
+        self.changed(row)
+
+    @staticmethod
+    def _faded(rate: float, since: float, now: float) -> float:
+        return rate * math.exp((since - now) / RATE_SECONDS)
+
+
+def _there(moment: float, began: float, ended: float) -> float:
+    return float(began <= moment < ended)
+
+
+def _part(sampling: Sampling, taken: float, began: float, ended: float) -> float:
+    """Return which part of what a sample tells a stream was there, from 0 to 1."""
+    first, last = max(0.0, taken - ended), max(0.0, taken - began)
+    if sampling.constant:
+        return math.exp(-first / sampling.constant) - math.exp(-last / sampling.constant)
+    return max(0.0, min(last, sampling.span) - first) / sampling.span

@@ -1,0 +1,27 @@
+"""The product with one term of its rule switched, by name: what a term is worth is the difference.
+
+What the rule has is switched off (``no-``); what it does without is switched on (``with-``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ses_simulate.policies.table import Terms
+
+VARIANTS: Mapping[str, Terms] = {
+    "no-monitor": Terms(monitor=False),
+    "no-others": Terms(others=False),
+    "no-averaged-own": Terms(own_averaged=False),
+    "no-idle": Terms(idle_seconds=float("inf")),
+    "no-readers": Terms(readers=False),
+    "no-headroom": Terms(headroom=False),
+    "no-spread": Terms(spread=False),
+    "no-orders": Terms(orders=False),
+    "no-ranks": Terms(ranks=False),
+    "no-room": Terms(room=False),
+    "with-turns": Terms(turns=True),
+    "with-ended": Terms(ended=0.5),
+    "with-narrow-shares": Terms(equal_share=0.1),
+    "with-whole-others": Terms(equal_others=1.0),
+}
