@@ -221,9 +221,9 @@ def _store(
         embedded = EmbeddedStore(state_dir / "knowledge")
         cleanup.callback(embedded.stop)
         try:
-            return embedded.start()
+            return embedded.start(insist=False)
         except KnowledgeBaseError as error:
-            raise click.ClickException(f"the embedded knowledge base does not start: {error}") from None
+            raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     if flavour == "oxigraph":
         return HttpStore.for_oxigraph(url)
     return HttpStore.for_fuseki(url, account(credentials_file))
