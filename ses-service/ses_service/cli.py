@@ -13,7 +13,7 @@ import structlog
 from ses_service import contract, logs
 from ses_service.app import create_app
 from ses_service.auth import Role, TokenFile, TokenFileError, add_token
-from ses_service.backup_commands import account, backup, restore
+from ses_service.backup_commands import accept_smaller_site, account, backup, restore
 from ses_service.knowledge import (
     EmbeddedStore,
     HttpStore,
@@ -271,6 +271,7 @@ def new_token(tokens: Path, role: str, name: str, user: str | None) -> None:
 
 main.add_command(backup)
 main.add_command(restore)
+main.add_command(accept_smaller_site)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -208,7 +208,7 @@ def main() -> int:
     os.umask(0o077)
     try:
         store = Store(data)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return CANNOT_OPEN
     with Server(store, address, float(seconds)) as server:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeAlias
 
+import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.terms import ontology_directory
@@ -37,6 +38,16 @@ def _text(name: str) -> str:
 def is_text(text: str) -> bool:
     """Return whether a store can keep this text; see ``serialise``."""
     return not _NOT_TEXT.search(text)
+
+
+def is_iri(text: str) -> bool:
+    """Return whether every store takes a text for a whole IRI."""
+    try:
+        serialise(URIRef(text))
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
 
 
 def serialise(term: Term) -> str:

@@ -20,12 +20,17 @@ from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from rdflib.compare import to_canonical_graph
 from rdflib.term import Node
 
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.queries import Statement
 from ses_service.knowledge.terms import QSM
 from ses_service.knowledge.turtle import BASE
 
 DEEPEST = 2
 """Blank nodes inside blank nodes, counted from a subject, that stay blank; what lies deeper gets an IRI."""
+
+_MOST_NAMED = 200
+"""Blank nodes of one text that get an IRI: to find names that do not depend on their order takes a time that
+grows with the square of their number."""
 
 BOOKKEEPING = frozenset({QSM.revision, QSM.change, QSM.modifiedAt, QSM.modifiedBy, QSM.digest})
 """What the service notes by itself; no part of what anybody says."""
@@ -47,7 +52,10 @@ Description: TypeAlias = dict[URIRef, Facts]
 
 
 def describe(graph: Graph) -> Description:
-    """Return what a graph says, without bookkeeping. A requirement is part of the set that requires it."""
+    """Return what a graph says, without bookkeeping. A requirement is part of the set that requires it.
+
+    Raises ``InvalidDescriptionError`` for far more blank nodes without a place than anybody writes.
+    """
     graph = _with_iris(graph)
     inside = _required(graph)
     found: Description = {}
@@ -173,7 +181,7 @@ def _with_iris(graph: Graph) -> Graph:
 
     def depth(node: object) -> int:
         steps, seen = 0, set[object]()
-        while isinstance(node, BNode):
+        while isinstance(node, BNode) and steps <= DEEPEST:
             around = places.get(node, [])
             if len(around) != 1 or node in seen:
                 return DEEPEST + 1
@@ -188,6 +196,14 @@ def _with_iris(graph: Graph) -> Graph:
 
 
 def _named(graph: Graph, odd: set[BNode]) -> Graph:
+    if len(odd) > _MOST_NAMED:
+        raise InvalidDescriptionError(
+            "the description",
+            [
+                f"{len(odd)} blank nodes have no place of their own or lie deeper than {DEEPEST} in others;"
+                f" {_MOST_NAMED} at most: give them names"
+            ],
+        )
     marker = URIRef(f"{_GENERATED}marker")
     marked = Graph()
     for one in graph:

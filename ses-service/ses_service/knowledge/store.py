@@ -173,7 +173,8 @@ class HttpStore:
             )
             data = self._read(answer, url, deadline)
         except urllib3.exceptions.NewConnectionError as error:
-            raise _NotReachedError(f"the knowledge base at {url} does not answer: {error}") from None
+            why = str(error).partition("): ")[2] or error  # after what connection it was
+            raise _NotReachedError(f"the knowledge base at {url} does not answer: {why}") from None
         except urllib3.exceptions.HTTPError as error:
             raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
         if answer.status < 300:
