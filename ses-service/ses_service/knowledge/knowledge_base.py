@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ses_service.knowledge import site
@@ -23,6 +25,18 @@ from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
 
 _REFUSED_SECONDS = 10.0
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector from going through millions of objects that all live, again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class KnowledgeBase:
@@ -62,6 +76,10 @@ class KnowledgeBase:
         if self.revision().startswith(f"{digest[:16]}."):
             return
         self._still_refused(digest)
+        with _without_collector():
+            self._load_site(turtle, source, digest)
+
+    def _load_site(self, turtle: str, source: str, digest: str) -> None:
         description = read_quickly(turtle)
         if description is None or site.violations(description):
             description, lines = site.parse_with_lines(turtle, source)

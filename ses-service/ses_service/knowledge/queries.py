@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 import pyoxigraph
@@ -56,20 +56,27 @@ def serialise(term: Term) -> str:
     Raises ``ValueError`` for what is not an IRI, and for text with characters no store keeps (NUL, halves of
     surrogate pairs, U+FFFE, U+FFFF).
     """
+    if isinstance(term, URIRef):
+        return _iri(term)
     if not is_text(term):
         raise ValueError(f"not text a store can keep: {str(term)!r}")
     if isinstance(term, BNode):
         if not _LABEL.fullmatch(term):
             raise ValueError(f"not the label of a blank node: {str(term)!r}")
         return f"_:{term}"
-    if isinstance(term, URIRef):
-        if _NOT_IN_IRI.search(term):
-            raise ValueError(f"not an IRI: {str(term)!r}")
-        return f"<{term}>"
     text = f'"{str(term).translate(_ESCAPES)}"'
     if term.language:
         return f"{text}@{term.language}"
     return f"{text}^^{serialise(URIRef(term.datatype))}" if term.datatype else text
+
+
+@lru_cache(maxsize=2**14)
+def _iri(term: str) -> str:
+    if not is_text(term):
+        raise ValueError(f"not text a store can keep: {str(term)!r}")
+    if _NOT_IN_IRI.search(term):
+        raise ValueError(f"not an IRI: {str(term)!r}")
+    return f"<{term}>"
 
 
 def bind(name: str, **inputs: Input) -> str:
