@@ -79,7 +79,7 @@ def running(name: str, directory: Path) -> Iterator[tuple[HttpStore, int]]:
         embedded = EmbeddedStore(directory)
         embedded.start()
         try:
-            yield HttpStore.for_oxigraph(embedded.url, timeout=PATIENCE), embedded.pid or 0
+            yield embedded.client(PATIENCE), embedded.pid or 0
         finally:
             embedded.stop()
         return

@@ -12,6 +12,7 @@ import click
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
 from ses_service.knowledge.backup import back_up
 from ses_service.knowledge.backup import restore as restore_from
+from ses_service.knowledge.shrinking import Acceptance
 
 _OPTIONS = (
     click.option(
@@ -61,6 +62,22 @@ def restore(
     """Replace all the knowledge base holds by FILE, a backup of any store."""
     with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
         click.echo(f"{restore_from(store, file)} statements restored from {file}")
+
+
+@click.command("accept-smaller-site")
+@click.option(
+    "--state-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Folder of the service, which is running.",
+)
+def accept_smaller_site(state_dir: Path) -> None:
+    """Let the service use a site much smaller than the one it knew; counts once, for ten minutes."""
+    try:
+        Acceptance(state_dir).give()
+    except OSError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo("the next reading is used whatever its size; see /readyz")
 
 
 @contextmanager

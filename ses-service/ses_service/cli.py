@@ -13,7 +13,7 @@ import structlog
 from ses_service import contract, logs
 from ses_service.app import create_app
 from ses_service.auth import Role, TokenFile, TokenFileError, add_token
-from ses_service.backup_commands import account, backup, restore
+from ses_service.backup_commands import accept_smaller_site, account, backup, restore
 from ses_service.knowledge import (
     EmbeddedStore,
     HttpStore,
@@ -221,9 +221,9 @@ def _store(
         embedded = EmbeddedStore(state_dir / "knowledge")
         cleanup.callback(embedded.stop)
         try:
-            return embedded.start()
+            return embedded.start(insist=False)
         except KnowledgeBaseError as error:
-            raise click.ClickException(f"the embedded knowledge base does not start: {error}") from None
+            raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     if flavour == "oxigraph":
         return HttpStore.for_oxigraph(url)
     return HttpStore.for_fuseki(url, account(credentials_file))
@@ -271,6 +271,7 @@ def new_token(tokens: Path, role: str, name: str, user: str | None) -> None:
 
 main.add_command(backup)
 main.add_command(restore)
+main.add_command(accept_smaller_site)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
@@ -94,26 +92,38 @@ def test_a_server_that_hangs_is_killed_and_started_again(tmp_path: Path) -> None
         store.stop()
 
 
-def test_its_port_is_given_to_nobody_before_it_listens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = subprocess.Popen
-    refused: list[int] = []
-
-    def start_after_another(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        port = int(command[command.index("--bind") + 1].rpartition(":")[2])
-        with socket.socket() as another, pytest.raises(OSError, match="in use"):
-            another.bind(("127.0.0.1", port))
-        refused.append(port)
-        return start(command, **options)
-
-    monkeypatch.setattr(subprocess, "Popen", start_after_another)
-    store = EmbeddedStore(tmp_path)
+def test_it_serves_below_a_path_longer_than_the_address_of_a_socket(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path / "a" / ("b" * 120) / ("c" * 120))
     try:
         assert store.start().select("SELECT * WHERE {} LIMIT 1") == [{}]
-        assert store.url == f"http://127.0.0.1:{refused[0]}"
     finally:
         store.stop()
+
+
+def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a folder")
+    store = EmbeddedStore(tmp_path)
+    try:
+        client = store.start(insist=False)
+        with pytest.raises(StoreUnavailableError, match="ended with status 3; it said: "):
+            client.select("SELECT * WHERE {} LIMIT 1")
+        (tmp_path / "data").unlink()
+
+        def answers() -> bool:
+            try:
+                return client.select("SELECT * WHERE {} LIMIT 1") == [{}]
+            except StoreUnavailableError:
+                return False
+
+        wait_for(answers, 60.0)
+    finally:
+        store.stop()
+
+
+def test_a_command_that_needs_one_that_does_not_start_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a folder")
+    with pytest.raises(KnowledgeBaseError, match="ended with status 3"):
+        EmbeddedStore(tmp_path).start()
 
 
 def test_two_services_cannot_share_a_directory(tmp_path: Path) -> None:

@@ -51,11 +51,6 @@ def test_what_is_faulty_or_read_differently_is_left_to_the_other(text: str) -> N
     assert read_quickly(text) is None
 
 
-def test_without_the_program_it_is_left_to_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    assert read_quickly(TEXTS[0]) is None
-
-
 def test_faults_have_their_lines_all_the_same(store: object, union_site: str) -> None:
     faulty = union_site.replace("numericValue 90.0e0", "numericValue -90.0e0", 1)
     line = faulty[: faulty.index("-90.0e0")].count("\n") + 1

@@ -72,7 +72,7 @@ def test_a_runaway_query_is_cut_off_by_the_client(fuseki: Fuseki, tmp_path: Path
     embedded = EmbeddedStore(tmp_path)
     try:
         embedded.start().update(NUMBERS)
-        for store in (fuseki.client(timeout=0.5), HttpStore.for_oxigraph(embedded.url, timeout=0.5)):
+        for store in (fuseki.client(timeout=0.5), embedded.client(timeout=0.5)):
             began = time.monotonic()
             with pytest.raises(StoreUnavailableError, match="does not answer"):
                 store.select(RUNAWAY.replace("?a WHERE", "(COUNT(*) AS ?n) WHERE"))

@@ -1,8 +1,8 @@
-"""The embedded store: the SPARQL server of the ``oxigraph`` wheel, started and watched.
+"""The embedded store: a process of ours with the data in the state directory, started and watched.
 
-It listens on loopback only, on a free port, has a time limit for queries (and is killed when one runs on all
-the same), keeps its data in the state directory, and ends with this process. It does not fsync every update:
-a crash of the machine, not of the process, may lose the last ones.
+It listens on a UNIX socket that only the user of the service can reach (``embedded_server.py``), and ends
+with this process. It does not fsync every update: a crash of the machine, not of the process, may lose the
+last ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,12 +20,16 @@ from typing import IO
 import structlog
 
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
-from ses_service.knowledge.runaway import Runaway, WatchedStore, processor_time
+from ses_service.knowledge.local_socket import SocketPool
 from ses_service.knowledge.store import HttpStore
 
+_PROGRAM = Path(__file__).with_name("embedded_server.py")
+_SOCKET = "socket"
 _START_SECONDS = 30.0
 _FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 10.0
 _LOOK_SECONDS = 5.0
+_LARGEST_LOG = 2**20
 _PR_SET_PDEATHSIG = 1
 _log = structlog.get_logger(__name__)
 
@@ -36,21 +39,20 @@ class EmbeddedStoreError(KnowledgeBaseError):
 
 
 class EmbeddedStore:
-    """One ``oxigraph serve`` process below ``state_dir``; started again when it dies.
+    """One server process below ``state_dir``; started again when it dies.
 
-    One that has not answered for ``patience`` seconds is killed, and one that goes on for twice
-    ``query_limit`` seconds with what nobody waits for any more: what it acknowledged is kept over that.
+    One that has not answered for ``patience`` seconds is killed, and one ends itself that works on a request
+    for longer than anybody waits (``query_limit`` for callers who do not say how long that is): what it
+    acknowledged is kept over that.
     """
 
     def __init__(self, state_dir: Path, patience: float = 60.0, query_limit: int = 10) -> None:
         self._state_dir = state_dir
         self._patience = patience
         self._query_limit = query_limit
-        self._runaway = Runaway(2.0 * query_limit, patience)
-        self._port = 0
-        self._kept_port: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
+        self._failure = ""
         self._stopping = threading.Event()
         self._guard = threading.Lock()  # no process is started once stopping has begun
         self._watcher = threading.Thread(target=self._watch, name="knowledge-store", daemon=True)
@@ -60,19 +62,20 @@ class EmbeddedStore:
         """The process that serves now."""
         return self._process.pid if self._process else None
 
-    @property
-    def url(self) -> str:
-        """Where it serves."""
-        return f"http://127.0.0.1:{self._port}"
+    def client(self, timeout: float = 5.0) -> HttpStore:
+        """Return a client of the server."""
+        return HttpStore.on_socket(SocketPool(self._state_dir / _SOCKET, why=lambda: self._failure), timeout)
 
-    def start(self) -> HttpStore:
+    def start(self, *, insist: bool = True) -> HttpStore:
         """Start the server and return its client.
 
-        Raises ``EmbeddedStoreError`` when the directory cannot be used, is in use, or the server does
-        not come up in 30 seconds.
+        Raises ``EmbeddedStoreError`` when the directory cannot be used or is in use, and, if ``insist``, when
+        the server does not come up in 30 seconds. Otherwise it is started again and again until it comes
+        up; what is asked meanwhile fails with the reason.
         """
         try:
             self._state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._state_dir.chmod(0o700)
             self._lock = (self._state_dir / "lock").open("wb")
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -81,24 +84,23 @@ class EmbeddedStore:
             ) from None
         except OSError as error:
             raise EmbeddedStoreError(f"{self._state_dir} cannot be used: {error}") from None
-        self._kept_port = _kept_port()
-        self._port = self._kept_port.getsockname()[1]
         self._run()
-        client = WatchedStore.for_oxigraph(self.url)
-        client.runaway = self._runaway
-        self._wait_ready(client)
-        (self._state_dir / "address").write_text(self.url)
+        client = self.client()
+        if not self._comes_up(client):
+            if insist:
+                self.stop()
+                raise EmbeddedStoreError(self._failure)
+            _log.error("the knowledge base does not start; it is tried again", detail=self._failure)
         self._watcher.start()
         return client
 
     def running(self) -> HttpStore | None:
         """Return the client of the server another process runs in this directory; ``None`` without one."""
         try:
-            address = (self._state_dir / "address").read_text()
             with (self._state_dir / "lock").open("rb") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return HttpStore.for_oxigraph(address)
+            return self.client()
         except OSError:
             return None
         return None
@@ -116,102 +118,91 @@ class EmbeddedStore:
                 self._process.wait()
         if self._watcher.is_alive():
             self._watcher.join(5)
-        if self._kept_port is not None:
-            self._kept_port.close()
-            self._kept_port = None
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def _run(self) -> None:
-        command = [
-            str(Path(sys.executable).with_name("oxigraph")), "serve",
-            "--location", str(self._state_dir / "data"),
-            "--bind", f"127.0.0.1:{self._port}",
-            "--timeout-s", str(self._query_limit),
-            "--union-default-graph",
-        ]  # fmt: skip
+        command = [sys.executable, "-I", str(_PROGRAM), "data", _SOCKET, str(self._query_limit)]
+        path = self._state_dir / "store.log"
         try:
-            with (self._state_dir / "store.log").open("ab") as log:
+            (self._state_dir / _SOCKET).unlink(missing_ok=True)
+            mode = "wb" if path.exists() and path.stat().st_size > _LARGEST_LOG else "ab"
+            with path.open(mode) as log:
                 self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent
+                    command,
+                    cwd=self._state_dir,  # the address of a socket holds only a short path
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    preexec_fn=_die_with_parent,
                 )
         except OSError as error:
-            raise EmbeddedStoreError(f"{command[0]} cannot be started: {error}") from None
-        self._runaway.restart(time.monotonic())
+            self._process = None
+            self._failure = f"it cannot be started: {error}"
 
-    def _wait_ready(self, client: HttpStore) -> None:
+    def _comes_up(self, client: HttpStore) -> bool:
+        """Wait until the server answers; return whether it does, and note why not."""
         deadline = time.monotonic() + _START_SECONDS
-        while True:
+        while self._process is not None:
             try:
                 client.select("SELECT * WHERE {} LIMIT 1")
             except StoreUnavailableError:
-                status = self._process.poll() if self._process else None
+                status = self._process.poll()
                 if status is None and time.monotonic() < deadline:
                     time.sleep(0.02)
                     continue
-                self.stop()
-                raise EmbeddedStoreError(self._failure(status)) from None
+                self._failure = self._reason(status)
+                return False
             else:
-                return
+                return True
+        return False
 
-    def _failure(self, status: int | None) -> str:
+    def _reason(self, status: int | None) -> str:
         what = f"ended with status {status}" if status is not None else f"not ready in {_START_SECONDS:.0f} s"
         lines = (self._state_dir / "store.log").read_text("utf-8", "replace").splitlines()
-        return f"the embedded store: {what}; it said: {' / '.join(lines[-3:]) or 'nothing'}"
+        return f"the embedded store {what}; it said: {lines[-1] if lines else 'nothing'}"
 
     def _watch(self) -> None:
         pause = _FIRST_PAUSE
         while True:
             began = time.monotonic()
             status = self._wait_for_end()
-            pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, 10.0)
+            pause = _FIRST_PAUSE if time.monotonic() - began > 5 else min(pause * 2, _LONGEST_PAUSE)
+            if self._stopping.is_set():
+                return
+            reason = self._failure if status is None else self._reason(status)
+            if reason != self._failure:
+                _log.warning("the embedded store died and is started again", status=status, detail=reason)
+            self._failure = reason
             if self._stopping.wait(pause):
                 return
-            _log.warning("the embedded store died and is started again", status=status)
             with self._guard:
                 if self._stopping.is_set():
                     return
-                try:
-                    self._run()
-                except EmbeddedStoreError as error:
-                    self._process = None
-                    _log.error("the embedded store cannot be started again", detail=str(error))
+                self._run()
 
     def _wait_for_end(self) -> int | None:
-        """Return the status the server ended with, after killing one that is of no use any more."""
+        """Return the status the server ended with, after killing one that does not answer any more."""
         answered = time.monotonic()
         while self._process is not None:
             try:
-                return self._process.wait(min(_LOOK_SECONDS, self._query_limit / 2))
+                return self._process.wait(min(_LOOK_SECONDS, self._patience / 2))
             except subprocess.TimeoutExpired:
-                runs_on = self._runaway.look(processor_time(self._process.pid), time.monotonic())
                 if self._answers():
                     answered = time.monotonic()
-                silent = time.monotonic() - answered > self._patience
-                if (silent or runs_on) and not self._stopping.is_set():
-                    why = "does not answer" if silent else "works on a query nobody waits for"
-                    _log.error(f"the embedded store {why} and is killed", pid=self._process.pid)
+                    self._failure = ""
+                elif time.monotonic() - answered > self._patience and not self._stopping.is_set():
+                    _log.error("the embedded store does not answer and is killed", pid=self._process.pid)
                     self._process.kill()
         return None
 
     def _answers(self) -> bool:
         try:
-            HttpStore.for_oxigraph(self.url).select("SELECT * WHERE {} LIMIT 1")
+            self.client().select("SELECT * WHERE {} LIMIT 1")
         except KnowledgeBaseError:
             return False
         return True
-
-
-def _kept_port() -> socket.socket:
-    """Return a socket on a free loopback port, which the kernel gives to nobody else while it is open.
-
-    The server can listen there beside it, because both set SO_REUSEADDR and this one does not listen.
-    """
-    kept = socket.socket()
-    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    kept.bind(("127.0.0.1", 0))
-    return kept
 
 
 def _die_with_parent() -> None:

@@ -36,13 +36,14 @@ from ses_service.knowledge.incoming import (
     site_after,
 )
 from ses_service.knowledge.insistence import InsistentStore
-from ses_service.knowledge.merge import aligned
-from ses_service.knowledge.plans import Plan, Stamps, read_stamps, request, rewritten
+from ses_service.knowledge.merge import aligned, storage_systems
+from ses_service.knowledge.plans import ONE_BY_ONE, Plan, Stamps, read_stamps, request, rewritten, whole
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.required import set_edit
 from ses_service.knowledge.statements import Description, Facts, describe, graph_of, types
 from ses_service.knowledge.store import SparqlStore, TermRow
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
+from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import RequirementSet
 
 PATIENCE = 10.0
@@ -152,9 +153,17 @@ class Exchange:
         return rewritten(plan, present, merged.description)
 
     def plan_site(self, description: Graph, name: str, digest: str, *, author: str, now: float) -> Plan:
-        """Return what putting a description in place of the whole site changes; it must have been checked."""
+        """Return what putting a description in place of the whole site changes; it must have been checked.
+
+        Of the first description of a large site the history has the storage systems only: that their
+        elements were not there before is all it could say of these.
+        """
         stamps, present, after = self.stamps(), self._described(SITE_GRAPH), describe(description)
         signature = Signature(author, now, f"site loaded from {name}")
+        if not present and not stamps.site and len(after) > ONE_BY_ONE:
+            systems = storage_systems(after, vocabulary().backends)
+            brought = differences(SITE_GRAPH, {}, {one: after[one] for one in systems})
+            return Plan(stamps, signature, tuple(brought), digest=digest, first=after)
         edits = tuple(differences(SITE_GRAPH, present, after))
         plan = Plan(stamps, signature, edits)
         return replace(rewritten(plan, present, after), digest=digest)
@@ -207,6 +216,10 @@ class Exchange:
         with self._changing:
             store = InsistentStore(self._store)
             text, staged = request(plan, change)
+            if plan.first is not None:
+                if self.stamps() != plan.stamps:
+                    raise StaleReadingError
+                store.put_graph(SITE_GRAPH, whole(plan.first))
             for graph, statements in staged.items():
                 store.put_graph(graph, statements)
             size = len(text) + sum(map(len, staged.values()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ses_service.knowledge import site
@@ -16,10 +18,25 @@ from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import is_text
 from ses_service.knowledge.quick import read_quickly
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
+from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.store import SparqlStore
-from ses_service.knowledge.terms import ONTOLOGY_GRAPH
+from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
+
+_REFUSED_SECONDS = 10.0
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector from going through millions of objects that all live, again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class KnowledgeBase:
@@ -34,6 +51,9 @@ class KnowledgeBase:
         # Fuseki puts updates in a row; the oxigraph server may apply one on what it read before another.
         self._changing = threading.Lock()
         self._site: tuple[str, Environment] | None = None
+        self._known: Size | None = None
+        self._found = Size()
+        self._refused: tuple[str, float, ShrunkReadingError] | None = None
         self.exchange = Exchange(store, self._changing)
 
     def ping(self) -> None:
@@ -49,19 +69,26 @@ class KnowledgeBase:
 
         Raises ``InvalidDescriptionError`` when it is not Turtle or breaks a shape; the description
         before is untouched then. ``source`` names the text in messages. Does nothing when this very text
-        was loaded last: checking a large site takes seconds, and what was imported since stays.
+        was loaded last: checking a large site takes seconds, and what was imported since stays. Raises
+        ``ShrunkReadingError`` when it has far fewer elements than were known.
         """
-        if self.revision().startswith(f"{site.digest(turtle)[:16]}."):
+        digest = site.digest(turtle)
+        if self.revision().startswith(f"{digest[:16]}."):
             return
+        self._still_refused(digest)
+        with _without_collector():
+            self._load_site(turtle, source, digest)
+
+    def _load_site(self, turtle: str, source: str, digest: str) -> None:
         description = read_quickly(turtle)
         if description is None or site.violations(description):
             description, lines = site.parse_with_lines(turtle, source)
             faults = site.violations(description, lines)
             if faults:
                 raise InvalidDescriptionError(source, faults)
-        plan = self.exchange.plan_site(
-            description, source, site.digest(turtle), author="ses-service", now=time.time()
-        )
+        elements = len(set(description.subjects(QSM.elementOf, None)))
+        self._check(source, "elements", elements, self._size().elements, digest)
+        plan = self.exchange.plan_site(description, source, digest, author="ses-service", now=time.time())
         self.exchange.apply(plan)
 
     def revision(self) -> str:
@@ -72,33 +99,76 @@ class KnowledgeBase:
         """Return the site as it is described now: the very object as before when only requirements changed.
 
         A site that was never loaded through the service has no stamp to be known by, and is read each time.
+        Raises ``ShrunkReadingError`` when it is far smaller than the one before, and no change accounts for
+        that.
         """
-        stamp = self.exchange.stamps().of_site
+        stamps = self.exchange.stamps()
+        stamp = stamps.of_site
         if stamp and self._site is not None and self._site[0] == stamp:
             return self._site[1]
+        self._still_refused(str(stamps))
         recorder = Recorder(self._store)
         environment = read_environment(recorder, stamp)
+        known, found = self._size(), len(environment.elements)
+        if stamps.site <= known.changes or not found:
+            self._check("the knowledge base", "elements", found, known.elements, str(stamps))
+        self._found = replace(self._found, elements=found, changes=stamps.site)
         if self._last_known is not None:
             self._last_known.note("site", recorder)
         self._site = (stamp, environment)
         return environment
 
     def requirement_sets(self) -> tuple[RequirementSet, ...]:
-        """Return every requirement set."""
+        """Return every requirement set.
+
+        Raises ``ShrunkReadingError`` when there are far fewer than before: a set that requires nothing any
+        more is still there.
+        """
         recorder = Recorder(self._store)
         sets = read_requirement_sets(recorder)
+        self._check("the knowledge base", "requirement sets", len(sets), self._size().sets)
+        self._found = replace(self._found, sets=len(sets))
         if self._last_known is not None:
             self._last_known.note("requirements", recorder)
         return sets
 
     def keep(self, revision: str, now: float) -> None:
         """Write what was read last to the file for starts without the store; seconds since the epoch."""
+        self._known = self._found
         if self._last_known is not None:
-            self._last_known.write(revision, now)
+            self._last_known.write(revision, now, self._known)
+            self._last_known.acceptance.used()
 
     def recall(self) -> Recalled | None:
         """Return what the file holds that ``keep`` wrote; ``None`` without one."""
         return None if self._last_known is None else self._last_known.recall()
+
+    def _size(self) -> Size:
+        """Return how much was read last and used, by this service or the one before it."""
+        if self._known is None:
+            self._known = Size() if self._last_known is None else self._last_known.size()
+        return self._known
+
+    def _check(self, where: str, what: str, found: int, known: int, state: str = "") -> None:
+        """Raise ``ShrunkReadingError`` unless so few may be used."""
+        if not much_smaller(found, known) or self._accepted():
+            self._refused = None
+            return
+        error = ShrunkReadingError(where, what, found, known)
+        if state:
+            self._refused = state, time.monotonic(), error
+        raise error
+
+    def _still_refused(self, state: str) -> None:
+        """Raise again, for a while, what was raised of this very state: reading it all takes seconds."""
+        refused = self._refused
+        if refused is None or self._accepted():
+            return
+        if refused[0] == state and time.monotonic() - refused[1] < _REFUSED_SECONDS:
+            raise refused[2]
+
+    def _accepted(self) -> bool:
+        return self._last_known is not None and self._last_known.acceptance.given()
 
     def replace_requirements(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import structlog
@@ -17,6 +17,7 @@ import structlog
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.requirements import read_requirement_sets
+from ses_service.knowledge.shrinking import Acceptance, Size
 from ses_service.knowledge.store import Row, SparqlReader, TermRow
 from ses_service.model import Environment, RequirementSet
 
@@ -60,15 +61,23 @@ class LastKnown:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._readings: dict[str, str] = {}
+        self.acceptance = Acceptance(path.parent)
 
     def note(self, part: str, recorder: Recorder) -> None:
         """Take what was read of one part, to be written with the others whenever one was read again."""
         self._readings[part] = json.dumps(recorder.answers)[1:-1]
 
-    def write(self, revision: str, now: float) -> None:
+    def size(self) -> Size:
+        """Return how much the file holds; nothing where there is none that can be read."""
+        try:
+            return Size(**json.loads(self._path.read_text("utf-8"))["size"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return Size()
+
+    def write(self, revision: str, now: float, size: Size) -> None:
         """Write what was noted last of every part.  A file that cannot be written is logged and no more."""
         answers = ", ".join(filter(None, self._readings.values()))
-        head = json.dumps({"revision": revision, "read_at": now})[:-1]
+        head = json.dumps({"revision": revision, "read_at": now, "size": asdict(size)})[:-1]
         text = f'{head}, "answers": {{{answers}}}}}'
         part = self._path.with_suffix(".part")
         try:

@@ -17,7 +17,7 @@ from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH, SITE_GRAPH
 
 _STAGED = "https://example.org/qstorman/graph/staged/"
-_ONE_BY_ONE = 200
+ONE_BY_ONE = 200
 """Subjects of the site that are changed one by one; when more change, the site is written as a whole."""
 
 _IN_REQUEST = 2000
@@ -46,7 +46,9 @@ class Plan:
     """A change that could be made to the state ``stamps`` stand for.
 
     ``snapshot`` is what a discovery found, to be kept; ``digest`` that of the text the whole site is loaded
-    from; ``rewrite`` the whole site, where it cannot be changed subject by subject.
+    from; ``rewrite`` the whole site, where it cannot be changed subject by subject; ``first`` the whole site,
+    where there was none.  That is put into its graph before the request: a service that ends between the two
+    finds a site without a stamp, and loads it again.
     """
 
     stamps: Stamps
@@ -56,6 +58,7 @@ class Plan:
     snapshot: tuple[URIRef, Description] | None = None
     digest: str | None = None
     rewrite: Description | None = None
+    first: Description | None = None
 
     @property
     def changes_anything(self) -> bool:
@@ -80,7 +83,7 @@ def rewritten(plan: Plan, present: Description, after: Description) -> Plan:
 
     So it also reaches subjects the store holds as blank nodes, and takes no longer the more subjects change.
     """
-    many = sum(one.graph == SITE_GRAPH for one in plan.edits) > _ONE_BY_ONE
+    many = sum(one.graph == SITE_GRAPH for one in plan.edits) > ONE_BY_ONE
     if present != after and (many or any(is_generated(one) for one in present)):
         return replace(plan, rewrite=after)
     return plan
@@ -102,7 +105,9 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
         revision=Literal(plan.stamps.requirements),
         **history.signed(change, plan.signature),
     )
-    direct = [one for one in plan.edits if plan.rewrite is None or one.graph != SITE_GRAPH]
+    direct = [
+        one for one in plan.edits if (plan.rewrite is None and plan.first is None) or one.graph != SITE_GRAPH
+    ]
     parts: list[str | Adding] = [begin, *request_parts(direct, change)]
     if plan.rewrite is not None:
         parts += _replacing(SITE_GRAPH, plan.rewrite, change)
@@ -129,6 +134,14 @@ def request(plan: Plan, change: URIRef) -> tuple[str, dict[URIRef, str]]:
                 )
             )
     return sequence(texts), staged
+
+
+def whole(description: Description) -> str:
+    """Return all that is said, as Turtle."""
+    labels = count(1)
+    return lines(
+        one for subject in sorted(description) for one in statements(subject, description[subject], labels)
+    )
 
 
 def _replacing(graph: URIRef, description: Description, change: URIRef) -> list[str | Adding]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
+import pyoxigraph
 from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.terms import ontology_directory
@@ -39,26 +40,43 @@ def is_text(text: str) -> bool:
     return not _NOT_TEXT.search(text)
 
 
+def is_iri(text: str) -> bool:
+    """Return whether every store takes a text for a whole IRI."""
+    try:
+        serialise(URIRef(text))
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
 def serialise(term: Term) -> str:
     """Return a term as SPARQL writes it, on one line.
 
     Raises ``ValueError`` for what is not an IRI, and for text with characters no store keeps (NUL, halves of
     surrogate pairs, U+FFFE, U+FFFF).
     """
+    if isinstance(term, URIRef):
+        return _iri(term)
     if not is_text(term):
         raise ValueError(f"not text a store can keep: {str(term)!r}")
     if isinstance(term, BNode):
         if not _LABEL.fullmatch(term):
             raise ValueError(f"not the label of a blank node: {str(term)!r}")
         return f"_:{term}"
-    if isinstance(term, URIRef):
-        if _NOT_IN_IRI.search(term):
-            raise ValueError(f"not an IRI: {str(term)!r}")
-        return f"<{term}>"
     text = f'"{str(term).translate(_ESCAPES)}"'
     if term.language:
         return f"{text}@{term.language}"
     return f"{text}^^{serialise(URIRef(term.datatype))}" if term.datatype else text
+
+
+@lru_cache(maxsize=2**14)
+def _iri(term: str) -> str:
+    if not is_text(term):
+        raise ValueError(f"not text a store can keep: {str(term)!r}")
+    if _NOT_IN_IRI.search(term):
+        raise ValueError(f"not an IRI: {str(term)!r}")
+    return f"<{term}>"
 
 
 def bind(name: str, **inputs: Input) -> str:

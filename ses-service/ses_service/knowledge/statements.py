@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import count
 from typing import TypeAlias
 
@@ -20,12 +21,17 @@ from rdflib import RDF, XSD, BNode, Graph, Literal, URIRef
 from rdflib.compare import to_canonical_graph
 from rdflib.term import Node
 
+from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.queries import Statement
 from ses_service.knowledge.terms import QSM
 from ses_service.knowledge.turtle import BASE
 
 DEEPEST = 2
 """Blank nodes inside blank nodes, counted from a subject, that stay blank; what lies deeper gets an IRI."""
+
+_MOST_NAMED = 200
+"""Blank nodes of one text that get an IRI: to find names that do not depend on their order takes a time that
+grows with the square of their number."""
 
 BOOKKEEPING = frozenset({QSM.revision, QSM.change, QSM.modifiedAt, QSM.modifiedBy, QSM.digest})
 """What the service notes by itself; no part of what anybody says."""
@@ -44,16 +50,23 @@ class Nested:
 Value: TypeAlias = URIRef | Literal | Nested
 Facts: TypeAlias = dict[URIRef, frozenset[Value]]
 Description: TypeAlias = dict[URIRef, Facts]
+_Said: TypeAlias = dict[Node, list[tuple[Node, Node]]]
 
 
 def describe(graph: Graph) -> Description:
-    """Return what a graph says, without bookkeeping. A requirement is part of the set that requires it."""
+    """Return what a graph says, without bookkeeping. A requirement is part of the set that requires it.
+
+    Raises ``InvalidDescriptionError`` for far more blank nodes without a place than anybody writes.
+    """
     graph = _with_iris(graph)
     inside = _required(graph)
+    said: _Said = {}
+    for subject, property_, value in graph:
+        said.setdefault(subject, []).append((property_, value))
     found: Description = {}
-    for subject in set(graph.subjects()):
+    for subject in said:
         if isinstance(subject, URIRef) and subject not in inside:
-            facts = _facts(graph, subject, inside)
+            facts = _facts(said, subject, inside)
             if facts:
                 found[subject] = facts
     return found
@@ -98,12 +111,15 @@ def statements(subject: URIRef, facts: Facts, labels: Iterator[int] | None = Non
 
 def canonical(literal: Literal) -> Literal:
     """Return the one spelling of a literal."""
-    if literal.language:
-        return Literal(str(literal), lang=literal.language.lower())
-    datatype = literal.datatype
+    return _canonical(str(literal), literal.language, literal.datatype)
+
+
+@lru_cache(maxsize=2**12)
+def _canonical(text: str, language: str | None, datatype: URIRef | None) -> Literal:
+    if language:
+        return Literal(text, lang=language.lower())
     if datatype is None or datatype == XSD.string:
-        return Literal(str(literal))
-    text = str(literal)
+        return Literal(text)
     try:
         if datatype in _REALS:
             return Literal(_real(float(text)), datatype=XSD.double, normalize=False)
@@ -139,22 +155,26 @@ def _real(number: float) -> str:
     return text if "e" in text else f"{text}e0"
 
 
-def _facts(graph: Graph, node: URIRef | BNode, inside: set[Node]) -> Facts:
+def _facts(said: _Said, node: URIRef | BNode, inside: set[Node]) -> Facts:
     collected: dict[URIRef, set[Value]] = {}
-    for property_, value in graph.predicate_objects(node):
+    for property_, value in said.get(node, ()):
         if property_ not in BOOKKEEPING:
-            collected.setdefault(URIRef(str(property_)), set()).add(_value(graph, value, inside))
+            collected.setdefault(_plain(property_), set()).add(_value(said, value, inside))
     return {property_: frozenset(values) for property_, values in collected.items()}
 
 
-def _value(graph: Graph, value: object, inside: set[Node]) -> Value:
+def _value(said: _Said, value: object, inside: set[Node]) -> Value:
     if isinstance(value, Literal):
         return canonical(value)
     if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
-        facts = _facts(graph, value, inside)
+        facts = _facts(said, value, inside)
         pairs = [(property_, one) for property_ in facts for one in facts[property_]]
         return Nested(tuple(sorted(pairs, key=lambda pair: (pair[0], sort_key(pair[1])))))
-    return URIRef(str(value))
+    return _plain(value)
+
+
+def _plain(term: object) -> URIRef:
+    return term if type(term) is URIRef else URIRef(str(term))
 
 
 def _required(graph: Graph) -> set[Node]:
@@ -173,7 +193,7 @@ def _with_iris(graph: Graph) -> Graph:
 
     def depth(node: object) -> int:
         steps, seen = 0, set[object]()
-        while isinstance(node, BNode):
+        while isinstance(node, BNode) and steps <= DEEPEST:
             around = places.get(node, [])
             if len(around) != 1 or node in seen:
                 return DEEPEST + 1
@@ -188,6 +208,14 @@ def _with_iris(graph: Graph) -> Graph:
 
 
 def _named(graph: Graph, odd: set[BNode]) -> Graph:
+    if len(odd) > _MOST_NAMED:
+        raise InvalidDescriptionError(
+            "the description",
+            [
+                f"{len(odd)} blank nodes have no place of their own or lie deeper than {DEEPEST} in others;"
+                f" {_MOST_NAMED} at most: give them names"
+            ],
+        )
     marker = URIRef(f"{_GENERATED}marker")
     marked = Graph()
     for one in graph:

@@ -12,6 +12,7 @@ import urllib3
 from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.errors import AnswerLostError, StoreRefusedError, StoreUnavailableError
+from ses_service.knowledge.local_socket import SocketPool
 
 _CHUNK = 2**18
 Cell = TypeVar("Cell")
@@ -75,13 +76,20 @@ class HttpStore:
         self._graph_url = graph_url
         self._timeout = timeout
         self._headers = urllib3.make_headers(basic_auth=f"{auth[0]}:{auth[1]}") if auth else {}
-        self._pool = urllib3.PoolManager(maxsize=8, retries=False)
+        self._pool: urllib3.PoolManager | SocketPool = urllib3.PoolManager(maxsize=8, retries=False)
 
     @classmethod
     def for_oxigraph(cls, base_url: str, timeout: float = 5.0) -> Self:
         """Return the client of ``oxigraph serve`` at this address."""
         base = base_url.rstrip("/")
         return cls(f"{base}/query", f"{base}/update", f"{base}/store", timeout=timeout)
+
+    @classmethod
+    def on_socket(cls, pool: SocketPool, timeout: float = 5.0) -> Self:
+        """Return the client of a server on a UNIX socket, which has the three addresses of oxigraph."""
+        made = cls.for_oxigraph(pool.address, timeout)
+        made._pool = pool
+        return made
 
     @classmethod
     def for_fuseki(cls, dataset_url: str, auth: tuple[str, str] | None = None, timeout: float = 5.0) -> Self:
@@ -165,7 +173,8 @@ class HttpStore:
             )
             data = self._read(answer, url, deadline)
         except urllib3.exceptions.NewConnectionError as error:
-            raise _NotReachedError(f"the knowledge base at {url} does not answer: {error}") from None
+            why = str(error).partition("): ")[2] or error  # after what connection it was
+            raise _NotReachedError(f"the knowledge base at {url} does not answer: {why}") from None
         except urllib3.exceptions.HTTPError as error:
             raise StoreUnavailableError(f"the knowledge base at {url} does not answer: {error}") from None
         if answer.status < 300:

@@ -22,6 +22,7 @@ from ses_service.knowledge.exchange import Exchange
 from ses_service.knowledge.history import PAGE, Part
 from ses_service.knowledge.incoming import Mode
 from ses_service.knowledge.plans import Plan
+from ses_service.knowledge.queries import is_iri
 from ses_service.knowledge.terms import (
     REQUIREMENTS_GRAPH,
     SITE_GRAPH,
@@ -203,7 +204,10 @@ def _subject(text: str) -> URIRef:
     level, slash, name = text.partition("/")
     if slash and level in LEVELS:
         return requirement_set_iri(LEVELS[level], name)
-    return URIRef(text if ":" in text.partition("/")[0] else BASE + text)
+    iri = text if ":" in text.partition("/")[0] else BASE + text
+    if not is_iri(iri):
+        raise InvalidProblem([{"location": "query.subject", "message": "is no IRI and no LEVEL/NAME"}])
+    return URIRef(iri)
 
 
 def _known(number: int) -> bool:

@@ -1,0 +1,221 @@
+"""The program of the embedded store: SPARQL over HTTP on a UNIX socket, for one user of the machine.
+
+    python -I embedded_server.py DATA SOCKET SECONDS
+
+Started by :mod:`ses_service.knowledge.embedded`, by its path: it imports nothing of the service.  The socket
+has mode 0600, and the kernel says who connects: only the user this program runs as, and root, are answered.
+
+A query cannot be interrupted, and one that finds nothing may run for days.  So the program looks at what each
+request costs, and ends itself when one of them has taken twice the processor time its caller waits for
+(header ``Ses-Seconds``, else SECONDS).  Whoever started it starts it again; what was acknowledged is kept.
+Processor time, and of one request alone: neither a busy machine nor many short requests look like such a
+query.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import ThreadingMixIn, UnixStreamServer
+from urllib.parse import parse_qs, urlsplit
+
+from pyoxigraph import (
+    DefaultGraph,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QueryResultsFormat,
+    QuerySolutions,
+    RdfFormat,
+    Store,
+    parse,
+)
+
+CANNOT_OPEN = 3
+RAN_AWAY = 4
+_BACKLOG = 64
+_LOOK_SECONDS = 0.25
+
+
+class Costs:
+    """What each request that is being answered has cost so far."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._open: dict[int, tuple[int, float, float]] = {}
+
+    def begin(self, limit: float) -> None:
+        """Note that this thread works on a request that may take so many seconds of a processor."""
+        own = threading.get_ident()
+        with self._guard:
+            self._open[own] = time.pthread_getcpuclockid(own), time.thread_time(), limit
+
+    def end(self) -> None:
+        """Note that it is answered."""
+        with self._guard:
+            self._open.pop(threading.get_ident(), None)
+
+    def beyond(self) -> float | None:
+        """Return the seconds spent on a request that is beyond its limit; ``None`` when none is."""
+        with self._guard:
+            for clock, began, limit in self._open.values():
+                spent = time.clock_gettime(clock) - began
+                if spent > limit:
+                    return spent
+        return None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_POST(self) -> None:
+        """Answer a query, or apply an update."""
+        path, text = urlsplit(self.path).path, self._body()
+        if path == "/query":
+            self._answer(lambda: self._query(text.decode()))
+        elif path == "/update":
+            self._answer(lambda: self._update(text.decode()))
+        else:
+            self._say(404, b"no such path")
+
+    def do_GET(self) -> None:
+        """Write everything."""
+        if urlsplit(self.path).path == "/store":
+            self._answer(lambda: self.server.store.dump(format=RdfFormat.N_QUADS) or b"")
+        else:
+            self._say(404, b"no such path")
+
+    def do_PUT(self) -> None:
+        """Replace a graph, or everything."""
+        asked, body = urlsplit(self.path), self._body()
+        if asked.path != "/store":
+            self._say(404, b"no such path")
+            return
+        graph = parse_qs(asked.query).get("graph")
+        self._answer(lambda: self._replace_graph(graph[0], body) if graph else self._replace_all(body))
+
+    def _query(self, text: str) -> bytes:
+        found = self.server.store.query(text, use_default_graph_as_union=True)
+        if isinstance(found, QuerySolutions | QueryBoolean):
+            return found.serialize(format=QueryResultsFormat.JSON) or b""
+        return found.serialize(format=RdfFormat.N_TRIPLES) or b""
+
+    def _replace_graph(self, name: str, turtle: bytes) -> bytes:
+        store, graph = self.server.store, NamedNode(name)
+        given = [one.triple for one in parse(turtle, format=RdfFormat.TURTLE, rename_blank_nodes=True)]
+        if next(store.quads_for_pattern(None, None, None, graph), None) is None:
+            store.extend([Quad(one.subject, one.predicate, one.object, graph) for one in given])
+        else:
+            lines = "".join(f"{one} .\n" for one in given)
+            store.update(f"DROP SILENT GRAPH {graph} ; INSERT DATA {{ GRAPH {graph} {{\n{lines}}} }}")
+        return b""
+
+    def _replace_all(self, quads: bytes) -> bytes:
+        graphs: dict[str, list[str]] = {}
+        for one in parse(quads, format=RdfFormat.N_QUADS, rename_blank_nodes=True):
+            name = "" if isinstance(one.graph_name, DefaultGraph) else f"GRAPH {one.graph_name} "
+            graphs.setdefault(name, []).append(f"{one.triple} .\n")
+        said = "\n".join(
+            f"{name}{{\n{''.join(lines)}}}" if name else "".join(lines) for name, lines in graphs.items()
+        )
+        self.server.store.update(f"DROP ALL ; INSERT DATA {{\n{said}\n}}")
+        return b""
+
+    def _answer(self, act: Callable[[], bytes]) -> None:
+        self.server.costs.begin(2.0 * self._seconds())
+        try:
+            status, body = 200, act()
+        except (SyntaxError, ValueError) as error:
+            status, body = 400, str(error).encode()
+        except Exception as error:
+            status, body = 500, str(error).encode()
+        finally:
+            self.server.costs.end()
+        self._say(status, body)
+
+    def _update(self, text: str) -> bytes:
+        self.server.store.update(text)
+        return b""
+
+    def _seconds(self) -> float:
+        try:
+            return float(self.headers["Ses-Seconds"])
+        except (TypeError, ValueError):
+            return self.server.seconds
+
+    def _body(self) -> bytes:
+        return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+    def _say(self, status: int, body: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log no requests."""
+
+
+class Server(ThreadingMixIn, UnixStreamServer):
+    """Answers each connection in a thread of its own."""
+
+    daemon_threads = True
+    request_queue_size = _BACKLOG
+
+    def __init__(self, store: Store, address: str, seconds: float) -> None:
+        self.store, self.seconds, self.costs = store, seconds, Costs()
+        Path(address).unlink(missing_ok=True)
+        super().__init__(address, Handler)
+
+    def verify_request(self, request: object, client_address: object) -> bool:  # noqa: ARG002
+        """Return whether who connects may ask."""
+        assert isinstance(request, socket.socket)
+        size = struct.calcsize("3i")
+        _, user, _ = struct.unpack("3i", request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        return user in (0, os.getuid())
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of callers who hang up; faults of the store are answered."""
+
+
+def watch(costs: Costs) -> None:
+    """End the program when a request costs more than it may."""
+    while True:
+        time.sleep(_LOOK_SECONDS)
+        spent = costs.beyond()
+        if spent is not None:
+            print(
+                f"a request has worked for {spent:.0f} s, longer than anybody waits",
+                file=sys.stderr,
+                flush=True,
+            )
+            os._exit(RAN_AWAY)
+
+
+def main() -> int:
+    """Serve until a signal ends the program."""
+    data, address, seconds = sys.argv[1:]
+    os.umask(0o077)
+    try:
+        store = Store(data)
+    except (OSError, ValueError, RuntimeError) as error:
+        print(error, file=sys.stderr)
+        return CANNOT_OPEN
+    with Server(store, address, float(seconds)) as server:
+        threading.Thread(target=watch, args=(server.costs,), daemon=True).start()
+        server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

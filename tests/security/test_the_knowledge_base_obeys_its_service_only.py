@@ -1,0 +1,94 @@
+"""Promises about the embedded knowledge base and the other users of the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from doors import doors, family, knock
+from service_process import Running
+
+QUERY, UPDATE = "application/sparql-query", "application/sparql-update"
+
+
+@pytest.fixture
+def asked() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def web(asked: list[str]) -> int:
+    """A port on which somebody notes who asks; to be seen when a store is made to ask others."""
+
+    class Noting(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/turtle")
+            self.end_headers()
+            self.wfile.write(b"<a:loaded> <a:b> <a:c> .")
+
+        do_POST = do_GET
+
+    server = HTTPServer(("127.0.0.1", 0), Noting)
+    Thread(target=server.serve_forever, daemon=True).start()
+    return int(server.server_address[1])
+
+
+def attempts(web: int) -> dict[str, tuple[str, str, str]]:
+    """Return what another user may try, by what it would be."""
+    return {
+        "read everything": ("/query", QUERY, "SELECT * WHERE { GRAPH ?g { ?s ?p ?o } }"),
+        "insert": ("/update", UPDATE, "INSERT DATA { GRAPH <a:g> { <a:s> <a:p> 1 } }"),
+        "load from elsewhere": ("/update", UPDATE, f"LOAD <http://127.0.0.1:{web}/load> INTO GRAPH <a:g>"),
+        "ask others in our name": (
+            "/query", QUERY, f"SELECT * WHERE {{ SERVICE <http://127.0.0.1:{web}/service> {{ ?s ?p ?o }} }}",
+        ),
+        "clear all": ("/update", UPDATE, "CLEAR ALL"),
+    }  # fmt: skip
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("slip", ["none", "everything opened to all"])
+def test_another_user_can_neither_read_nor_change_it_nor_have_it_ask_others(
+    start: Callable[..., Running], open_folder: Path, stranger: int, web: int, asked: list[str], slip: str
+) -> None:
+    service = start().wait_ready()
+    if slip != "none":
+        for one in [open_folder, *open_folder.rglob("*")]:
+            one.chmod(0o777)
+    found = doors(family(service.process.pid))
+    assert found, "the store listens somewhere"
+    tried = attempts(web)
+    for door in found:
+        answers = dict(zip(tried, knock(stranger, door, list(tried.values())), strict=True))
+        done = {what: answer for what, answer in answers.items() if answer[0] != 0}
+        assert not done, f"user {stranger} at {door}: {done}"
+    assert asked == []
+    assert len(service.call("GET", "/v1/elements")[1]["elements"]) == 8
+
+
+@pytest.mark.root
+def test_another_user_can_read_none_of_its_files(
+    start: Callable[..., Running], open_folder: Path, stranger: int
+) -> None:
+    (open_folder / "state/knowledge").mkdir()
+    (open_folder / "state/knowledge").chmod(0o755)  # as a backup put back may leave it
+    start().wait_ready()
+    kept = [one for one in (open_folder / "state/knowledge").rglob("*") if not one.is_dir()]
+    assert kept
+    assert not [one for one in kept if one.stat().st_mode & 0o077 and one.name not in ("lock", "store.log")]
+    assert (open_folder / "state/knowledge").stat().st_mode & 0o077 == 0
+
+
+def test_its_own_user_is_answered(start: Callable[..., Running]) -> None:
+    service = start().wait_ready()
+    (door,) = doors(family(service.process.pid))
+    ask = ("/query", QUERY, "SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }")
+    ((status, text),) = knock(os.getuid(), door, [ask])
+    assert status == 200
+    assert '"value":"0"' not in text
