@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace ses::agent {
@@ -61,19 +60,6 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     loads_[row] = load;
     const bool sampled = !std::isnan(load.busy) && !std::isnan(load.age);
     sampled_at_[row] = sampled ? std::optional(asked_at - duration_of(load.age)) : std::nullopt;
-    last_turn_ = std::max(last_turn_, load.turn);
-  }
-  // Turns taken here come after those the service knows of, in the order they had.
-  std::vector<unsigned> taken(size());
-  std::iota(taken.begin(), taken.end(), 0u);
-  std::erase_if(taken, [&](unsigned row) {
-    deltas_[row].turn = deltas_[row].own > 0 ? deltas_[row].turn : 0;
-    return deltas_[row].turn == 0;
-  });
-  std::sort(taken.begin(), taken.end(),
-            [&](unsigned a, unsigned b) { return deltas_[a].turn < deltas_[b].turn; });
-  for (const unsigned row : taken) {
-    deltas_[row].turn = ++last_turn_;
   }
   return true;
 }
@@ -144,7 +130,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.free = load.free;
   element.reserved = std::max(0.0, load.reserved + delta.reserved);
   element.server_rate = facts.server_rate;
-  element.turn = std::max(load.turn, delta.turn);
+  element.turn = delta.turn;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);

@@ -69,7 +69,8 @@ public:
 private:
   struct Delta {
     double own = 0, ended = 0, reserved = 0;
-    uint64_t turn = 0; // 0: that of the service
+    // Of the last placement by this node.  Not by others: all nodes would go to the same element.
+    uint64_t turn = 0;
   };
 
   [[nodiscard]] std::map<uint32_t, double> server_deltas() const;

@@ -68,7 +68,14 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
 double distance_of(const Choice &choice) {
   const unsigned row = choice.rows.front();
   const ses_core_element element = seen_element(choice, row);
-  const ses_core_query query{&choice.need, &choice.epoch->policy, &element, nullptr, nullptr, 1, 0};
+  const ses_core_query query{.need = &choice.need,
+                             .policy = &choice.epoch->policy,
+                             .elements = &element,
+                             .claims = nullptr,
+                             .excluded = nullptr,
+                             .count = 1,
+                             .first = 0,
+                             .few = 0};
   ses_core_verdict verdict{};
   ses_core_judge(&query, &verdict);
   return verdict.distance;
@@ -98,8 +105,14 @@ json decision_json(const Choice &choice) {
   for (unsigned row = 0; row < count; ++row) {
     elements.push_back(seen_element(choice, row));
   }
-  const ses_core_query query{&choice.need,     &epoch.policy, elements.data(), nullptr,
-                             &choice.excluded, count,         epoch.few};
+  const ses_core_query query{.need = &choice.need,
+                             .policy = &epoch.policy,
+                             .elements = elements.data(),
+                             .claims = nullptr,
+                             .excluded = &choice.excluded,
+                             .count = count,
+                             .first = 0,
+                             .few = epoch.few};
   std::vector<ses_core_verdict> verdicts(count);
   ses_core_judge(&query, verdicts.data());
   std::vector<uint32_t> ranked(count);

@@ -95,7 +95,7 @@ ses_core_policy policy_of(const json &object) {
   const auto read = [&](const char *name, double &number) { number = member(*told, name, number); };
   read("saturation", policy.saturation);
   read("saturated_others", policy.saturated_others);
-  read("hidden_others", policy.hidden_others);
+  read("equal_others", policy.equal_others);
   read("unseen_others", policy.unseen_others);
   read("ended_weight", policy.ended_weight);
   read("equal_distance", policy.equal_distance);

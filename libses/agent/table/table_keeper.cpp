@@ -463,13 +463,14 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
     choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));
   }
   const ses_core_policy policy = system.candidates->policy();
-  const ses_core_query query{&choice.need,
-                             &policy,
-                             elements.data(),
-                             nullptr,
-                             &choice.excluded,
-                             elements.size(),
-                             system.candidates->few(now)};
+  const ses_core_query query{.need = &choice.need,
+                             .policy = &policy,
+                             .elements = elements.data(),
+                             .claims = nullptr,
+                             .excluded = &choice.excluded,
+                             .count = elements.size(),
+                             .first = 0,
+                             .few = system.candidates->few(now)};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
   std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
   const int chosen = ses_core_choose(&query, verdicts.data());
