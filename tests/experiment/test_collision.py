@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from ses.cli import main
 
 # What has to keep the promise: "default" is the product as it comes, NAME=OPTIONS with options of ses-agent.
-ARM = "asked=--no-plans"
+ARM = "default"
 SES = Path(sys.executable).parent / "ses"
 PATIENCE = 240
 
