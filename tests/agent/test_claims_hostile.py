@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_random_bytes_do_no_harm(
         {"expected_bytes": float("nan")},
         {"expected_bytes": float("inf")},
         {"application": "\x01\x02"},
-        {"directory": os.stat("/etc")},
+        {"directory": Path("/etc").stat()},
         {"pid": 1},
         {"fd": 1 << 30},
     ],
@@ -88,6 +89,21 @@ def test_claim_that_makes_no_sense_does_no_harm(
     os.close(claims.create(claim, tmp_path / "file", **lie))
     still_works(claims, service, tmp_path / "good")
     assert agent.process.poll() is None
+    wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
+
+
+def test_claim_that_makes_no_sense_does_not_stay_counted_beside_a_good_one(
+    agent: Agent, claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    """The agent reads both at one look, and nothing comes after."""
+    os.kill(agent.process.pid, signal.SIGSTOP)
+    try:
+        os.close(claims.create(claims.choose(row=0), tmp_path / "file", system=77))
+        good = claims.choose(row=1)
+        os.close(claims.create(good, tmp_path / "good"))
+    finally:
+        os.kill(agent.process.pid, signal.SIGCONT)
+    wait_until(lambda: service.opened(claims.id_of(good)), "the service is told of the good one")
     wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
 
 
