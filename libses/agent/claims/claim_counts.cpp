@@ -26,7 +26,9 @@ ClaimCounts::ClaimCounts(ses_claims &claims) : claims_(claims) {
 void ClaimCounts::change(unsigned system, unsigned row, int by, Time now, const Changed &changed) {
   Row &one = rows_[system][row];
   const int before = std::max(one.open, 0);
+  uneven_ -= one.open != 0 ? 1 : 0;
   one.open = std::clamp(one.open + by, -kMost, kMost);
+  uneven_ += one.open != 0 ? 1 : 0;
   const int shown = std::max(one.open, 0) - before;
   if (before == 0 && shown > 0) {
     one.since = now;

@@ -33,6 +33,8 @@ public:
   void settle(unsigned system, unsigned row, const Changed &changed);
   // One that stayed unfinished was given up: the row that has waited longest loses one.
   void give_up_one(const Changed &changed);
+  // Something is counted, or was settled ahead, that a slot still has to stand for.
+  [[nodiscard]] bool any() const { return uneven_ > 0; }
   // No slot is taken: there are no claims.
   void clear(const Changed &changed);
   // Tells the user's programs what has been shown to everybody.  To be called after that.
@@ -51,6 +53,7 @@ private:
   std::array<std::array<Row, SES_TABLE_ELEMENTS>, SES_TABLE_SYSTEMS> rows_{};
   std::vector<std::pair<unsigned, unsigned>> looked_at_; // to be acknowledged
   int total_ = 0;
+  int uneven_ = 0; // rows that are not at 0
 };
 
 } // namespace ses::agent

@@ -382,7 +382,7 @@ bool ClaimsKeeper::look(Time now) {
   std::vector<User *> active;
   bool some = false;
   for (auto &[uid, user] : users_) {
-    if (user.claims && user.claims->ring().expects_more()) {
+    if (user.claims && (user.claims->ring().expects_more() || user.claims->counts().any())) {
       some = some || user.claims->ring().was_claimed();
       active.push_back(&user);
     }

@@ -347,10 +347,11 @@ void TableKeeper::tick(Time now) {
 
 void TableKeeper::claim(unsigned number, unsigned row, int change) {
   System &system = systems_[number];
+  change = std::max(change, -system.claims[row]); // what the table does not have it cannot lose
+  system.claims[row] += change;                   // also of rows that are gone: they may come back
   if (!system.candidates || row >= system.candidates->size()) {
     return;
   }
-  system.claims[row] += change;
   for (int i = 0; i < change; ++i) {
     system.candidates->add(row, 0);
   }
