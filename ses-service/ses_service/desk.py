@@ -16,7 +16,6 @@ from ses_service.announcement import Announcement, Taken, end_others, take
 from ses_service.books import Books
 from ses_service.columns import (
     ElementTable,
-    Floats,
     ObservationTable,
     element_table,
     observation_table,
@@ -110,9 +109,8 @@ class Desk:
         self._observations: ObservationTable | None = None
         self._sets: Mapping[tuple[Level, str], RequirementSet] = {}
         self._needs: Needs | None = None
-        self._window = policies.rate_window
         self._rows = Rows(policies)
-        self._tables = NodeTables(self._rows, self._ledger.recent, name, self._window)
+        self._tables = NodeTables(self._rows, self._ledger.recent, name, policies.rate_window)
 
     @property
     def environment(self) -> Environment:
@@ -145,7 +143,7 @@ class Desk:
             self._sets = index_sets(sets)
             self._needs = None
             now = self._clock()
-            self._ledger.bind(table, self._reference(observations), now)
+            self._ledger.bind(table, observations.sampled_at, now)
             self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
 
     def take_sets(self, sets: Iterable[RequirementSet]) -> None:
@@ -183,9 +181,10 @@ class Desk:
                 observations = observation_table(self._table, kept)
             observations = learned(observations, self._observations, self.policies)
             self._observations = observations
-            self._window = self._tables.window = self.policies.rate_window if window is None else window
+            window = window if window and window > 0 else self.policies.rate_window
+            self._tables.window = window
             now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
-            self._ledger.observe(self._reference(observations), now, lasting)
+            self._ledger.observe(observations.sampled_at, now, lasting, window)
             self._rows.observe(observations, self._ledger.counts, now)
         while before:  # freed all at once, those of before would hold everybody up
             between()
@@ -351,10 +350,6 @@ class Desk:
 
     def _follow(self) -> None:
         self._rows.follow(self._ledger.counts, self._ledger.changes)
-
-    def _reference(self, observations: ObservationTable) -> Floats:
-        """Return the moments the rates describe: the middle of their window."""
-        return observations.sampled_at - self._window / 2
 
     def _required_kinds(self) -> set[str]:
         """Return the kinds that anybody requires."""

@@ -96,18 +96,31 @@ class Lately:
             self._entries.popleft()
             self._head += len(entry.elements)
 
-    def counted(self, reference: Floats) -> tuple[Floats, Floats]:
-        """Count per row, against its reference time: streams that began after it and have not ended,
-        and streams that began before it and ended after it.
+    def ended(self, reference: Floats) -> Floats:
+        """Count per row the streams that began before its reference time and ended after it."""
+        row, began, ended = self._placed()
+        moment = reference[row]
+        gone = np.isfinite(ended) & (began <= moment) & (moment < ended)
+        return _per_row(row, gone, len(reference))
+
+    def averaged(self, open_now: Floats, sampled_at: Floats, window: float) -> Floats:
+        """Return the streams per row as the monitor averages what it measures.
+
+        ``open_now`` are all that have not ended.  To a sample, what happened x seconds before it weighs
+        exp(-x / window).
         """
+        row, began, ended = self._placed()
+        taken = np.nan_to_num(sampled_at, nan=-np.inf)[row]
+        last, first = np.maximum(0.0, taken - began), np.maximum(0.0, taken - ended)
+        there = np.exp(first / -window) - np.exp(last / -window)
+        return np.maximum(0.0, open_now + _per_row(row, there - np.isinf(ended), len(open_now)))
+
+    def _placed(self) -> tuple[Codes, Floats, Floats]:
+        """Return the row, beginning and end of what is on any."""
         places = np.arange(self._head, self._tail) % len(self._row)
         row = self._row[places]
         places, row = places[row != _NO_ROW], row[row != _NO_ROW]
-        moment, began, ended = reference[row], self._began[places], self._ended[places]
-        goes_on = np.isinf(ended)
-        since = goes_on & (began > moment)
-        gone = ~goes_on & (began <= moment) & (moment < ended)
-        return _per_row(row, since, len(reference)), _per_row(row, gone, len(reference))
+        return row, self._began[places], self._ended[places]
 
     def _append(self, stream: str, elements: tuple[str, ...]) -> _Entry:
         while self._tail - self._head + len(elements) > len(self._row):
@@ -137,5 +150,5 @@ class Lately:
             setattr(self, name, wider)
 
 
-def _per_row(rows: Codes, chosen: Bools, size: int) -> Floats:
-    return np.bincount(rows[chosen], minlength=size).astype(np.float64)
+def _per_row(rows: Codes, weights: Bools | Floats, size: int) -> Floats:
+    return np.bincount(rows, weights, size)

@@ -146,18 +146,23 @@ class Ledger:
         self._followers.append(made)
         return made
 
-    def bind(self, table: ElementTable, reference: Floats, now: float) -> None:
-        """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
-        self._tally.bind(table, reference, now, [*self._active.values(), *self._foreign.counted()])
+    def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
+        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
+        self._tally.bind(table, sampled_at, now, [*self._active.values(), *self._foreign.counted()])
 
-    def observe(self, reference: Floats, now: float, lasting: float | None = None) -> None:
-        """Take new reference times: per row, the moment its last rates describe (``nan``: none).
+    def observe(
+        self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
+    ) -> None:
+        """Take new samples: per row, when its last one was taken (``nan``: none).
 
-        ``lasting`` is for how many seconds an observation counts, if that is another number than before.
+        ``lasting`` is for how many seconds an observation counts, ``window`` that of the monitor's rates,
+        if they are other numbers than before.
         """
         if lasting is not None:
             self._tally.lasting = lasting
-        self._tally.observe(reference, now)
+        if window is not None:
+            self._tally.window = window
+        self._tally.observe(sampled_at, now)
 
     def restore(self, placement: Placement) -> None:
         """Take up a placement the ledger does not know, in the state it has.

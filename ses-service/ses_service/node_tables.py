@@ -19,7 +19,7 @@ import ses_core
 from ses_core import Query, Records, State
 
 from ses_service.columns import Codes, Floats
-from ses_service.ranking import GOLDEN_PART, order_of_own
+from ses_service.ranking import GOLDEN_PART, lot_of, order_of_own
 from ses_service.recent import SystemArrivals
 from ses_service.rows import Rows
 
@@ -167,7 +167,7 @@ class NodeTables:
         return seat
 
     def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
-        lot = self._lots.setdefault(node, len(self._lots) * GOLDEN_PART % 1.0)
+        lot = self._lots.setdefault(node, lot_of(len(self._lots)))
         if len(of_system) <= MOST_ELEMENTS:
             return of_system[order_of_own(self._widths(of_system), lot)]
         part = max(1, MOST_ELEMENTS // max(1, len(needs)))

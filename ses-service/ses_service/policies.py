@@ -17,13 +17,12 @@ class Policies:
         first and than so many intervals between samples of its element.  A monitor that is started again
         has rates after some seconds, and its last samples should hold until then; and one sample that is
         late, or lost, must not make an element look unseen.
-        ``rate_window``: the monitor's window for current rates; a rate describes the middle of
-        its window, so the ledger is compared with ``sampled_at - rate_window / 2``.
+        ``rate_window``: the monitor's window for current rates, where it does not say which it is; our own
+        streams are averaged over the same one.
     Load model (``struct ses_core_policy``)
         ``ended_weight``: part of a stream that counts on after its end, until a sample tells.
         ``saturation``: utilisation from which an element counts as saturated.
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
-        ``busy_prior``: streams of others taken to run beside ours when the queue is not visible.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
     Health (:mod:`ses_service.health`)
@@ -50,7 +49,6 @@ class Policies:
     rate_window: float = 2.0
     saturation: float = 0.97
     saturated_prior: float = 1.5
-    busy_prior: float = 0.35
     unseen_streams: float = 1.0
     ended_weight: float = 0.5
     health_fall: float = 0.1

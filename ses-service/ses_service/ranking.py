@@ -9,6 +9,14 @@ from ses_service.columns import Codes, Floats
 GOLDEN_PART = 0.6180339887498949
 
 
+def lot_of(number: int) -> float:
+    """Return where a node's order begins, from 0 up to but not 1: any first few lie evenly apart.
+
+    The bits of its number, the lowest first behind the point (van der Corput, Amsterdam Proc. 38, 1935).
+    """
+    return int(f"{number:032b}"[::-1], 2) / 2.0**32
+
+
 def order_of_own(capability: Floats, lot: float) -> Codes:
     """Return all rows in a decider's own order, by which deciders differ without a word.
 

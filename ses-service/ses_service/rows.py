@@ -115,7 +115,7 @@ class Rows:
         self.observe(observations, counts, now)
 
     def observe(self, observations: ObservationTable, counts: LedgerCounts, now: float) -> None:
-        """Take a sample of all elements.  ``counts`` are the ledger's, against its reference times."""
+        """Take a sample of all elements.  ``counts`` are the ledger's, of the same samples."""
         elements, table = self.elements, self.table
         if table is None:
             return
@@ -133,7 +133,7 @@ class Rows:
         )
         samples["busy_average"] = np.minimum(1.0, observations.average_utilisation / observations.health)
         samples["queue"] = observations.queue_depth
-        samples["own"] = counts.open_at_sample
+        samples["own"] = counts.averaged
         ses_core.observe(elements, samples, self.policy)
         self._seen &= ~np.isnan(elements["busy"])
         self.unseen = np.flatnonzero(~self._seen)

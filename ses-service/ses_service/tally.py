@@ -18,27 +18,24 @@ from ses_service.lately import Lately
 from ses_service.placement import Placement
 from ses_service.policies import Policies
 
+_WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
+
 
 @dataclass(frozen=True, eq=False)
 class LedgerCounts:
     """Counts per element; the owner's live arrays, valid until the next change.
 
-    ``open_now``: placements not ended.  ``since``: those of them that began after the element's
-    reference time.  ``ended``: placements begun before it that ended after it.  ``reserved``: bytes announced
-    by placements not ended.  ``booked_last``: when the last placement was made, ended ones included; 0 where
-    none is known.
+    ``open_now``: placements not ended.  ``averaged``: placements over the window of the element's last
+    sample, as the monitor averages.  ``ended``: placements begun before the middle of that window that
+    ended after it.  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
+    placement was made, ended ones included; 0 where none is known.
     """
 
     open_now: Floats
-    since: Floats
+    averaged: Floats
     ended: Floats
     reserved: Floats
     booked_last: Floats
-
-    @property
-    def open_at_sample(self) -> Floats:
-        """Placements open at the reference time."""
-        return self.open_now - self.since + self.ended
 
     @classmethod
     def zeros(cls, size: int) -> LedgerCounts:
@@ -56,11 +53,11 @@ def elements_of(placement: Placement) -> tuple[str, ...]:
 class Tally:
     """The counts of all elements.  Not safe for use from several threads.
 
-    ``changes`` tells the rows of every change.  ``lasting`` is for how many seconds an observation counts.
+    ``changes`` tells the rows of every change.  ``lasting`` is for how many seconds an observation counts,
+    ``window`` the monitor's for current rates, in seconds.
     """
 
     def __init__(self, policies: Policies) -> None:
-        self._policies = policies
         self._lately = Lately()
         self._booked_last: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
@@ -68,9 +65,10 @@ class Tally:
         self.counts = LedgerCounts.zeros(0)
         self.changes = Changes()
         self.lasting = policies.max_data_age
+        self.window = policies.rate_window
 
-    def bind(self, table: ElementTable, reference: Floats, now: float, active: Iterable[Placement]) -> None:
-        """Count along the rows of ``table`` from now on, against ``reference`` (see ``observe``)."""
+    def bind(self, table: ElementTable, sampled_at: Floats, now: float, active: Iterable[Placement]) -> None:
+        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         self._index = table.index
         self._lately.bind(table.index)
         self.counts = counts = LedgerCounts.zeros(len(table))
@@ -82,20 +80,19 @@ class Tally:
             known = self._index.get(element)
             if known is not None:
                 counts.booked_last[known] = moment
-        self.observe(reference, now)
+        self.observe(sampled_at, now)
 
-    def observe(self, reference: Floats, now: float) -> None:
-        """Take new reference times: per row, the moment its last rates describe (``nan``: none).
+    def observe(self, sampled_at: Floats, now: float) -> None:
+        """Take new samples: per row, when its last one was taken (``nan``: none).
 
         Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
-        observation is not used any more: a placement older than that is no longer told apart from those
-        open at the sample.
+        observation is not used any more, and the windows after which a sample shows nothing of what ended.
         """
         self.changes.note_all()
-        self._reference = reference
-        self._lately.drop_before(now - 2 * self.lasting - self._policies.rate_window)
-        since, ended = self._lately.counted(reference)
-        self.counts.since[:], self.counts.ended[:] = since, ended
+        self._reference = sampled_at - self.window / 2
+        self._lately.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
+        self.counts.ended[:] = self._lately.ended(self._reference)
+        self.counts.averaged[:] = self._lately.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on."""
@@ -103,21 +100,16 @@ class Tally:
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
-            self.counts.since[row] += placement.booked_at > self._reference[row]
             self.changes.note(row)
         self._lately.put(placement.placement_id, elements_of(placement), placement.booked_at)
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
-        counted = placement.placement_id in self._lately
         for row, share in self._rows(placement):
             self.changes.note(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
-            if placement.booked_at > self._reference[row]:
-                self.counts.since[row] -= counted
-            elif self._reference[row] < now:
-                self.counts.ended[row] += 1
+            self.counts.ended[row] += placement.booked_at <= self._reference[row] < now
         self._lately.put(placement.placement_id, elements_of(placement), placement.booked_at, now)
 
     def booked(self, placement: Placement) -> None:

@@ -196,7 +196,7 @@ class Site:
     def _bind(self) -> None:
         table = element_table(self.environment)
         seen = observation_table(table, self.observed.values())
-        self.ledger.bind(table, seen.sampled_at - self.policies.rate_window / 2, NOW)
+        self.ledger.bind(table, seen.sampled_at, NOW)
 
 
 @pytest.fixture(autouse=True)

@@ -48,7 +48,8 @@ def say(
 def test_what_others_carry_counts_on_every_element_of_it(ledger: Ledger) -> None:
     assert say(ledger, A, 1, carries("1" * 16, "u/a", "u/c", size=100.0), full=True)
     assert ledger.counts.open_now.tolist() == [1, 0, 1]
-    assert ledger.counts.since.tolist() == [1, 0, 1]
+    ledger.observe(np.full(3, 100.0), 100.0)
+    assert ledger.counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
     assert ledger.counts.reserved.tolist() == [50, 0, 50]
     assert ledger.counts.booked_last.tolist() == [90, 0, 90]
     assert say(ledger, A, 2, Change("1" * 16, (), 0.0))
@@ -177,7 +178,7 @@ class Services(RuleBasedStateMachine):
             elsewhere = any(one in said for said in self.said.values())
             expected[NAMES.index(self.name(one))] += active or (elsewhere and not closed)
         assert self.ledger.counts.open_now.tolist() == expected
-        assert (self.ledger.counts.since >= 0).all()
+        assert (self.ledger.counts.averaged >= 0).all()
         assert (self.ledger.counts.ended >= 0).all()
         assert (self.ledger.counts.reserved >= 0).all()
 

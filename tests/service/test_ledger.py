@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -38,11 +39,18 @@ def placement(number: int, name: str, at: float, lease: float = 30, size: float 
     )
 
 
-def bound(names: tuple[str, ...] = NAMES, reference: float = 50, **limits: Any) -> Ledger:
+def bound(names: tuple[str, ...] = NAMES, sampled_at: float = 51, **limits: Any) -> Ledger:
     ledger = Ledger(Policies(**limits))
     table = element_table(Environment(elements=tuple(map(element, names))))
-    ledger.bind(table, np.full(len(names), float(reference)), 100.0)
+    ledger.bind(table, np.full(len(names), float(sampled_at)), 100.0)
     return ledger
+
+
+def shown(one: Placement, taken: float) -> float:
+    """Which part of a stream a sample of that moment shows, with a window of two seconds."""
+    ended = math.inf if one.ended_at is None else one.ended_at
+    first, last = (max(0.0, taken - moment) for moment in (ended, one.booked_at))
+    return math.exp(-first / 2) - math.exp(-last / 2)
 
 
 @pytest.fixture
@@ -135,16 +143,28 @@ def test_counts_are_told_apart_by_the_reference_time(ledger: Ledger) -> None:
     ledger.end("0000000000000003", EndReason.CLOSED, 81)
     counts = ledger.counts
     assert counts.open_now[0] == 2
-    assert counts.since[0] == 1
     assert counts.ended[0] == 1
-    assert counts.open_at_sample[0] == 2
 
 
-def test_a_later_sample_moves_placements_from_since_to_open_at_sample(ledger: Ledger) -> None:
+def test_what_is_open_shows_in_samples_as_the_monitor_averages(ledger: Ledger) -> None:
     ledger.restore(placement(1, "u/a", 60, lease=1000))
-    assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (1, 0)
-    ledger.observe(np.array([65.0, 65.0, 65.0]), 66)
-    assert (ledger.counts.since[0], ledger.counts.open_at_sample[0]) == (0, 1)
+    for seconds, part in ((0, 0), (1, 0.393), (2, 0.632), (10, 0.993)):
+        ledger.observe(np.full(3, 60.0 + seconds), 60.0 + seconds)
+        assert ledger.counts.averaged.tolist() == pytest.approx([part, 0, 0], abs=0.001)
+    ledger.end("0000000000000001", EndReason.CLOSED, 70)
+    ledger.observe(np.full(3, 72.0), 72.0)
+    assert ledger.counts.averaged[0] == pytest.approx(0.365, abs=0.001)
+    ledger.observe(np.full(3, 72.0), 72.0, window=8.0)
+    assert ledger.counts.averaged[0] == pytest.approx(0.556, abs=0.001)
+
+
+def test_files_too_short_to_be_open_at_any_sample_show_in_it(ledger: Ledger) -> None:
+    for number in range(1, 101):
+        ledger.restore(placement(number, "u/a", 60 + number / 10))
+        ledger.end(f"{number:016x}", EndReason.CLOSED, 60.05 + number / 10)
+    ledger.observe(np.full(3, 70.1), 70.2)
+    assert ledger.counts.open_now[0] == 0
+    assert ledger.counts.averaged[0] == pytest.approx(0.5, abs=0.02)
 
 
 def test_reserved_bytes_are_those_announced_by_placements_not_ended(ledger: Ledger) -> None:
@@ -182,7 +202,6 @@ def test_a_changed_site_keeps_the_placements_of_elements_it_still_has(ledger: Le
     table = element_table(Environment(elements=(element("u/c"), element("u/d"))))
     ledger.bind(table, np.full(2, 50.0), 61)
     assert ledger.counts.open_now.tolist() == [1, 0]
-    assert ledger.counts.since.tolist() == [1, 0]
     ledger.end("0000000000000001", EndReason.CLOSED, 70)
     table = element_table(Environment(elements=tuple(map(element, NAMES))))
     ledger.bind(table, np.full(3, 50.0), 71)
@@ -226,8 +245,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 100.0
-        self.reference = np.full(3, 90.0)
-        self.ledger = bound(reference=90)
+        self.sampled_at = np.full(3, 90.0)
+        self.ledger = bound(sampled_at=90)
         self.ids: list[str] = []
 
     @rule(wait=st.floats(0.01, 5))
@@ -257,27 +276,29 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(row=st.integers(0, 2), age=st.floats(0, 3))
     def observe(self, row: int, age: float) -> None:
-        self.reference = self.reference.copy()
-        self.reference[row] = max(self.reference[row], self.now - age)
-        self.ledger.observe(self.reference, self.now)
+        self.sampled_at = self.sampled_at.copy()
+        self.sampled_at[row] = max(self.sampled_at[row], self.now - age)
+        self.ledger.observe(self.sampled_at, self.now)
+        for there, name in enumerate(NAMES):
+            taken = float(self.sampled_at[there])
+            if self.now - taken < 20:  # beyond, the element's rates are not used
+                mean = sum(shown(one, taken) for one in self.ledger.records() if one.element.id == name)
+                assert self.ledger.counts.averaged[there] == pytest.approx(mean, rel=0.01, abs=0.05)
 
     @invariant()
     def counts_equal_a_recount(self) -> None:
         for row, name in enumerate(NAMES):
             mine = [one for one in self.ledger.records() if one.element.id == name]
             active = [one for one in mine if one.state is not PlacementState.ENDED]
-            reference = float(self.reference[row])
-            since = [one for one in active if one.booked_at > reference]
+            reference = float(self.sampled_at[row]) - 1.0
             assert self.ledger.counts.open_now[row] == len(active)
             assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
             lately = [
                 one for one in mine if one.ended_at is not None and one.booked_at <= reference < one.ended_at
             ]
-            assert 0 <= self.ledger.counts.since[row] <= len(since)
             if self.now - reference < 20:  # beyond, the element's rates are not used
-                assert self.ledger.counts.since[row] == len(since)
                 assert self.ledger.counts.ended[row] == len(lately)
-            assert self.ledger.counts.open_at_sample[row] >= 0
+            assert self.ledger.counts.averaged[row] >= 0
 
 
 TestLedgerMachine = LedgerMachine.TestCase

@@ -32,7 +32,7 @@ class Watched:
 
     def observe(self, now: float = NOW) -> None:
         seen = self.seen()
-        self.ledger.observe(seen.sampled_at - 1.0, now)
+        self.ledger.observe(seen.sampled_at, now)
         self.rows.observe(seen, self.ledger.counts, now)
 
     def follow(self) -> int:
