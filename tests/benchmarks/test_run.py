@@ -28,11 +28,10 @@ NAMES = {
     "selection-24",
     "selection-1000",
     "selection-10000",
-    "tickets-64",
-    "tickets-256",
-    "selection-beside-bookings",
     "selection-beside-samples",
     "deciders-100-per-second",
+    "agents-20",
+    "claims-20",
 }
 
 
@@ -59,7 +58,7 @@ def test_every_name_is_measured_and_in_the_file(tmp_path: Path) -> None:
         assert row["name"] in done.stdout
     assert "only 100 elements" in rows["selection-10000"]["note"]
     assert "20 connected" in rows["deciders-100-per-second"]["note"]
-    assert "tickets/s" in rows["selection-beside-bookings"]["note"]
+    assert "files/s" in rows["claims-20"]["note"]
     assert "of a CPU" in rows["deciders-100-per-second"]["note"]
     assert "CPUs, Linux" in done.stdout
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()

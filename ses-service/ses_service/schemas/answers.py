@@ -183,9 +183,9 @@ class PlacementSummary(Answer):
 class PlacementRecord(PlacementSummary):
     """One placement with the first ranks and the refused elements at its decision.
 
-    Places booked together share those before the first of them: this one was dealt as number `turn` of
-    the `turns` asked for, its element had `rank` in that order, and `distance` and `predicted` count
-    those dealt before it.
+    Files that one application chose from one state of the table share those of the first of them: this
+    one was number `turn` of `turns`, its element had `rank` in that order, and `distance` and
+    `predicted` count those chosen before it.
     """
 
     rank: int
