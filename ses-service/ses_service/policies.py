@@ -20,7 +20,6 @@ class Policies:
         ``rate_window``: the monitor's window for current rates, where it does not say which it is; our own
         streams are averaged over the same one.
     Load model (``struct ses_core_policy``)
-        ``ended_weight``: part of a stream that counts on after its end, until a sample tells.
         ``saturation``: utilisation from which an element counts as saturated.
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
@@ -50,7 +49,6 @@ class Policies:
     saturation: float = 0.97
     saturated_prior: float = 1.5
     unseen_streams: float = 1.0
-    ended_weight: float = 0.5
     health_fall: float = 0.1
     health_recovery: float = 0.01
     sound_speed: float = 0.75

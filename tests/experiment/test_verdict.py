@@ -48,10 +48,10 @@ def test_arms_without_the_library_promise_nothing():
 
 
 def test_arms_are_read_from_names_and_options():
-    assert parse_arms(["default,mfs", "asked=--no-plans --log-level 'info'"]) == (
+    assert parse_arms(["default,mfs", "asked=--answer-ms 30 --log-level 'info'"]) == (
         Arm("default", agent=()),
         Arm("mfs", policy="mfs"),
-        Arm("asked", agent=("--no-plans", "--log-level", "info")),
+        Arm("asked", agent=("--answer-ms", "30", "--log-level", "info")),
     )
 
 

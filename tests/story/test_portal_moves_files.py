@@ -102,7 +102,7 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     assert offered
     assert not offered & fast
 
-    # tickets dealt before the change are taken back within seconds
+    # the change reaches the node within seconds
     deadline = time.monotonic() + 120
     branches: list[str] = []
     while len(branches) < 3 or set(branches[-3:]) & fast:

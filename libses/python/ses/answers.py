@@ -241,7 +241,7 @@ class Selection:
 class Placement:
     """The record of one placed file, with the explanation when it was asked for by id.
 
-    ``turns`` places were asked for together and this was dealt as number ``turn``; ``candidates`` are
+    ``turns`` files were chosen from the same candidates, this one as number ``turn``; ``candidates`` are
     the ranks before the first of them, where its element had ``rank``.
     """
 

@@ -197,7 +197,7 @@ class PlacementRecord(PlacementSummary):
 
 
 class PlacementList(Answer):
-    """Placements, the latest booked first."""
+    """Placements, the latest first."""
 
     placements: list[PlacementSummary]
 
