@@ -14,6 +14,7 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from claims_program import counted
 from patience import wait_until
 from program_side import HEADER, Wish
 from running_agent import Agent
@@ -88,9 +89,11 @@ def test_second_question_on_one_connection_is_dropped(
     connection = side.connect(agent.socket)
     connection.send(message)
     placement = side.parse_answer(connection.recv(4096)).placement
+    wait_until(lambda: counted(agent.socket) == 1, "it counts")
     connection.send(message)
     assert dropped(connection)
-    wait_until(lambda: service.ended(placement), "its placement is ended")
+    wait_until(lambda: counted(agent.socket) == 0, "what came to nothing does not count")
+    assert service.opened(placement) == []
 
 
 def test_report_about_somebody_elses_placement_changes_nothing(
@@ -103,8 +106,8 @@ def test_report_about_somebody_elses_placement_changes_nothing(
         with agent.ask(device, "thief") as thief:
             thief.report(outcome, status=os.fstat(fd), fd=fd, placement=victim.answer.placement)
             stolen_with = thief.answer.placement
-        service.wait_for_end(stolen_with)
-        assert service.ended(stolen_with)[0]["reason"] == "unused"
+        wait_until(lambda: counted(agent.socket) == 1, "only the file of the other one counts")
+        assert service.opened(stolen_with) == []
     assert service.ended(victim.answer.placement) == []
     assert len(service.opened(victim.answer.placement)) == 1
     os.close(fd)
@@ -204,68 +207,99 @@ def trap(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> I
     assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.getuid(), 0o755)
 
 
+@pytest.fixture
+def later(start: Callable[..., Agent], service: ServiceDouble) -> Callable[[], Agent]:
+    """Start the agent when the trap is laid: it makes directories for whoever has processes here."""
+
+    def begin() -> Agent:
+        agent = start(service.url)
+        agent.wait_for("service found")
+        return agent
+
+    return begin
+
+
 def refused(agent: Agent, device: int) -> bool:
     with agent.ask(device) as conversation:
         return conversation.answer.status == side.UNAVAILABLE
 
 
-def test_link_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_link_in_place_of_the_staging_directory_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").symlink_to(trap.parent / "outside")
+    agent = later()
     assert refused(agent, device)
     assert agent.says("/b1/.ses: is not a directory of the agent's")
 
 
-def test_link_in_place_of_a_users_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_link_in_place_of_a_users_staging_directory_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     (trap / ".ses" / str(os.getuid())).symlink_to(trap.parent / "outside")
-    assert refused(agent, device)
+    assert refused(later(), device)
 
 
-def test_file_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_file_in_place_of_the_staging_directory_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").write_text("mine")
-    assert refused(agent, device)
+    assert refused(later(), device)
     assert (trap / ".ses").read_text() == "mine"
 
 
 @pytest.mark.root
-def test_staging_directory_of_somebody_else_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_staging_directory_of_somebody_else_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").mkdir(mode=0o777)
     os.chown(trap / ".ses", NOBODY, NOBODY)
+    agent = later()
     assert refused(agent, device)
     assert agent.says(f"belongs to uid {NOBODY} instead of 0; remove it")
     assert (trap / ".ses").stat().st_uid == NOBODY
 
 
 @pytest.mark.root
-def test_users_staging_directory_of_another_user_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_users_staging_directory_of_another_user_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     (trap / ".ses" / "0").mkdir(mode=0o700)
     os.chown(trap / ".ses" / "0", NOBODY, NOBODY)
-    assert refused(agent, device)
+    assert refused(later(), device)
 
 
 @pytest.mark.root
-def test_mount_in_place_of_the_staging_directory_is_refused(agent: Agent, device: int, trap: Path) -> None:
+def test_mount_in_place_of_the_staging_directory_is_refused(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").mkdir(mode=0o711)
     subprocess.run(["mount", "-t", "tmpfs", "none", trap / ".ses"], check=True)
     try:
-        assert refused(agent, device)
+        assert refused(later(), device)
     finally:
         subprocess.run(["umount", trap / ".ses"], check=True)
 
 
-def test_wrong_modes_of_staging_directories_are_put_right(agent: Agent, device: int, trap: Path) -> None:
+def test_wrong_modes_of_staging_directories_are_put_right(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     (trap / ".ses").mkdir()
     (trap / ".ses" / str(os.getuid())).mkdir()
     (trap / ".ses").chmod(0o2777)
     (trap / ".ses" / str(os.getuid())).chmod(0o2777)
+    agent = later()
     with agent.ask(device) as conversation:
         assert conversation.answer.status == side.PLACE
     assert stat.S_IMODE((trap / ".ses").stat().st_mode) == 0o711
     assert stat.S_IMODE((trap / ".ses" / str(os.getuid())).stat().st_mode) == 0o700
 
 
-def test_group_and_access_list_of_the_branch_are_not_inherited(agent: Agent, device: int, trap: Path) -> None:
+def test_group_and_access_list_of_the_branch_are_not_inherited(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     """Files created in the staging directory would carry them to where the plain call has none."""
     default_acl = struct.pack(
         "<I HHI HHI HHI HHI HHI",
@@ -276,6 +310,7 @@ def test_group_and_access_list_of_the_branch_are_not_inherited(agent: Agent, dev
     except OSError as error:
         pytest.skip(f"no access lists on this file system: {error}")
     trap.chmod(0o2775)
+    agent = later()
     with agent.ask(device) as conversation:
         assert conversation.answer.status == side.PLACE
         stage = conversation.answer.stage
@@ -313,11 +348,14 @@ def test_leftovers_are_removed_and_nothing_else(
     assert all(os.path.lexists(path) for path in kept)
 
 
-def test_create_under_way_is_not_taken_for_a_leftover(agent: Agent, device: int, trap: Path) -> None:
+def test_create_under_way_is_not_taken_for_a_leftover(
+    later: Callable[[], Agent], device: int, trap: Path
+) -> None:
     stage = trap / ".ses" / str(os.getuid())
     stage.mkdir(parents=True)
     (trap / ".ses").chmod(0o711)
     (stage / "under-way").touch()
+    agent = later()
     agent.ask(device).close()
     assert agent.stop() == 0  # the sweep that the question began is over
     assert (stage / "under-way").exists()

@@ -88,9 +88,9 @@ def test_file_closed_before_the_agent_looks_is_known_by_its_handle(
 
 
 def test_handle_of_an_open_file_waits_for_its_close(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, keep: Callable[..., int]
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, file: Path, keep: Callable[..., int]
 ) -> None:
-    path = tmp_path / "file"
+    path = tmp_path / "open"
     fd = os.open(path, os.O_CREAT | os.O_WRONLY)
     handle = os.open(path, os.O_PATH)
     with agent.ask(device) as conversation:
@@ -98,9 +98,7 @@ def test_handle_of_an_open_file_waits_for_its_close(
         placement = conversation.answer.placement
     os.close(handle)
     wait_until(lambda: service.opened(placement), "the service is told")
-    with agent.ask(device, "later") as conversation:
-        later = conversation.answer.placement
-    service.wait_for_end(later)
+    service.wait_for_end(report(agent, device, file, keep(file)))
     assert service.ended(placement) == []
     os.write(fd, b"12345")
     os.close(fd)
