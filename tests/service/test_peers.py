@@ -70,11 +70,21 @@ def test_a_dead_peer_is_forgotten_and_a_new_start_is_told_everything(
     pair: list[Running], tmp_path: Path
 ) -> None:
     one, other = pair
-    announce(one, new_ids(20))
-    announce(other, new_ids(10), node="n2")
-    until(lambda: sum(carried(other).values()) == 30 == sum(carried(one).values()))
+    ids, elsewhere = new_ids(20), new_ids(10)
+
+    def said() -> None:
+        """Say again what is open: a node counts as gone after a while without a word."""
+        announce(one, ids)
+        if other.process.poll() is None:
+            announce(other, elsewhere, node="n2")
+
+    def are_open(count: int, *services: Running) -> bool:
+        said()
+        return all(sum(carried(each).values()) == count for each in services)
+
+    until(lambda: are_open(30, one, other))
     other.end(signal.SIGKILL)
-    until(lambda: sum(carried(one).values()) == 20)
+    until(lambda: are_open(20, one))
     until(lambda: metric(one, "ses_peer_up") == "0.0")
     assert metric(one, "ses_peers_heard") == "0.0"
     folder = tmp_path / "anew"
@@ -83,7 +93,7 @@ def test_a_dead_peer_is_forgotten_and_a_new_start_is_told_everything(
     again = Running(folder, *options, port=other.port)
     try:
         again.wait_ready()
-        until(lambda: sum(carried(again).values()) == 20)
+        until(lambda: are_open(20, again))
     finally:
         again.end(signal.SIGKILL)
 
