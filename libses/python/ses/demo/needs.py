@@ -11,7 +11,7 @@ from ses.quantities import requirement
 from ses.service import ServiceClient
 
 NEEDS = {
-    ("user", "root"): ("current-write-rate>=50MB/s",),
+    ("user", "root"): ("current-write-rate>=70MB/s",),
     ("application", "root:tar"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
     ("application", "root:python3"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
     ("vo", "materials"): ("current-write-rate>=20MB/s", "free-capacity>=0.2GB,hard"),
