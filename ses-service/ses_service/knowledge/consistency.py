@@ -41,10 +41,15 @@ def faults(description: Graph) -> Iterator[Fault]:
 def _unknown_terms(description: Graph) -> Iterator[Fault]:
     known = {short(term) for term in vocabulary().graph.subjects() if str(term).startswith(QSM)}
     described = {short(term) for term in description.subjects(RDF.type) if str(term).startswith(QSM)}
+    # A large site has a hundred thousand triples and a dozen terms: each term is looked at once.
+    terms = {*description.predicates(unique=True), *description.objects(None, RDF.type, unique=True)}
+    unknown = {term for term in terms if str(term).startswith(QSM) and short(term) not in known | described}
+    if not unknown:
+        return
     for subject, predicate, value in description:
         used: tuple[Node, ...] = (predicate, value) if predicate == RDF.type else (predicate,)
         for term in used:
-            if str(term).startswith(QSM) and short(term) not in known | described:
+            if term in unknown:
                 near = difflib.get_close_matches(short(term), sorted(known), 1)
                 hint = f"; did you mean qsm:{near[0]}?" if near else ""
                 message = f"qsm:{short(term)} is not in the vocabulary{hint}"
