@@ -246,8 +246,8 @@ struct ses_core_query {
                    last: processes of one job that begin at rows of their own do not meet */
   size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
                  for a decider who hears of others late; 0: all */
-  uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others rely
-                           on it */
+  uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others
+                           rely on it */
 };
 
 /* Predict every row, with its claims: fills OFFERS, one per row. */
