@@ -138,7 +138,7 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
       .speed = verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf(),
       .ours = larger(element->own, 0.0) + claims_of(query, row),
       .others = class_of(element->others, 1.0 / width_of(query->policy->equal_others)),
-      .turn = element->turn,
+      .turn = query->keeps_place ? 0 : element->turn,
       .place = place_of(query, row),
   };
 }

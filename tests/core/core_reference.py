@@ -137,7 +137,14 @@ def step(behind: float, width: float) -> float:
 
 
 def order(
-    table: Any, claims: Any, verdicts: Any, need: Any, policy: Any, few: int, first: int = 0
+    table: Any,
+    claims: Any,
+    verdicts: Any,
+    need: Any,
+    policy: Any,
+    few: int,
+    first: int = 0,
+    keeps_place: bool = False,
 ) -> list[int]:
     """The accepted rows in order, by the verdicts of the core: rounding to float is not judged twice."""
     takes = [place for place, one in enumerate(verdicts) if one["refusal"] == Refusal.ACCEPTED]
@@ -182,7 +189,7 @@ def order(
             speed,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
-            row["turn"],
+            0 if keeps_place else row["turn"],
             visited(place),
         )  # fmt: skip
 

@@ -23,6 +23,7 @@ class Question:
     excluded: list[bool]
     few: int = 0
     first: int = 0
+    keeps_place: bool = False
 
     def query(self) -> Query:
         words = np.zeros((len(self.table) + 63) // 64, np.uint64)
@@ -36,6 +37,7 @@ class Question:
             excluded=words,
             few=self.few,
             first=self.first,
+            keeps_place=self.keeps_place,
         )
 
     def rows(self, places: list[int]) -> Question:
@@ -49,6 +51,7 @@ class Question:
             excluded,
             self.few,
             self.first,
+            self.keeps_place,
         )
 
 
@@ -109,7 +112,8 @@ def questions(draw: st.DrawFn, most: int = 12) -> Question:
     )
     excluded = draw(st.lists(st.sampled_from([False] * 5 + [True]), min_size=count, max_size=count))
     first = draw(st.integers(0, max(0, count - 1)))
-    return Question(table, need, policy, claims, excluded, draw(st.sampled_from([0, 0, 1, 3])), first)
+    few, keeps_place = draw(st.sampled_from([0, 0, 1, 3])), draw(st.booleans())
+    return Question(table, need, policy, claims, excluded, few, first, keeps_place)
 
 
 @st.composite

@@ -18,6 +18,7 @@ from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin, interleaved
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
 from ses_simulate.policies.told import Told
+from ses_simulate.policies.turns import Turns
 from ses_simulate.policies.variants import VARIANTS
 
 Make = Callable[..., World]
@@ -176,6 +177,25 @@ def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) 
     assert heard(0, "user", 0.5) == 0
     assert heard(0, "user", 0.9) == 0, "the service knows, but this node's agent did not ask yet"
     assert heard(0, "user", 1.0) == 1
+
+
+def test_a_node_takes_turns_of_its_own_for_a_while() -> None:
+    turns, file = Turns(nodes=2, candidates=3), File(1, 1.0)
+    turn = np.zeros(3, np.uint64)
+    turns.placed(1.0, file, 2)
+    turns.placed(2.0, file, 0)
+
+    def order(file: File, lasting: float, now: float = 5.0) -> list[int]:
+        turns.fill(turn, now, file, lasting)
+        return turn.argsort(kind="stable").tolist()
+
+    assert order(replace(file, user="another"), 9.0, now=2.001) == [0, 1, 2], "it has not seen the last claim"
+    assert order(file, 9.0, now=2.001) == [1, 2, 0]
+    assert order(file, 9.0) == [1, 2, 0]
+    assert order(file, 3.5) == [1, 2, 0], "the first has no turn any more, and comes by the node's order"
+    assert turn.tolist()[1:] == [0, 0]
+    assert order(file, 2.5) == [0, 1, 2]
+    assert order(replace(file, node=1), 9.0) == [0, 1, 2], "nodes do not tell each other"
 
 
 def test_a_close_is_seen_late_where_agents_poll(world: Make) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 
 from ses_simulate.cases.scenario import Scenario
 from ses_simulate.elements import RATE, devices_of, disturb
-from ses_simulate.engine import Engine
+from ses_simulate.engine import Engine, Happening
 from ses_simulate.monitor import Monitor, Sampling
 from ses_simulate.policies import make
 from ses_simulate.policies.interface import File, Policy, World
@@ -179,7 +179,18 @@ class _Stage:
             burst.places[element] += 1
         ended = partial(self._written, policy, file, element, now, burst)
         no_room = partial(self._found_no_room, policy, file, element, burst)
-        self._servers[element].write(file.size, ended, no_room)
+        behind = self._scenario.behind * file.size
+        if behind:
+            ended = partial(self._write_behind, policy, file, element, behind, ended)
+        self._servers[element].write(file.size - behind, ended, no_room)
+
+    def _write_behind(
+        self, policy: Policy, file: File, element: int, left: float, ended: Happening, now: float
+    ) -> None:
+        """Close the file, and let the cache of its node write out the rest."""
+        policy.written(now, file, element)
+        policy.closed(now, file, element)
+        self._servers[element].write(left, ended)
 
     def _create(self, now: float, file: File, ended: Then) -> None:
         """Create a file of a workflow; ``ended`` is called when it is written."""
@@ -202,6 +213,9 @@ class _Stage:
         self._slowdowns.append(slowdown)
         if policy is self._policy:
             self._managed.append(slowdown)
+        if self._scenario.behind:
+            self._count(burst, now)
+            return
         policy.written(now, file, element)
         if self._scenario.idle and self._lots.random() < self._scenario.idle:
             closed = partial(self._close, policy, file, element)

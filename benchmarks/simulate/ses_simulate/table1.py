@@ -72,8 +72,8 @@ PAPER = Site(scatter=1.0)
 class Run:
     """One run.  ``supported`` of the users are placed by ``policy``, the others by ``others``.
 
-    Chance may be turned round: for users and rules (``mirrored``), for the background
-    (``mirrored_background``).
+    Users share ``nodes`` (0: each has one of its own).  Chance may be turned round: for users and rules
+    (``mirrored``), for the background (``mirrored_background``).
     """
 
     scenario: str
@@ -87,6 +87,7 @@ class Run:
     sampling: Sampling = SAMPLING
     loss: float = 0.0
     site: Site = PAPER
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,9 @@ class Times:
 
 def simulate(run: Run) -> Times:
     """Run one experiment.  The same run gives the same times, to the last bit."""
-    engine, site = Engine(), run.site
+    engine, site, nodes = Engine(), run.site, run.nodes or run.users
     world = World(
-        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, nodes=run.users,
+        engine, (), (), run.sampling, run.seed, mirrored=run.mirrored, nodes=nodes,
         reads=site.read_rate, writes=site.write_rate,
     )  # fmt: skip
     surroundings = replace(world, mirrored=run.mirrored_background)
@@ -131,9 +132,9 @@ def simulate(run: Run) -> Times:
     users = []
     for number in range(run.users):
         user = LoopingUser(
-            engine, servers, policy if number < run.supported else others, number, site.sizes,
-            site.compute_seconds_per_gb, site.scatter, start.randrange(POOLS), numbering, finished,
-            world.random(f"user {number}"),
+            engine, servers, policy if number < run.supported else others, number, number % nodes,
+            site.sizes, site.compute_seconds_per_gb, site.scatter, start.randrange(POOLS), numbering,
+            finished, world.random(f"user {number}"),
         )  # fmt: skip
         engine.at(start.uniform(0.0, site.start_spread), user.start)
         users.append(user)

@@ -31,7 +31,7 @@ class LoopingUser:
 
     Reads as many bytes as it writes; the first input lies on ``start_element``.  ``compute`` is
     seconds per GB, to which up to ``scatter`` is added: programs that once wrote to one element side by side
-    would else go on at the same moments for ever.  ``node`` is where the user works, and nobody else.
+    would else go on at the same moments for ever.  ``number`` is the user's, who works on ``node``.
     ``took`` is the run time in seconds once the loop is done, ``nan`` before.
     """
 
@@ -40,6 +40,7 @@ class LoopingUser:
         engine: Engine,
         servers: Sequence[Server],
         policy: Policy,
+        number: int,
         node: int,
         sizes: Sequence[float],
         compute: float,
@@ -54,6 +55,7 @@ class LoopingUser:
         self._engine = engine
         self._servers = servers
         self._policy = policy
+        self._user = f"user{number}"
         self._node = node
         self._sizes = sizes
         self._compute = compute
@@ -82,7 +84,7 @@ class LoopingUser:
 
     def _write(self, now: float) -> None:
         size = self._sizes[self._done]
-        file = File(self._numbering(), size, f"user{self._node}", self._node)
+        file = File(self._numbering(), size, self._user, self._node)
         element = self._element = self._policy.choose(now, file)
 
         def written(then: float) -> None:

@@ -246,6 +246,8 @@ struct ses_core_query {
                    last: processes of one job that begin at rows of their own do not meet */
   size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
                  for a decider who hears of others late; 0: all */
+  uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others
+                           rely on it */
 };
 
 /* Predict every row, with its claims: fills OFFERS, one per row. */
@@ -266,7 +268,7 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        write_rate comes first; those without plenty come after
  *     5. fewer streams of ours
  *     6. fewer streams of others, in steps of equal_others
- *     7. the last placement longest ago
+ *     7. the last placement longest ago, unless the decider keeps its place
  *     8. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,

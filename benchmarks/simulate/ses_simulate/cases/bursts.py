@@ -29,6 +29,10 @@ CASES = (
         files=2_560, regular=True, strangers=30, judged="last",
     ),
     _Product(
+        "rows-of-files", "20 files one after the other from a node, written out after their close", rho=0.5,
+        burst=20, users=1, spaced=0.2, ranks=20, mean=1 * GB, files=2_000, behind=0.9,
+    ),
+    _Product(
         "collision", "eight users of a node, 0.1 s apart, on eight elements", rho=0.2, elements=8, burst=8,
         users=8, spaced=0.1, regular=True, nodes=1, ranks=8, mean=0.5 * GB, files=800, judged="last",
     ),

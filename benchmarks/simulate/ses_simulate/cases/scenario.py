@@ -17,7 +17,8 @@ class Scenario:
         the exponent ``tail``; they come ``burst`` at a time, at random
         or at ``regular`` moments, ``files`` in all.  ``managed`` of the arrivals
         are placed by the rule, the others at random.  A part ``idle`` of the files stay open for
-        ``idle_seconds`` after the last byte.
+        ``idle_seconds`` after the last byte.  A part ``behind`` of each file is written after its close, out
+        of the cache of its node.
     Nodes
         Files are created on ``nodes``, ``ranks`` of a burst on each; agents speak with the service every
         ``pace`` (0: as the service sets it) and see a close up to ``close_poll`` late.
@@ -69,6 +70,7 @@ class Scenario:
     machine: int = 8
     link: float = 0.0
     capacity: float = 0.0
+    behind: float = 0.0
     idle: float = 0.0
     idle_seconds: float = 60.0
     nodes: int = 1

@@ -14,6 +14,7 @@ from ses_service.ranking import order_of_own
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.told import Told
+from ses_simulate.policies.turns import Turns, stamp
 
 MOST_CANDIDATES = 64
 FEWEST_COMPARED = 2
@@ -38,7 +39,9 @@ class Terms:
     ranks: bool = (
         True  # processes of a job that know their rank begin at rows of their own, and mind the rest
     )
-    turns: bool = False  # of equals the last placement longest ago
+    turns: float = 0.5  # of equals the node's last placement longest ago, until others made so many files
+    # for each element; 0: no turns
+    turns_of_all: bool = False  # turns are those of the whole site
     room: bool = True  # sizes of files of before, what open files may take, and a part of the element
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
@@ -81,6 +84,7 @@ class Tables:
         self._need = need(*((kind, False, False, bound, 1.0) for kind, bound in asked if bound is not None))
         self._query = Query(self._node, self._need, self.policy)
         self._samples = np.zeros(size, SAMPLE)
+        self._turns = Turns(world.nodes, self._count)
         self._describe()
         told.changed = self._mirror
 
@@ -105,14 +109,25 @@ class Tables:
                     ended[place] += change.began <= ledger.reference
                 elif change.sample == ledger.sample:
                     ended[place] -= change.ended
-            elif self._terms.turns:
-                turn[place] = _stamp(change.happened if sign > 0 else change.turn_before)
+            elif self._terms.turns_of_all:
+                turn[place] = stamp(change.happened if sign > 0 else change.turn_before)
+        if self._terms.turns and not self._terms.turns_of_all:
+            self._turns.fill(turn, now, file, self._lasting(file, now))
         query = self._query
         query.few = self._few(file, now)
         query.first = self._first(file)
+        query.keeps_place = self._terms.ranks and file.rank is not None
         self._need["room"] = room
         place = query.choose()
-        return -1 if place < 0 else int(self._orders[node][place])
+        if place < 0:
+            return -1
+        self._turns.placed(now, file, place)
+        return int(self._orders[node][place])
+
+    def _lasting(self, file: File, now: float) -> float:
+        """Return for how many seconds a turn counts: what others placed since makes it say ever less."""
+        rate = self._told.rate_of_others(file.node, now)
+        return self._terms.turns * len(self._site) / rate if rate > 0 else math.inf
 
     def _first(self, file: File) -> int:
         """Return the row at which a process begins: each rank of a job at one of its own.
@@ -185,12 +200,8 @@ class Tables:
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
         site["reserved"][row] = ledger.reserved[row]
-        if self._terms.turns:
-            site["turn"][row] = _stamp(ledger.turn[row])
-
-
-def _stamp(seconds: float) -> int:
-    return int(seconds * 1e6)
+        if self._terms.turns_of_all:
+            site["turn"][row] = stamp(ledger.turn[row])
 
 
 def _lot(node: int) -> float:

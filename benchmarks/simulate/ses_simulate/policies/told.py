@@ -115,10 +115,12 @@ class Told:
 
     def unheard(self, node: int, now: float) -> float:
         """Return how many files others created that a node may not have heard of."""
-        others = self._faded(self._rate, self._rate_at, now) - self._faded(
-            self._rates[node], self._rates_at[node], now
-        )
-        return max(0.0, others) * (now - self.spoke(node, now) + self.pace / 2)
+        return self.rate_of_others(node, now) * (now - self.spoke(node, now) + self.pace / 2)
+
+    def rate_of_others(self, node: int, now: float) -> float:
+        """Return how many files a second are created on other nodes."""
+        own = self._faded(self._rates[node], self._rates_at[node], now)
+        return max(0.0, self.rate(now) - own)
 
     def rate(self, now: float) -> float:
         """Return how many files a second are created."""

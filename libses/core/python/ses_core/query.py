@@ -82,8 +82,8 @@ class Query:
     """A question about a table; holds the arrays it is made of, and the pointers to them.
 
     CLAIMS: a uint32 per row. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
-    nearest rows. FIRST: the row at which the order of the table begins. ``verdicts``, one per row, are
-    those of the last :meth:`judge` or :meth:`choose`.
+    nearest rows. FIRST: the row at which the order of the table begins; KEEPS_PLACE: turns do not count.
+    ``verdicts``, one per row, are those of the last :meth:`judge` or :meth:`choose`.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class Query:
         excluded: Words | None = None,
         few: int = 0,
         first: int = 0,
+        keeps_place: bool = False,
     ) -> None:
         count = len(elements)
         self.elements = elements
@@ -118,6 +119,7 @@ class Query:
         self._query.count = count
         self.few = few
         self.first = first
+        self.keeps_place = keeps_place
         self._verdicts = _pointer(self.verdicts, VERDICT, "struct ses_core_verdict", least=count, write=True)
         self._rows_pointer = ffi.from_buffer("uint32_t[]", self._rows, require_writable=True)
         self._scratch_pointer = ffi.from_buffer("uint32_t[]", self._scratch, require_writable=True)
@@ -142,6 +144,15 @@ class Query:
         if not 0 <= first < max(1, len(self.elements)):
             raise ValueError(f"there is no row {first}")
         self._query.first = first
+
+    @property
+    def keeps_place(self) -> bool:
+        """Whether turns do not count."""
+        return bool(self._query.keeps_place)
+
+    @keeps_place.setter
+    def keeps_place(self, keeps: bool) -> None:
+        self._query.keeps_place = keeps
 
     def judge(self) -> int:
         """Filter and judge every row; return how many are accepted."""
