@@ -151,4 +151,4 @@ class Lately:
 
 
 def _per_row(rows: Codes, weights: Bools | Floats, size: int) -> Floats:
-    return np.bincount(rows, weights, size)
+    return np.bincount(rows, weights, size).astype(np.float64, copy=False)

@@ -113,7 +113,7 @@ def test_a_filter_the_service_refuses_is_explained(alice, site, monkeypatch) -> 
     assert 'value="b1"' in answer.text
 
 
-def test_what_was_booked_in_vain_is_left_out_and_counted(alice, site, make_placement) -> None:
+def test_what_was_decided_in_vain_is_left_out_and_counted(alice, site, make_placement) -> None:
     in_vain = {"path": None, "opened_at": None, "bytes_written": None}
     for number in (6, 7):
         site.records.append(make_placement(number, "alice", end_reason="unused", **in_vain))

@@ -55,7 +55,6 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     assert made["element"] in {"union/b1", "union/b2"}
 
     page.get_by_role("link", name="Placements", exact=True).click()
-    page.get_by_role("link", name="Show them, too").click()
     expect(page.locator("tbody tr").first).to_contain_text(made["element"])
     page.locator("tbody tr").first.get_by_role("link", name="Why").click()
     expect(page.get_by_role("heading", name="Refused, and why")).to_be_visible()

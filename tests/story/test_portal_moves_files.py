@@ -73,11 +73,10 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page: Page) -> None:
-    fast = {"b1", "b2"}
-    # a node whose service is slow for a moment chooses among a few at random
+    small = {"b1", "b2"}  # the fastest, and with the least room
     deadline = time.monotonic() + 120
     before: list[str] = []
-    while len(before) < 3 or not set(before[-3:]) <= fast:
+    while not small <= set(before[-8:]):
         assert time.monotonic() < deadline, f"the fastest branches are not chosen, but {before}"
         before.append(site.write(f"before-{len(before)}.dat"))
         time.sleep(0.5)
@@ -88,7 +87,7 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", level=1, name="Requirements").wait_for()
     page.goto(f"{site.chain.portal_url}/requirements/application/root:dd")
-    # more free space than the two fast branches have, and no branch with less
+    # more free space than the two fastest branches have, and no branch with less
     page.locator("#kind_free_capacity-bound").fill("200")
     page.locator("#kind_free_capacity-unit").select_option("MB")
     page.locator("#kind_free_capacity-strictness").select_option("hard")
@@ -100,16 +99,16 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     expect(ranked.first).to_be_visible()
     offered = {text.strip().removeprefix("union/") for text in ranked.all_inner_texts()}
     assert offered
-    assert not offered & fast
+    assert not offered & small
 
     # the change reaches the node within seconds
     deadline = time.monotonic() + 120
     branches: list[str] = []
-    while len(branches) < 3 or set(branches[-3:]) & fast:
+    while len(branches) < 8 or set(branches[-8:]) & small:
         assert time.monotonic() < deadline, "the change never reached the program"
         branches.append(site.write(f"after-{len(branches)}.dat"))
         time.sleep(0.5)
-    assert set(branches[-3:]) <= offered, "the files are where the portal said they would go"
+    assert set(branches[-8:]) <= offered, "the files are where the portal said they would go"
 
 
 def test_without_any_service_the_same_program_writes_the_same_file(site: Site) -> None:

@@ -35,8 +35,8 @@ def find(
 ) -> Found:
     """List placements; everybody but administrators sees their own only.
 
-    ``state`` is one of the service's, ``all``, or anything else for those that became files: an
-    agent books ahead, and what it booked in vain would hide the rest.
+    ``state`` is one of the service's, ``all``, or anything else for those that became files:
+    what a program decided in vain would hide the rest.
     """
     whose = (user or None) if person.is_admin else person.name
     wanted = PlacementFilter(
