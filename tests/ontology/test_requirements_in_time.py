@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -266,7 +267,10 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     body = {"requirements": [], "profile": "scratch"}
     assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
     try:
-        assert runtime(client.application).desk.applications_of(["alice"]) == {"alice": ["sort"]}
+        told, _ = runtime(client.application).desk.news_for("node", {"alice": ""}, [])
+        entries = json.loads(b"[%s]" % b",".join(told))
+        assert [one["application"] for one in entries if one["user"] == "alice"] == [None, "sort"]
+        assert {one["profile"] for one in entries[-1]["requirements"]} == {"scratch"}
         listed = client.get("/v1/requirements?user=alice", **ADMIN).get_json()["sets"]
         assert [(one["name"], one["profile"]) for one in listed] == [("alice:sort", "scratch")]
     finally:
