@@ -194,8 +194,8 @@ def test_program_s_file_lies_on_the_target_the_service_named(
         ["bash", "-c", "echo text > file"], cwd=lustre.path, env=environment, check=True, timeout=60
     )
     assert osts_of(lustre.path / "file") == (4,)
+    wait_for(lambda: bool(service.placements), "the service hears of the file")
     (placement,) = service.placements
-    wait_for(lambda: bool(service.opened(placement)), "the service hears of the file")
     assert service.opened(placement)[0]["path"] == str(lustre.path / "file")
 
 
@@ -207,7 +207,8 @@ def test_index_becomes_a_strict_list_and_a_name_a_pool(
     with agent.ask(device) as conversation:
         answer = conversation.answer
     assert (answer.status, answer.backend, answer.lustre_form, answer.osts) == (PLACE, LUSTRE, LIST, (4,))
-    service.targets = {"union/slow": Path("slow")}
+    service.targets, service.revision = {"union/slow": Path("slow")}, "r2"
+    agent.wait_for("union has 1 candidates, revision r2")
     with agent.ask(device, "other") as conversation:
         answer = conversation.answer
     assert (answer.lustre_form, answer.osts, answer.pool, answer.stripe_count) == (POOL, (), "slow", 0)
