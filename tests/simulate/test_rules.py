@@ -131,7 +131,7 @@ def test_ours_sees_strangers_but_not_its_own_files_as_such(world: Make) -> None:
     mine = Ours(other)
     first = mine.choose(0.0, File(1, 10.0))
     other.engine.run_until(4.9)
-    mine.observe(5.0, sample([0.8 if element == first else 0.0 for element in range(2)]))
+    mine.observe(5.0, sample([0.8 if element == first else 0.3 for element in range(2)]))
     other.engine.run_until(5.5)
     mine.closed(5.5, File(1, 10.0), first)
     other.engine.run_until(5.6)

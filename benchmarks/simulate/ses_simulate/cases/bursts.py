@@ -29,7 +29,7 @@ CASES = (
         files=2_560, regular=True, strangers=30, judged="last",
     ),
     _Product(
-        "rows-of-files", "20 files one after the other from a node, written out after their close", rho=0.5,
+        "rows-of-files", "20 files of a node in a row, written out late", rho=0.5,
         burst=20, users=1, spaced=0.2, ranks=20, mean=1 * GB, files=2_000, behind=0.9,
     ),
     _Product(
