@@ -45,6 +45,9 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     sampled_at_.assign(size(), std::nullopt);
     deltas_.assign(size(), {});
   }
+  if (asked_at > asked_at_ && asked_at_ != Time{}) {
+    others_placed_ += answer.rate * seconds(asked_at - asked_at_);
+  }
   revision_ = answer.revision;
   version_ = answer.version;
   told_at_ = answer.told_at;
@@ -69,6 +72,7 @@ void Candidates::add(unsigned row, double bytes) {
   delta.own += 1;
   delta.reserved += known_bytes(bytes);
   delta.turn = ++last_turn_;
+  delta.others_then = others_placed_;
 }
 
 void Candidates::remove(unsigned row, double bytes) {
@@ -130,7 +134,9 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.free = load.free;
   element.reserved = std::max(0.0, load.reserved + delta.reserved);
   element.server_rate = facts.server_rate;
-  element.turn = delta.turn;
+  // A turn says nothing any more when others have placed half as many files as there are elements.
+  const bool turn_counts = 2 * (others_placed_ - delta.others_then) < total_;
+  element.turn = turn_counts ? delta.turn : 0;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);

@@ -71,6 +71,7 @@ private:
     double own = 0, ended = 0, reserved = 0;
     // Of the last placement by this node.  Not by others: all nodes would go to the same element.
     uint64_t turn = 0;
+    double others_then = 0; // `others_placed_` at that moment
   };
 
   [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
@@ -87,6 +88,7 @@ private:
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
   uint64_t last_turn_ = 0;
+  double others_placed_ = 0; // files that other nodes placed since the start, as far as heard
 };
 
 } // namespace ses::agent

@@ -75,7 +75,8 @@ double distance_of(const Choice &choice) {
                              .excluded = nullptr,
                              .count = 1,
                              .first = 0,
-                             .few = 0};
+                             .few = 0,
+                             .keeps_place = 0};
   ses_core_verdict verdict{};
   ses_core_judge(&query, &verdict);
   return verdict.distance;
@@ -112,7 +113,8 @@ json decision_json(const Choice &choice) {
                              .excluded = &choice.excluded,
                              .count = count,
                              .first = 0,
-                             .few = epoch.few};
+                             .few = epoch.few,
+                             .keeps_place = 0};
   std::vector<ses_core_verdict> verdicts(count);
   ses_core_judge(&query, verdicts.data());
   std::vector<uint32_t> ranked(count);

@@ -471,7 +471,8 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
                              .excluded = &choice.excluded,
                              .count = elements.size(),
                              .first = 0,
-                             .few = system.candidates->few(now)};
+                             .few = system.candidates->few(now),
+                             .keeps_place = 0};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
   std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
   const int chosen = ses_core_choose(&query, verdicts.data());
