@@ -108,7 +108,7 @@ def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
     ["wrong-rates", "nodes-64", "flapping", "strangers", "old-files", "pareto", "checkpoint-8-nodes"],
 )
 def test_ours_is_no_worse_than_fewest_open_files(scenario: str) -> None:
-    assert judged(scenario, "ours", 640) < 1.05 * judged(scenario, "least-open", 640)
+    assert judged(scenario, "ours", 640, seeds=6) < 1.05 * judged(scenario, "least-open", 640, seeds=6)
 
 
 @pytest.mark.parametrize(
