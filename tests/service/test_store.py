@@ -337,7 +337,7 @@ def test_who_lost_the_session_with_the_lock_writes_no_more(postgresql: Any) -> N
         first.open()
         with second.database.transaction() as connection:
             connection.exec_driver_sql(
-                "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'"
+                "select pg_terminate_backend(pid, 30000) from pg_locks where locktype = 'advisory'"
             )
         second.open()
         with pytest.raises(DatabaseError):
