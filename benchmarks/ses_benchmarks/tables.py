@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "benchmarks/table_bench.c"
 READER: tuple[str, ...] = (
     *("answer", "backend", "backend_lustre", "backend_mergerfs", "choose", "claims_segment"),
-    *("log", "lustre_default", "lustre_layout", "needs", "no_creator", "path", "public_segment"),
+    *("job_rank", "log", "lustre_default", "lustre_layout", "needs", "no_creator", "path", "public_segment"),
     *("require", "self", "settings", "slot", "table_segment"),
 )
 COMPILE_SECONDS = 60

@@ -294,7 +294,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   bool is_final = true;
   auto choice = std::make_shared<Choice>(parts_.table.choose(
       *number, merge(need, ask.requirements, ask.expected_bytes, ask.stripe_count),
-      parts_.claims.not_staged(uid, *number, is_final), Clock::now()));
+      parts_.claims.not_staged(uid, *number, is_final), ask.rank, Clock::now()));
   if (choice->rows.empty()) {
     return std::nullopt;
   }

@@ -72,7 +72,8 @@ std::string printable(std::string text) {
 
 std::optional<Ask> parse_ask(std::span<const std::byte> message) {
   const auto wire = message_of<ses_ask>(message, SES_MESSAGE_ASK);
-  if (!wire || wire->requirement_count > SES_REQUIREMENTS_MAX || wire->expected_bytes < -1) {
+  if (!wire || wire->requirement_count > SES_REQUIREMENTS_MAX || wire->expected_bytes < -1 ||
+      (wire->rank.ranks != 0 && wire->rank.rank >= wire->rank.ranks)) {
     return std::nullopt;
   }
   const auto application = text_of(wire->application);
@@ -89,6 +90,7 @@ std::optional<Ask> parse_ask(std::span<const std::byte> message) {
   ask.stripe_count = wire->stripe_count;
   ask.application = printable(*application);
   ask.pool = printable(*pool);
+  ask.rank = wire->rank;
   for (uint32_t i = 0; i < wire->requirement_count; ++i) {
     const ses_wire_requirement &requirement = wire->requirements[i];
     if (!sensible(requirement)) {

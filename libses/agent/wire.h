@@ -38,6 +38,7 @@ struct Ask {
   uint32_t stripe_count = 0;             // 0: the agent chooses
   std::string application;               // empty: the program did not say; no control characters
   std::string pool;                      // empty: any
+  ses_rank rank{};                       // within its job
   std::vector<Requirement> requirements;
 };
 

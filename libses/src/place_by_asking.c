@@ -5,6 +5,7 @@
 #include "ask.h"
 #include "device.h"
 #include "place_steps.h"
+#include "settings.h"
 
 static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
   const struct ses_need *need = order->need;
@@ -23,6 +24,7 @@ static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
     if (need->pool)
       memcpy(ask->pool, need->pool, strnlen(need->pool, sizeof ask->pool - 1));
   }
+  ask->rank = ses_settings()->rank;
   memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
 }
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "job_rank.h"
 #include "log.h"
 #include "no_creator.h"
 #include "ses/table.h"
@@ -151,6 +152,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
   copy_truncated(settings.application, sizeof settings.application,
                  settings.is_named ? application : short_name());
   settings.application_hash = ses_table_hash(settings.application);
+  settings.rank = ses_job_rank(environ && !settings.secure ? environ : nothing);
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
   settings.valgrind = ses_is_under_valgrind();
   keep_texts(values);

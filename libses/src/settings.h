@@ -26,6 +26,7 @@ struct ses_settings {
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
   uint64_t application_hash;             /* ses_table_hash() of it */
+  struct ses_rank rank;                  /* of this process in its job */
   uintptr_t stack_top;    /* an address above every frame of the first thread; 0: not known */
   const char *log;        /* SES_LOG: an absolute path; NULL: none */
   const char *include;    /* SES_INCLUDE; NULL: not given */

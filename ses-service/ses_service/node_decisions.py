@@ -47,6 +47,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class JobRank:
+    """Which process of its job chose, of how many, and the element at which that made it begin."""
+
+    number: int
+    of: int | None
+    begins_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeDecision:
     """What files of one user and application were chosen by, from one state of a node's table.
 
@@ -63,6 +72,7 @@ class NodeDecision:
     candidates: tuple[Considered, ...]
     refused: tuple[Refused, ...]
     refused_total: int
+    job_rank: JobRank | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +240,9 @@ def _notes(told: NodeDecision, listed: int) -> list[str]:
     if told.cut_off:
         since = "" if told.age is None else f", whose last word was {told.age:.1f} s old"
         notes.append(f"The node was cut off from the service{since}.")
+    if (rank := told.job_rank) is not None:
+        of = "" if rank.of is None else f" of {rank.of}"
+        notes.append(f"Rank {rank.number}{of} of its job: of equals the first from {rank.begins_at} on.")
     if told.refused_total > listed:
         notes.append(f"{told.refused_total - listed} more elements were refused.")
     return notes

@@ -18,7 +18,7 @@ import orjson
 import ses_core
 from ses_core import Query, Records, State
 
-from ses_service.columns import Codes, Floats
+from ses_service.columns import Codes, ElementTable, Floats
 from ses_service.ranking import GOLDEN_PART, lot_of, order_of_own
 from ses_service.recent import SystemArrivals
 from ses_service.rows import Rows
@@ -87,6 +87,7 @@ class NodeTables:
         self._acceptable: dict[tuple[int, bytes], _Acceptable] = {}
         self._facts: dict[int, bytes] = {}
         self._facts_of: Codes = np.zeros(0, dtype=np.int64)
+        self._numbers: Codes = np.zeros(0, dtype=np.int64)
         self._texts: list[tuple[bytes, bytes]] = []
         self._written: Codes = np.zeros(0, dtype=np.int64)
         self._table: object = None
@@ -143,6 +144,7 @@ class NodeTables:
         if self._table is not rows.table:
             self._table = rows.table
             self._facts.clear()
+            self._numbers = _numbers(rows.table)
             self._facts_of = np.zeros(len(rows.elements), dtype=np.int64)
             self._texts = [(b"", b"")] * len(rows.elements)
             self._written = np.full(len(rows.elements), -1, dtype=np.int64)
@@ -223,6 +225,7 @@ class NodeTables:
                 {
                     "element": table.elements[row].id,
                     "target": table.elements[row].target,
+                    "number": int(self._numbers[row]),
                     "server": int(one["server"]),
                     "scarce": bool(int(one["state"]) & State.SCARCE),
                     "read_rate": float(one["read_rate"]),
@@ -262,6 +265,16 @@ class NodeTables:
         for row, head, state, turn in zip(rows.tolist(), heads, states, turns, strict=True):
             self._texts[row] = (head, b"%d,%d" % (state, turn))
         self._written[rows] = self._rows.changed[rows]
+
+
+def _numbers(table: ElementTable | None) -> Codes:
+    """Return the place of each element among those of its storage system, in the site's own order."""
+    systems = np.zeros(0, dtype=np.int64) if table is None else table.system
+    numbers = np.zeros(len(systems), dtype=np.int64)
+    for code in np.unique(systems):
+        of_system = np.flatnonzero(systems == code)
+        numbers[of_system] = np.arange(len(of_system))
+    return numbers
 
 
 def _first_of_own(acceptable: _Acceptable, lot: float, most: int) -> list[int]:

@@ -136,9 +136,9 @@ class Row:
 class Table(_Segment):
     """The attached candidate table."""
 
-    SIZE: ClassVar[int] = 350208
+    SIZE: ClassVar[int] = 352256
     STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
-    USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41216
+    USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41472
     _ELEMENT = struct.Struct("=6d Q 7f 4f II 20x")
     _PLACE = struct.Struct("=II 96s 16s 288s 104x")
 
@@ -159,8 +159,8 @@ class Table(_Segment):
         head = self.system(number)
         found = []
         for row in range(head["count"]):
-            values = self._ELEMENT.unpack(self.read(at + 256 + row * 128, 128))
-            index, form, element, pool, branch = self._PLACE.unpack(self.read(at + 8448 + row * 512, 512))
+            values = self._ELEMENT.unpack(self.read(at + 512 + row * 128, 128))
+            index, form, element, pool, branch = self._PLACE.unpack(self.read(at + 8704 + row * 512, 512))
             texts = [text.split(b"\0", 1)[0].decode() for text in (element, branch, pool)]
             found.append(
                 Row(
@@ -234,7 +234,7 @@ class Claims(_Segment):
     SLOTS, SLOT_SIZE = 2048, 1024
     SIZE: ClassVar[int] = 2121728
     _NEED = struct.Struct("=ddII" + "IHHdd" * 8)
-    _BODY = struct.Struct("=QQQQQQ IiiiiI II 14s BB 216s 64H 64s 368s 144x")  # all but the state
+    _BODY = struct.Struct("=QQQQQQ IiiiiI II 14s BB IIIxxxx 216s 64H 64s 368s 128x")  # all but the state
 
     def __init__(self, socket: Path, uid: int = 0) -> None:
         self.table = Table(socket)
@@ -322,6 +322,7 @@ class Claims(_Segment):
         epoch: int | None = None,
         system: int = 0,
         rows: tuple[int, ...] | None = None,
+        began: tuple[int, int, int, int] = (0, 0, 0, 0),  # first row, how many compared, rank, ranks
     ) -> None:
         device, inode = (status.st_dev, status.st_ino) if status else (0, 0)
         above = (directory.st_dev, directory.st_ino) if directory else (0, 0)
@@ -331,7 +332,8 @@ class Claims(_Segment):
         body = self._BODY.pack(
             *(device, inode, *above, claim.epoch if epoch is None else epoch, 0),
             *(outcome, error, fd, dirfd, os.getpid() if pid is None else pid, len(name)),
-            *(system, len(chosen), bytes(chosen), 1, 0, need, *claim.seen, *[0] * (64 - len(claim.seen))),
+            *(system, len(chosen), bytes(chosen), 1, *began, need),
+            *(*claim.seen, *[0] * (64 - len(claim.seen))),
             *(application.encode(), name),
         )
         self.write(claim.slot + 8, body)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patience import PATIENCE
 
-MAGIC, VERSION = 0x51534553, 3
+MAGIC, VERSION = 0x51534553, 4
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -18,7 +18,7 @@ MERGERFS, LUSTRE = 1, 2
 CURRENT_READ, AVERAGE_READ, CURRENT_WRITE, AVERAGE_WRITE, CAPACITY = 1, 2, 3, 4, 5
 
 HEADER = struct.Struct("=IHHII")
-_ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
+_ASK = struct.Struct("=IHHII II q Q II 64s 16s IIII" + "IIdd" * 8)
 _ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
 _STAGES = struct.Struct("=320s 320s")
 _LUSTRE = struct.Struct("=II 16s 14H 588x")
@@ -64,6 +64,7 @@ def ask_message(
     stripe_count: int = 0,
     pool: str = "",
     wishes: tuple[Wish, ...] = (),
+    rank: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> bytes:
     numbers: list[float] = []
     for wish in (*wishes, *[Wish(0, 0.0, 0.0)] * (8 - len(wishes))):
@@ -71,7 +72,7 @@ def ask_message(
     return _ASK.pack(
         *(MAGIC, VERSION, ASK, _ASK.size, 0),
         *(os.major(device), os.minor(device), expected_bytes, stripe_size, stripe_count, len(wishes)),
-        *(application.encode(), pool.encode()),
+        *(application.encode(), pool.encode(), *rank),
         *numbers,
     )
 

@@ -253,7 +253,8 @@ class ServiceDouble:
         before = self._rows_at[known["version"]] if same else None
         facts = {"read_rate": 200e6, "write_rate": 200e6, "size": 100e9, "server_rate": None, "stated": []}
         elements = [
-            {"element": element, "target": str(target), "server": number, "scarce": False, **facts}
+            {"element": element, "target": str(target), "number": sorted(self.targets).index(element)}
+            | {"server": number, "scarce": False, **facts}
             | self.facts.get(element, {})
             for number, (element, target) in enumerate(self.targets.items())
         ]

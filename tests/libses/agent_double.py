@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 3
+MAGIC, VERSION = 0x51534553, 4
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
 MERGERFS, LUSTRE = 1, 2
 
 _HEADER = struct.Struct("=IHHII")
-_ASK = struct.Struct("=IHHII II q Q II 64s 16s" + "IIdd" * 8)
+_ASK = struct.Struct("=IHHII II q Q II 64s 16s IIII" + "IIdd" * 8)
 _ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
 _STAGES = struct.Struct("=320s 320s")
 _LUSTRE = struct.Struct("=II 16s 14H 588x")
@@ -39,6 +39,7 @@ class Ask:
     requirements: tuple[tuple[int, bool, float, float], ...]
     stripe_size: int
     stripe_count: int
+    rank: tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -192,13 +193,14 @@ class AgentDouble:
                 return
             magic, version, kind, size, _, *question = _ASK.unpack(raw)
             major, minor, expected, stripe_size, stripes, count, name, pool, *rest = question
+            rank, rest = tuple(rest[:4]), rest[4:]
             assert (magic, version, kind, size) == (MAGIC, VERSION, ASK, _ASK.size)
             requirements = tuple(
                 (rest[i * 4], bool(rest[i * 4 + 1]), rest[i * 4 + 2], rest[i * 4 + 3]) for i in range(count)
             )
             device = os.makedev(major, minor)
             names = (_text(name), _text(pool))
-            ask = Ask(pid, uid, device, expected, *names, requirements, stripe_size, stripes)
+            ask = Ask(pid, uid, device, expected, *names, requirements, stripe_size, stripes, rank)
             with self._lock:
                 self.asks.append(ask)
                 number = len(self.asks)

@@ -9,7 +9,7 @@ import ctypes
 import os
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +24,16 @@ from ses_core import layout
 CREATED, NOT_CREATED = 1, 2
 MERGERFS, LUSTRE = 1, 2
 
-MAGIC, VERSION, SIZE = 0x4C424154, 1, 350208
+MAGIC, VERSION, SIZE = 0x4C424154, 2, 352256
 USERS_AT, MOUNTS_AT, SYSTEMS_AT = 4096, 8192, 20480
-MOUNT_SIZE, SYSTEM_SIZE = 304, 41216
-ELEMENTS_AT, PLACES_AT, ELEMENTS = 256, 8448, 64
+MOUNT_SIZE, SYSTEM_SIZE = 304, 41472
+ELEMENTS_AT, PLACES_AT, ELEMENTS = 512, 8704, 64
 SYSTEMS, STRIPES = 8, 14
 HEARTBEAT_AT, STATE_AT, ASLEEP_AT, USERS_COUNT_AT, MOUNTS_COUNT_AT = 32, 40, 44, 48, 52
 COUNT_AT, FEW_AT, EPOCH_AT, EXCLUDED_AT, POLICY_AT = 8, 12, 16, 32, 40
+TOTAL_AT, NUMBERS_AT = 136, 140
 
-CLAIMS_MAGIC, CLAIMS_VERSION, CLAIMS_SIZE = 0x4D494C43, 1, 2121728
+CLAIMS_MAGIC, CLAIMS_VERSION, CLAIMS_SIZE = 0x4D494C43, 2, 2121728
 CLAIMED_AT, COUNTED_AT, NEEDS_AT, CLAIMS_AT = 4096, 6144, 8192, 24576
 NEED_SIZE, CLAIM_SIZE, SLOTS, NEEDS = 256, 1024, 2048, 64
 CLAIMS_STATE_AT, GENERATION_AT, NEXT_AT, STAGED_AT = 28, 32, 40, 48
@@ -41,8 +42,8 @@ _HEAD = struct.Struct("=IHHQQQQIIII")
 _MOUNT = struct.Struct("=IIII 288s")
 _PLACE = struct.Struct("=II 96s 16s 288s 104x")
 _CLAIMS_HEAD = struct.Struct("=IHHQQIIQQ")
-_CLAIM = struct.Struct("=QQQQQQQ IiiiiIII 14sBx")
-assert (_MOUNT.size, _PLACE.size, _CLAIM.size) == (304, 512, 104)
+_CLAIM = struct.Struct("=QQQQQQQ IiiiiIII 14sBB IIIxxxx")
+assert (_MOUNT.size, _PLACE.size, _CLAIM.size) == (304, 512, 120)
 
 Records = NDArray[Any]
 _EVERY_ROW = (1 << 64) - 1
@@ -85,6 +86,10 @@ class Claim:
     system: int
     rows: tuple[int, ...]
     attempts: int
+    first: int
+    few: int
+    rank: int
+    ranks: int
     need: Records
     seen: tuple[int, ...]
     application: str
@@ -147,14 +152,14 @@ class ClaimsDouble(Segment):
                 continue
             raw = self.read(self.slot_at(slot), CLAIM_SIZE)
             (_, device, inode, directory_device, directory_inode, epoch, digest, outcome, error, fd, dirfd,
-             pid, length, system, row_count, rows, attempts) = _CLAIM.unpack(raw[:104])  # fmt: skip
-            need = np.frombuffer(raw[104:320], layout.NEED)
-            seen = struct.unpack("=64H", raw[320:448])
+             pid, length, system, row_count, rows, attempts, *began) = _CLAIM.unpack(raw[:120])  # fmt: skip
+            need = np.frombuffer(raw[120:336], layout.NEED)
+            seen = struct.unpack("=64H", raw[336:464])
             found.append(
                 Claim(
                     state // 2 - 1, device, inode, directory_device, directory_inode, epoch, digest, outcome,
-                    error, fd, dirfd, pid, system, tuple(rows[:row_count]), attempts, need, seen,
-                    _text(raw[448:512]), raw[512 : 512 + length].decode(),
+                    error, fd, dirfd, pid, system, tuple(rows[:row_count]), attempts, *began, need, seen,
+                    _text(raw[464:528]), raw[528 : 528 + length].decode(),
                 )
             )  # fmt: skip
         return sorted(found, key=lambda claim: claim.number)
@@ -241,6 +246,7 @@ class TableDouble(Segment):
         self.elements(system)[:] = elements
         self.put32(at + 4, backend)
         self.put32(at + COUNT_AT, count)
+        self.number(range(count), count, system)
         self.put64(at + EPOCH_AT, 1000 + system)
         self.put32(at, 2)
 
@@ -250,6 +256,13 @@ class TableDouble(Segment):
     ) -> None:  # fmt: skip
         values = (index, form, element.encode(), pool.encode(), branch.encode())
         self.write(self.system_at(system) + PLACES_AT + row * _PLACE.size, _PLACE.pack(*values))
+
+    def number(self, numbers: Iterable[int], total: int, system: int = 0) -> None:
+        """Give the rows the numbers that their elements have in the site's own order, of so many in all."""
+        at = self.system_at(system)
+        self.put32(at + TOTAL_AT, total)
+        for row, number in enumerate(numbers):
+            self.put32(at + NUMBERS_AT + 4 * row, number)
 
     def elements(self, system: int = 0) -> Records:
         """The elements where they lie: what is changed here is changed for every program."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
-READER = ("choose", "log", "needs", "no_creator", "path", "require", "self", "settings", "slot")
+READER = ("choose", "job_rank", "log", "needs", "no_creator", "path", "require", "self", "settings", "slot")
 ROUNDS = 8_000
 
 

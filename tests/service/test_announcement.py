@@ -35,6 +35,7 @@ from ses_service.model import (
 )
 from ses_service.node_decisions import (
     Considered,
+    JobRank,
     NodeDecision,
     NodeDecisions,
     Offered,
@@ -267,6 +268,7 @@ def told(number: int = 0) -> NodeDecision:
         ),
         refused=(Refused("u/c", "hard-requirement", 0),),
         refused_total=4,
+        job_rank=JobRank(5, 8, "u/b"),
     )
 
 
@@ -290,6 +292,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
     ]
     assert found.notes == (
         "The node was cut off from the service, whose last word was 7.0 s old.",
+        "Rank 5 of 8 of its job: of equals the first from u/b on.",
         "3 more elements were refused.",
     )
     assert site.open_now() == [1, 0, 0]

@@ -105,6 +105,16 @@ def test_each_node_has_the_elements_in_an_order_of_its_own_and_keeps_it(site: An
     assert {node: names(told.ask(node, NOW + 3600)) for node in orders} == orders
 
 
+def test_an_element_has_the_same_number_on_all_nodes(site: Any) -> None:
+    told = Told(site.equal(100))
+    numbers: dict[str, set[int]] = {}
+    for node in ("n1", "n2", "n3"):
+        for one in told.ask(node)["elements"]:
+            numbers.setdefault(one["element"], set()).add(one["number"])
+    order = [one.id for one in told.table.elements]
+    assert numbers == {name: {order.index(name)} for name in numbers}
+
+
 def test_the_rate_is_that_of_other_nodes_in_the_system(site: Any) -> None:
     told = Told(site.equal(2))
     for node in ("n1", "n2", "n2"):

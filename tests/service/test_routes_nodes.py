@@ -29,6 +29,7 @@ DECISION = {
     "system": "union",
     "version": 17,
     "age_seconds": 0.4,
+    "job_rank": {"number": 5, "of": None, "begins_at": "union/b1"},
     "requirements": [WRITE],
     "candidates": [
         {"element": "union/b1", "distance": 0.5, "write": 50e6, "free": 2e9, "streams": 1.0, "age": 0.7}

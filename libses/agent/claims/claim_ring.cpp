@@ -60,13 +60,18 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.created = shared.outcome == SES_OUTCOME_CREATED;
   if ((!claim.created && shared.outcome != SES_OUTCOME_NOT_CREATED) ||
       claim.number % SES_CLAIMS_SLOTS != slot || shared.system >= SES_TABLE_SYSTEMS ||
-      shared.path_length >= sizeof shared.path || !read_rows(shared, claim.rows) ||
+      shared.path_length >= sizeof shared.path || shared.first >= SES_TABLE_ELEMENTS ||
+      (shared.ranks != 0 && shared.rank >= shared.ranks) || !read_rows(shared, claim.rows) ||
       !read_need(shared.need, claim.need)) {
     return std::nullopt;
   }
   claim.system = shared.system;
   claim.epoch = shared.epoch;
   claim.digest = shared.digest;
+  claim.first = shared.first;
+  claim.few = shared.few;
+  claim.rank.rank = shared.rank;
+  claim.rank.ranks = shared.ranks;
   std::copy(std::begin(shared.seen), std::end(shared.seen), claim.seen.begin());
   claim.file = {static_cast<dev_t>(shared.device), shared.inode};
   if (shared.directory_device != 0) {

@@ -28,7 +28,10 @@ struct Claim {
   unsigned system = 0;
   uint64_t epoch = 0, digest = 0;
   std::vector<uint8_t> rows; // within a table, each once; not necessarily there
-  ses_core_need need{};      // every number in range
+  uint32_t first = 0;        // within a table
+  uint32_t few = 0;
+  ses_rank rank{};      // `rank` and `ranks` of it
+  ses_core_need need{}; // every number in range
   std::array<uint16_t, SES_TABLE_ELEMENTS> seen{};
   FileId file;
   std::optional<FileId> directory;

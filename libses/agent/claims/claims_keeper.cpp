@@ -286,6 +286,9 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->excluded =
       parts_.table.excluded(claim.system) | not_staged(user.claims->uid(), claim.system, is_final);
   choice->rows = claim.rows;
+  choice->first = claim.first;
+  choice->few = claim.few;
+  choice->rank = claim.rank;
   choice->decided_at = wall_clock();
   choice->cut_off = !parts_.health.available();
   choice->application = claim.application;

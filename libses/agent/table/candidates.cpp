@@ -91,6 +91,14 @@ void Candidates::undo_end(unsigned row, double bytes, bool closed) {
   deltas_[row].ended -= closed ? 1 : 0;
 }
 
+std::vector<uint32_t> Candidates::numbers() const {
+  std::vector<uint32_t> all;
+  for (const ElementFacts &facts : facts_->rows) {
+    all.push_back(facts.number);
+  }
+  return all;
+}
+
 double Candidates::age(unsigned row, Time now) const {
   return sampled_at_[row] ? std::max(0.0, seconds(now - *sampled_at_[row])) : kNotKnown;
 }
@@ -103,12 +111,14 @@ uint64_t Candidates::unseen(Time now) const {
   return rows;
 }
 
-uint32_t Candidates::few(Time now) const {
+uint32_t Candidates::few(Time now, const ses_rank &rank) const {
   const double unheard = rate_ * std::max(0.0, seconds(now - asked_at_));
-  if (unheard < 0.5) {
-    return 0;
-  }
-  return static_cast<uint32_t>(std::clamp(std::round(total_ / unheard), kFewest, kMost));
+  const double few = std::clamp(std::round(total_ / unheard), kFewest, kMost);
+  return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), total(), &rank);
+}
+
+uint32_t Candidates::first(const ses_rank &rank) const {
+  return ses_table_first(numbers().data(), static_cast<uint32_t>(size()), total(), &rank);
 }
 
 // Of the files of this node, by server.

@@ -8,6 +8,7 @@
 #ifndef SES_AGENT_CANDIDATES_H
 #define SES_AGENT_CANDIDATES_H
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "ses/table.h"
 #include "table/table_answer.h"
 
 namespace ses::agent {
@@ -43,6 +45,7 @@ public:
   [[nodiscard]] double told_at() const { return told_at_; } // seconds since the epoch
   [[nodiscard]] Time asked_at() const { return asked_at_; }
   [[nodiscard]] const std::shared_ptr<const TableFacts> &facts() const { return facts_; }
+  [[nodiscard]] uint32_t total() const { return static_cast<uint32_t>(std::min(total_, 1e9)); }
   [[nodiscard]] size_t size() const { return facts_->rows.size(); }
   [[nodiscard]] const ses_core_policy &policy() const { return policy_; }
 
@@ -58,13 +61,17 @@ public:
 
   // All rows as they are now.
   [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
+  // Of all rows, in the site's own order.
+  [[nodiscard]] std::vector<uint32_t> numbers() const;
   // Seconds since ROW's sample; NaN: there is none.
   [[nodiscard]] double age(unsigned row, Time now) const;
   // Rows whose sample is too old by now, or have none; another answer than before changes elements.
   [[nodiscard]] uint64_t unseen(Time now) const;
   // See `few` of struct ses_core_query: the larger the number of placements by others that were not
   // heard of, the fewer are compared.
-  [[nodiscard]] uint32_t few(Time now) const;
+  [[nodiscard]] uint32_t few(Time now, const ses_rank &rank = {}) const;
+  // The row at which a program of RANK begins.
+  [[nodiscard]] uint32_t first(const ses_rank &rank) const;
 
 private:
   struct Delta {

@@ -12,6 +12,19 @@ using nlohmann::json;
 
 constexpr size_t kMostTold = 10;
 
+// Which process of its job the program is, and where that made it begin; null: none.
+json rank_json(const Choice &choice) {
+  const ses_rank &rank = choice.rank;
+  const auto &rows = choice.epoch->facts->rows;
+  if (rank.ranks == 0 || choice.first >= rows.size()) {
+    return nullptr;
+  }
+  const bool is_known = rank.ranks != SES_RANKS_NOT_KNOWN;
+  return {{"number", rank.rank},
+          {"of", is_known ? json(rank.ranks) : json(nullptr)},
+          {"begins_at", rows[choice.first].element}};
+}
+
 json or_null(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
 const char *reason_name(uint8_t refusal) {
@@ -112,9 +125,9 @@ json decision_json(const Choice &choice) {
                              .claims = nullptr,
                              .excluded = &choice.excluded,
                              .count = count,
-                             .first = 0,
-                             .few = epoch.few,
-                             .keeps_place = 0};
+                             .first = std::min<size_t>(choice.first, count - 1),
+                             .few = choice.few,
+                             .keeps_place = choice.rank.ranks != 0};
   std::vector<ses_core_verdict> verdicts(count);
   ses_core_judge(&query, verdicts.data());
   std::vector<uint32_t> ranked(count);
@@ -151,6 +164,7 @@ json decision_json(const Choice &choice) {
           {"version", epoch.version},
           {"age_seconds", std::max(0.0, choice.decided_at - epoch.told_at)},
           {"cut_off", choice.cut_off},
+          {"job_rank", rank_json(choice)},
           {"user_needs", choice.needs ? choice.needs->generation : std::string()},
           {"requirements", std::move(requirements)},
           {"expected_bytes", sized ? json(choice.need.bytes) : json(nullptr)},
@@ -162,7 +176,8 @@ json decision_json(const Choice &choice) {
 
 bool share_decision(const Choice &a, const Choice &b) {
   return a.epoch == b.epoch && a.digest == b.digest && a.excluded == b.excluded &&
-         a.application == b.application && a.need.count == b.need.count &&
+         a.application == b.application && a.first == b.first && a.rank.rank == b.rank.rank &&
+         a.rank.ranks == b.rank.ranks && a.need.count == b.need.count &&
          a.need.bytes == b.need.bytes && a.need.stripes == b.need.stripes &&
          std::memcmp(a.need.requirements, b.need.requirements,
                      a.need.count * sizeof *a.need.requirements) == 0;

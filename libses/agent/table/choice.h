@@ -25,7 +25,6 @@ struct Epoch {
   std::vector<ses_core_element> elements;
   std::vector<double> ages; // of the samples, in seconds, when it was published; NaN: none
   ses_core_policy policy{};
-  uint32_t few = 0;
   int64_t version = 0;
   double told_at = 0;      // seconds since the epoch, as the next
   double published_at = 0; // to the table
@@ -39,6 +38,8 @@ struct Choice {
   std::array<uint16_t, SES_TABLE_ELEMENTS> seen{}; // streams of ours by row
   uint64_t excluded = 0;                           // rows the user's files cannot go to
   std::vector<uint8_t> rows;                       // chosen, in the order of stripes
+  uint32_t first = 0, few = 0;                     // see struct ses_core_query
+  ses_rank rank{};                                 // of the program in its job
   double decided_at = 0;                           // seconds since the epoch
   bool cut_off = false;                            // no service answered then
   std::string application;

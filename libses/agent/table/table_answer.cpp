@@ -50,6 +50,7 @@ ElementFacts facts_of(const json &object) {
   ElementFacts facts;
   facts.element = object.at("element").get<std::string>();
   facts.target = object.at("target").get<std::string>();
+  facts.number = object.value("number", facts.number);
   facts.server = object.value("server", 0u);
   facts.scarce = object.value("scarce", false);
   facts.read_rate = member(object, "read_rate", kNotKnown);

@@ -22,8 +22,9 @@ inline constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
 // What does not change while a revision holds; rates in bytes per second, NaN: not known.
 struct ElementFacts {
-  std::string element; // "system/element"
-  std::string target;  // path of a branch, index of an OST, name of a pool
+  std::string element;          // "system/element"
+  std::string target;           // path of a branch, index of an OST, name of a pool
+  uint32_t number = UINT32_MAX; // its place in the site's own order
   uint32_t server = 0;
   bool scarce = false;
   double read_rate = kNotKnown, write_rate = kNotKnown;

@@ -68,6 +68,8 @@ uint64_t TableBoard::write(unsigned system, const System &what) {
     shared.told_ms = what.told_ms;
     store(shared.excluded, what.excluded);
     shared.policy = what.policy;
+    shared.total = what.total;
+    std::copy_n(what.numbers.begin(), std::min(count, what.numbers.size()), shared.numbers);
     std::copy_n(what.elements.begin(), count, shared.elements);
     std::copy_n(what.places.begin(), count, shared.places);
   });

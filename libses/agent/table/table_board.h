@@ -24,6 +24,8 @@ public:
     ses_core_policy policy{};
     uint64_t excluded = 0;
     uint32_t few = 0;
+    uint32_t total = 0;
+    std::vector<uint32_t> numbers; // of the elements
     uint64_t told_ms = 0;
   };
   struct Mount {

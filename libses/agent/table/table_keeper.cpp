@@ -295,10 +295,10 @@ void TableKeeper::publish(unsigned number, Time now) {
   System &system = systems_[number];
   const Candidates &candidates = *system.candidates;
   system.unseen = candidates.unseen(now);
-  TableBoard::System shown{system.about.backend,        candidates.elements(now),
-                           system.places.rows,          candidates.policy(),
-                           system.places.excluded,      candidates.few(now),
-                           in_ms(candidates.asked_at())};
+  TableBoard::System shown{
+      system.about.backend, candidates.elements(now), system.places.rows,
+      candidates.policy(),  system.places.excluded,   candidates.few(now),
+      candidates.total(),   candidates.numbers(),     in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
   epoch->number = board_->write(number, shown);
   epoch->facts = candidates.facts();
@@ -307,7 +307,6 @@ void TableKeeper::publish(unsigned number, Time now) {
   }
   epoch->elements = std::move(shown.elements);
   epoch->policy = shown.policy;
-  epoch->few = shown.few;
   epoch->version = candidates.version();
   epoch->told_at = candidates.told_at();
   epoch->published_at = wall_clock();
@@ -452,13 +451,16 @@ std::shared_ptr<const Epoch> TableKeeper::epoch(unsigned system, uint64_t number
 }
 
 Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t excluded,
-                           Time now) const {
+                           const ses_rank &rank, Time now) const {
   const System &system = systems_[number];
   Choice choice;
   choice.need = need;
   choice.excluded = system.places.excluded | excluded;
   choice.epoch = system.epochs.back();
   choice.decided_at = wall_clock();
+  choice.rank = rank;
+  choice.first = system.candidates->first(rank);
+  choice.few = system.candidates->few(now, rank);
   const std::vector<ses_core_element> elements = system.candidates->elements(now);
   for (size_t row = 0; row < elements.size(); ++row) {
     choice.seen[row] = static_cast<uint16_t>(std::min(elements[row].own, 65535.0F));
@@ -470,9 +472,9 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
                              .claims = nullptr,
                              .excluded = &choice.excluded,
                              .count = elements.size(),
-                             .first = 0,
-                             .few = system.candidates->few(now),
-                             .keeps_place = 0};
+                             .first = choice.first,
+                             .few = choice.few,
+                             .keeps_place = rank.ranks != 0};
   std::array<ses_core_verdict, SES_TABLE_ELEMENTS> verdicts{};
   std::array<uint32_t, SES_TABLE_ELEMENTS> scratch{}, rows{};
   const int chosen = ses_core_choose(&query, verdicts.data());

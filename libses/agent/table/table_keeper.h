@@ -81,7 +81,7 @@ public:
   [[nodiscard]] std::shared_ptr<const Epoch> epoch(unsigned system, uint64_t number) const;
   // Chooses as programs do; the rows are empty when no element can take the file.
   [[nodiscard]] Choice choose(unsigned system, const ses_core_need &need, uint64_t excluded,
-                              Time now) const;
+                              const ses_rank &rank, Time now) const;
   // Grows when elements, or what is known of Lustre, changed: staging directories are to be looked
   // at again.
   [[nodiscard]] uint64_t generation() const { return generation_; }

@@ -32,7 +32,7 @@
 #include "ses/table.h"
 
 #define SES_CLAIMS_MAGIC 0x4d494c43u /* "CLIM" in memory on little-endian machines */
-#define SES_CLAIMS_VERSION 1u
+#define SES_CLAIMS_VERSION 2u
 
 #define SES_CLAIMS_NEEDS 64     /* applications of one user with needs of their own */
 #define SES_CLAIMS_SLOTS 2048   /* a power of two */
@@ -97,13 +97,17 @@ struct ses_claim {
   uint32_t row_count;
   uint8_t rows[SES_CLAIMS_STRIPES]; /* chosen, in the order of stripes */
   uint8_t attempts;                 /* how often it chose */
-  uint8_t reserved;
+  uint8_t first;                    /* the row it began at; see struct ses_core_query */
+  uint32_t few;                     /* how many it compared; 0: all */
+  uint32_t rank;                    /* of the process in its job, of so many; 0: it has none */
+  uint32_t ranks;
+  uint32_t reserved;
   struct ses_core_need need; /* that the choice was made by */
   /* What the choice saw of each row: streams of ours and claims together, at most 65535. */
   uint16_t seen[SES_TABLE_ELEMENTS];
   char application[SES_APPLICATION_MAX];
   char path[SES_CLAIMS_PATH_MAX];
-  char padding[144];
+  char padding[128];
 };
 
 struct ses_claims_head {

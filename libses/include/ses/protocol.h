@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 3u
+#define SES_PROTOCOL_VERSION 4u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
@@ -106,6 +106,16 @@ struct ses_wire_requirement {
   double weight; /* > 0 */
 };
 
+#define SES_RANKS_NOT_KNOWN UINT32_MAX
+
+/* Which process of a parallel job a program is, as who started the job says in the environment. */
+struct ses_rank {
+  uint32_t rank;      /* < ranks, where there are any */
+  uint32_t ranks;     /* of the job; 0: the program has no rank; or SES_RANKS_NOT_KNOWN */
+  uint32_t elsewhere; /* ranks before this one that are on other nodes */
+  uint32_t job;       /* the same for all ranks of a job, and for few others */
+};
+
 struct ses_ask {
   struct ses_header header;
   uint32_t device_major; /* st_dev of the directory the file is created in */
@@ -116,6 +126,7 @@ struct ses_ask {
   uint32_t requirement_count;
   char application[SES_APPLICATION_MAX];
   char pool[SES_POOL_MAX]; /* empty: any */
+  struct ses_rank rank;
   struct ses_wire_requirement requirements[SES_REQUIREMENTS_MAX];
 };
 

@@ -13,7 +13,9 @@
  * In it are, for each storage system that is mounted here, up to 64 elements as
  * ses/core.h describes them, with the loads that the service told last and the
  * files of this node since then, and where each element is.  The elements lie in
- * an order of the node's own, by which nodes differ that hear of each other late.
+ * an order of the node's own, by which nodes differ that hear of each other late;
+ * `numbers` says which place each has in the site's order, so that processes of a
+ * job on different nodes can keep apart.
  *
  * How to read a system: read `sequence`; odd means that it is being written.
  * Choose, then read `sequence` again: if it has changed, what was read is worth
@@ -38,7 +40,7 @@
 #include "ses/protocol.h"
 
 #define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
-#define SES_TABLE_VERSION 1u
+#define SES_TABLE_VERSION 2u
 
 #define SES_TABLE_SYSTEMS 8    /* storage systems mounted here */
 #define SES_TABLE_ELEMENTS 64  /* of a system */
@@ -82,7 +84,10 @@ struct ses_table_system {
   uint64_t told_ms;  /* when the service told the loads */
   uint64_t excluded; /* atomic; bit r: row r can take no file of anybody now */
   struct ses_core_policy policy;
-  char padding[120];
+  uint32_t total; /* elements of the storage system, of which the node has `count` */
+  /* Of each row: the place of its element in the site's own order, from 0; the same on all nodes */
+  uint32_t numbers[SES_TABLE_ELEMENTS];
+  char padding[116];
   struct ses_core_element elements[SES_TABLE_ELEMENTS];
   struct ses_table_place places[SES_TABLE_ELEMENTS];
 };
@@ -133,6 +138,30 @@ static inline int32_t ses_table_key(uint64_t socket_hash, uint32_t number) {
   uint64_t mixed = (socket_hash ^ number) * 0x9e3779b97f4a7c15u;
   uint32_t key = (uint32_t)(mixed >> 32);
   return key ? (int32_t)key : 1;
+}
+
+/* The row that RANK begins at, of COUNT rows with these NUMBERS out of TOTAL: that of the element
+ * of its own in the site's order, so that the ranks of a job do not meet, on whatever node they
+ * are; without a rank the first. */
+static inline uint32_t ses_table_first(const uint32_t *numbers, uint32_t count, uint32_t total,
+                                       const struct ses_rank *rank) {
+  if (rank->ranks == 0 || count == 0 || total == 0)
+    return 0;
+  uint32_t number = (uint32_t)(((uint64_t)rank->job + rank->rank) % total);
+  for (uint32_t row = 0; row < count; row++)
+    if (numbers[row] == number)
+      return row;
+  return rank->rank % count;
+}
+
+/* How many rows RANK compares where FEW are compared (0: all): ranks elsewhere place files that are
+ * not heard of yet. */
+static inline uint32_t ses_table_few(uint32_t few, uint32_t total, const struct ses_rank *rank) {
+  if (rank->ranks == 0 || rank->elsewhere == 0)
+    return few;
+  uint64_t apart = ((uint64_t)total + rank->elsewhere / 2) / rank->elsewhere;
+  uint32_t own = apart < 2 ? 2 : apart < SES_TABLE_ELEMENTS ? (uint32_t)apart : SES_TABLE_ELEMENTS;
+  return few != 0 && few < own ? few : own;
 }
 
 #ifdef __cplusplus

@@ -129,10 +129,23 @@ class NeedRequirement(Said):
         return ResolvedRequirement(stated, Level(self.level), self.level_name, self.profile)
 
 
+class JobRankSaid(Said):
+    """The program's rank in its job, `of` so many where that is known, and the element that it began at."""
+
+    number: Annotated[int, Field(ge=0, lt=2**32)]
+    of: Annotated[int, Field(ge=1, lt=2**32)] | None = None
+    begins_at: ElementId
+
+    def to_model(self) -> node_decisions.JobRank:
+        """Return it as the core knows it."""
+        return node_decisions.JobRank(self.number, self.of, self.begins_at)
+
+
 class DecisionMade(Said):
     """What files were chosen by that one user and application chose from one state of the node's table.
 
-    `age_seconds` is that of the service's last word then, `cut_off` that it was missed.
+    `age_seconds` is that of the service's last word then, `cut_off` that it was missed.  `job_rank` is null
+    where the program has none.
     """
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
@@ -141,6 +154,7 @@ class DecisionMade(Said):
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
     age_seconds: Number | None = None
     cut_off: bool = False
+    job_rank: JobRankSaid | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
     requirements: Annotated[list[NeedRequirement], Field(max_length=16, default_factory=list)]
     expected_bytes: Bytes | None = None
@@ -164,6 +178,7 @@ class DecisionMade(Said):
             ),
             tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
             self.refused_total,
+            None if self.job_rank is None else self.job_rank.to_model(),
         )
 
 
@@ -327,12 +342,14 @@ class UserNeed(Answer):
 class TableElement(Answer):
     """An element as it does not change often: bytes per second and bytes; null is unknown.
 
-    `target` is a branch's directory, the number of an OST or the name of a pool.  `stated` are values of the
-    kinds that the table names.
+    `target` is a branch's directory, the number of an OST or the name of a pool.  `number` is its place
+    among the elements of the system, the same for all nodes.  `stated` are values of the kinds that the table
+    names.
     """
 
     element: str
     target: str
+    number: int
     server: int
     scarce: bool
     read_rate: float | None

@@ -47,11 +47,14 @@ ses_claim good_claim() {
   std::strcpy(claim.application, "simulate");
   std::strcpy(claim.path, "/mnt/file");
   claim.path_length = 9;
+  claim.first = 1;
+  claim.rank = 5;
+  claim.ranks = 8;
   return claim;
 }
 
 // What is understood of tables is worked with.
-void use(const TableAnswer &table, const ses_core_need &need, std::vector<uint8_t> rows) {
+void use(const TableAnswer &table, const Claim &claim, const ses_rank &asked) {
   Candidates candidates(table.system);
   const auto now = Candidates::Time{} + std::chrono::hours(1);
   if (!candidates.apply(table, now) || candidates.size() == 0) {
@@ -63,11 +66,14 @@ void use(const TableAnswer &table, const ses_core_need &need, std::vector<uint8_
   epoch->elements = candidates.elements(now);
   epoch->ages.assign(candidates.size(), 0);
   epoch->policy = candidates.policy();
-  epoch->few = candidates.few(now);
+  std::vector<uint8_t> rows = claim.rows;
   std::erase_if(rows, [&](uint8_t row) { return row >= candidates.size(); });
   Choice choice;
   choice.epoch = epoch;
-  choice.need = need;
+  choice.need = claim.need;
+  choice.rank = claim.rank;
+  choice.first = std::max(candidates.first(asked), claim.first);
+  choice.few = std::min(candidates.few(now, asked), claim.few);
   choice.rows = rows.empty() ? std::vector<uint8_t>{0} : rows;
   (void)distance_of(choice);
   (void)predicted_json(choice);
@@ -78,6 +84,7 @@ std::vector<std::string> good_messages() {
   auto ask = message_of<ses_ask>(SES_MESSAGE_ASK);
   ask.expected_bytes = 1 << 20;
   ask.requirement_count = 2;
+  ask.rank = {5, 8, 4, 42};
   for (auto &requirement : ask.requirements) {
     requirement = {SES_KIND_CURRENT_READ_RATE, 1, 10.0, 1.0};
   }
@@ -93,7 +100,7 @@ std::vector<std::string> good_messages() {
       R"("00000000000000ab","user":"alice","device":65024,"inode":"18446744073709551615",)"
       R"("path":"/a","pid":12}],"tables":[{"system":"union","revision":"r","version":7,"told_at":1.5,)"
       R"("total":2,"rate":1.5,"max_age_seconds":6,"policy":{"plenty":2,"overrule_hints":false},)"
-      R"("elements":[{"element":"union/b1","target":"/b1","server":1,"scarce":true,"read_rate":1e8,)"
+      R"("elements":[{"element":"union/b1","target":"/b1","number":1,"server":1,"scarce":true,"read_rate":1e8,)"
       R"("write_rate":null,"size":1e12,"stated":[1.5,null]},{"element":"union/b2","target":"/b2"}],)"
       R"("loads":[[0,0.5,null,1.5,0,2,1,3,1e9,0,0.25,4,17],[1,null,null,0,0,0,0,0,null,0,null,0,0]]}],)"
       R"("needs":[{"user":"alice","application":null,"generation":"g","requirements":[{"kind":"x",)"
@@ -143,30 +150,30 @@ std::string mutated(std::string text, const std::vector<std::string> &all,
 size_t understood = 0;
 
 void read_as_everything(const std::string &text) {
+  static ses_rank rank{};
+  static Claim claimed;
   const auto message = std::as_bytes(std::span(text));
   if (const auto ask = parse_ask(message)) {
     understood += ask->application.size() < SES_APPLICATION_MAX;
+    rank = ask->rank;
   }
   if (const auto report = parse_report(message)) {
     ++understood;
   }
   understood += parse_storage_systems(text).has_value();
   understood += !problem_detail(text).empty();
-  static ses_core_need need{};
-  static std::vector<uint8_t> rows{0};
   if (text.size() == sizeof(ses_claim)) {
     ses_claim shared;
     std::memcpy(&shared, text.data(), sizeof shared);
     if (const auto claim = parse_claim(shared, 5)) {
       ++understood;
-      need = claim->need;
-      rows = claim->rows;
+      claimed = *claim;
     }
   }
   if (const auto reply = parse_announcement_reply(text)) {
     ++understood;
     for (const TableAnswer &table : reply->tables) {
-      use(table, need, rows);
+      use(table, claimed, rank);
     }
     for (const auto &[user, needs] : reply->needs) {
       understood += needs->of("tar") != nullptr;

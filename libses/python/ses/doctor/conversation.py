@@ -1,4 +1,4 @@
-"""One question to the agent, byte for byte as ``libses/include/ses/protocol.h`` says (version 3).
+"""One question to the agent, byte for byte as ``libses/include/ses/protocol.h`` says (version 4).
 
 Asks what a program's library would ask, and closes without a report, so that the agent takes the
 placement back.
@@ -14,10 +14,10 @@ from enum import IntEnum
 from pathlib import Path
 
 MAGIC = 0x51534553
-VERSION = 3
+VERSION = 4
 TYPE_ASK, TYPE_ANSWER = 1, 2
 HEADER = struct.Struct("=IHHII")
-ASK = struct.Struct("=IIqQII64s16s192s")
+ASK = struct.Struct("=IIqQII64s16s16x192s")
 ANSWER = struct.Struct("=QdQIIII96s640s")
 _PEER = struct.Struct("=iII")
 

@@ -1,0 +1,18 @@
+/*
+ * Which process of a parallel job this one is, as whoever started the job says
+ * in the environment: Open MPI, a launcher that speaks PMI (MPICH, Intel MPI,
+ * Cray MPICH, Flux), Slurm, or one that speaks PMIx alone.
+ *
+ * The job's number is made of what names the job; where nothing does, of the
+ * user's number.
+ */
+#ifndef SES_JOB_RANK_H
+#define SES_JOB_RANK_H
+
+#include "ses/protocol.h"
+
+/* No rank where the environment states none, or one of a single process, or what is no number.
+ * Allocates nothing, makes no system call. */
+struct ses_rank ses_job_rank(char *const *environment);
+
+#endif /* SES_JOB_RANK_H */

@@ -1,0 +1,128 @@
+"""Ranks of a job on two nodes, with real agents: each gets an element of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from claims_program import Claims
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+pytestmark = pytest.mark.root
+
+RANKS = 8
+HOLD = "import sys; file = open(sys.argv[1], 'w'); print(flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> dict[str, Path]:
+    """As many elements as ranks."""
+    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(1, RANKS + 1)}
+    for path in paths.values():
+        path.mkdir()
+    return paths
+
+
+@pytest.fixture
+def services(service: ServiceDouble, union: Path, branches: dict[str, Path]) -> Iterator[list[ServiceDouble]]:
+    """What two nodes are told, each in an order of its own; neither hears of the other's files."""
+    own = dict(sorted(branches.items(), key=lambda one: int(one[0][-1]) * 5 % 8))
+    other = ServiceDouble(union, own)
+    yield [service, other]
+    other.close()
+
+
+def environment(agent: Agent, binary: Path, rank: int | None) -> dict[str, str]:
+    ranked = {
+        "SLURM_PROCID": str(rank),
+        "SLURM_LOCALID": str((rank or 0) % (RANKS // 2)),
+        "SLURM_STEP_NUM_TASKS": str(RANKS),
+        "SLURM_JOB_ID": "4711",
+    }
+    return {
+        "PATH": os.environ["PATH"],
+        "LD_PRELOAD": str(binary.parents[1] / "libses-wrapper.so"),
+        "SES_AGENT_SOCKET": str(agent.socket),
+        "SES_SYNC_MS": "20000",
+        **({} if rank is None else ranked),
+    }
+
+
+@pytest.fixture
+def agents(start: Callable[..., Agent], services: list[ServiceDouble]) -> list[Agent]:
+    """One for each node."""
+    started = [start(service.url) for service in services]
+    for agent in started:
+        agent.wait_for("storage system union is mounted")
+    return started
+
+
+def test_ranks_that_ask_are_given_elements_of_their_own(
+    agents: list[Agent], union: Path, branches: dict[str, Path]
+) -> None:
+    """A program asks as long as its user has no claims on its node."""
+    device = union.stat().st_dev
+    ranks = {rank: (rank, RANKS, rank - rank % 4, 4711) for rank in range(RANKS)}
+    asked = [agents[rank // 4].ask(device, rank=ranks[rank]) for rank in range(RANKS)]
+    found = [conversation.answer.element for conversation in asked]
+    for conversation in asked:
+        conversation.close()
+    assert sorted(found) == sorted(branches)
+
+
+def test_ranks_on_two_nodes_land_on_elements_of_their_own(
+    agents: list[Agent],
+    services: list[ServiceDouble],
+    union: Path,
+    branches: dict[str, Path],
+    binary: Path,
+) -> None:
+    """All at once, each choosing from the table of its node."""
+    for agent in agents:
+        subprocess.run(["touch", "first"], cwd=union, env=environment(agent, binary, None), check=True)
+        (union / "first").unlink()
+        Claims(agent.socket).wait_until_staged()
+    running = [
+        subprocess.Popen(
+            ["python3", "-I", "-S", "-c", HOLD, union / f"rank-{rank}"],
+            env=environment(agents[rank * 2 // RANKS], binary, rank),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for rank in range(RANKS)
+    ]
+    try:
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n"
+        found = {
+            rank: next(element for element, branch in branches.items() if (branch / f"rank-{rank}").exists())
+            for rank in range(RANKS)
+        }
+        assert sorted(found.values()) == sorted(branches)
+        paths = {str(union / f"rank-{rank}"): rank for rank in range(RANKS)}
+
+        def told() -> dict[int, tuple[dict[str, object], list[str]]]:
+            """The rank of each decision, and its candidates in order."""
+            return {
+                paths[service.opened(placement)[0]["path"]]: (
+                    decision["job_rank"],
+                    [one["element"] for one in decision["candidates"]],
+                )
+                for service in services
+                for placement, (_, decision) in list(service.decided.items())
+                if service.opened(placement)[0]["path"] in paths
+            }
+
+        wait_until(lambda: len(told()) == RANKS, "all decisions are told")
+        for rank, (said, candidates) in told().items():
+            assert said == {"number": rank, "of": RANKS, "begins_at": found[rank]}
+            assert candidates[0] == found[rank]
+    finally:
+        for process in running:
+            process.communicate(b"")
