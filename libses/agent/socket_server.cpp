@@ -27,7 +27,8 @@ constexpr size_t kLongestMessage = std::max(sizeof(ses_ask), sizeof(ses_report))
 constexpr size_t kMostReady = 1024;    // looked at, to let users take turns
 constexpr size_t kMostServed = 128;    // between two looks at what is ready
 constexpr size_t kMostLookedAt = 4096; // connections, most of them turned away
-constexpr uint64_t kListener = 0, kStop = 1, kNews = 2, kLooked = 3, kStaged = 4, kWoken = 5;
+constexpr uint64_t kListener = 0, kStop = 1, kNews = 2, kLooked = 3, kStaged = 4, kWoken = 5,
+                   kStageMoved = 6;
 constexpr uint64_t kFirstConnection = 16;
 
 bool watch(int epoll, int fd, uint64_t data, uint32_t events) {
@@ -52,6 +53,7 @@ bool SocketServer::run() {
       !watch(epoll_.get(), parts_.sleeper.descriptor(), kWoken, EPOLLIN)) {
     return false;
   }
+  (void)watch(epoll_.get(), parts_.stager.watch().descriptor(), kStageMoved, EPOLLIN);
   for (;;) {
     std::array<epoll_event, kMostReady> events{};
     std::vector<Id> ready;
@@ -74,6 +76,10 @@ bool SocketServer::run() {
       } else if (what == kStaged) {
         parts_.claims.staged(parts_.stager.take(), Clock::now());
         place_waiting();
+      } else if (what == kStageMoved) {
+        for (const std::string &target : parts_.stager.watch().take()) {
+          parts_.claims.stage_again(target, Clock::now());
+        }
       } else if (what == kWoken) {
         (void)eventfd_read(parts_.sleeper.descriptor(), &rung);
         is_due = true;

@@ -14,7 +14,6 @@
 #include <memory>
 
 #include "ses/protocol.h"
-#include "unique_fd.h"
 #include "wire.h"
 
 namespace ses::agent {
@@ -23,6 +22,7 @@ namespace {
 constexpr mode_t kTopMode = 0711;
 constexpr mode_t kUserMode = 0700;
 constexpr unsigned kMostSwept = 10000;
+constexpr uid_t kFirstPerson = 1000; // below are accounts of the system, which people do not have
 
 // The directory NAME in PARENT, itself and on the same file system, or an invalid descriptor.
 UniqueFd open_below(int parent, const char *name) {
@@ -111,20 +111,37 @@ std::string stage_path(const std::string &target, uid_t uid) {
   return (target == "/" ? "" : target) + "/" SES_STAGE_DIRECTORY "/" + std::to_string(uid);
 }
 
-std::string prepare_stage(const std::string &target, uid_t uid) {
+std::string swappable_by(const struct stat &status, const std::string &target, uid_t uid) {
+  const uid_t owner = status.st_uid;
+  if (owner >= kFirstPerson && owner != geteuid() && owner != uid) {
+    return target + ": its owner, uid " + std::to_string(owner) +
+           ", could put other directories there; mend it: chown root " + target;
+  }
+  // Rights that an ACL gives show as those of the group.
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
+    return target + ": others can write it and rename what is not theirs; mend it: chmod +t " +
+           target;
+  }
+  return "";
+}
+
+std::string prepare_stage(const std::string &target, uid_t uid, UniqueFd &top) {
   const UniqueFd branch(open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!branch) {
+  struct stat root {};
+  if (!branch || fstat(branch.get(), &root) != 0) {
     return failed(target, "cannot be opened");
   }
-  std::string why;
+  std::string why = swappable_by(root, target, uid);
+  if (!why.empty()) {
+    return why;
+  }
   const std::string top_path = target + "/" SES_STAGE_DIRECTORY;
   // A top directory made by root serves an agent that is not root, too.
   const UniqueFd existing = open_below(branch.get(), SES_STAGE_DIRECTORY);
   struct stat status {};
   const bool roots = existing && fstat(existing.get(), &status) == 0 && status.st_uid == 0;
   const uid_t top_owner = roots ? 0 : geteuid();
-  const UniqueFd top =
-      ensure(branch.get(), {SES_STAGE_DIRECTORY, top_owner, kTopMode}, top_path, why);
+  top = ensure(branch.get(), {SES_STAGE_DIRECTORY, top_owner, kTopMode}, top_path, why);
   if (!top) {
     return why;
   }

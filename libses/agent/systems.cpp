@@ -11,10 +11,8 @@
 #include "lustre_targets.h"
 
 namespace ses::agent {
-namespace {
 
-// Space, tab, newline and backslash are written as \040 and so on.
-std::string unescape(const std::string &text) {
+std::string unescape_mount(const std::string &text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string digits = text.substr(i + 1, 3);
@@ -28,8 +26,6 @@ std::string unescape(const std::string &text) {
   }
   return out;
 }
-
-} // namespace
 
 std::string read_mountinfo() {
   std::ifstream file("/proc/self/mountinfo");
@@ -48,7 +44,7 @@ std::map<std::string, dev_t> parse_mountinfo(const std::string &text) {
     unsigned major_number = 0, minor_number = 0;
     if (fields >> id >> parent >> numbers >> root >> mount_point &&
         std::sscanf(numbers.c_str(), "%u:%u", &major_number, &minor_number) == 2) {
-      devices[unescape(mount_point)] = makedev(major_number, minor_number);
+      devices[unescape_mount(mount_point)] = makedev(major_number, minor_number);
     }
   }
   return devices;

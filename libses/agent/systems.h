@@ -58,6 +58,9 @@ private:
 // The text of /proc/self/mountinfo.
 [[nodiscard]] std::string read_mountinfo();
 
+// A path as it is: mountinfo writes space, tab, newline and backslash as \040 and so on.  Pure.
+[[nodiscard]] std::string unescape_mount(const std::string &text);
+
 // The device mounted last at each mount point, from the text of /proc/self/mountinfo.  Pure.
 [[nodiscard]] std::map<std::string, dev_t> parse_mountinfo(const std::string &text);
 

@@ -8,6 +8,11 @@
  * clones missing parent directories onto the branch.  The name appears
  * complete and empty, or not at all.
  *
+ * Trusts no name twice: who can rename the staging directory could have a file
+ * of their own under the staged name.  So the descriptor that made the file has
+ * to show that the link gave this file its second name, and what is opened has to
+ * have its owner, group and mode; else the plain call is made.
+ *
  * Does NOT work, and leaves to the plain call: unions whose policy keeps
  * links on the branches that have the directory already (EXDEV), and unions
  * seen through another mount (bind mounts) than the one the agent names.
@@ -66,12 +71,20 @@ static bool owner_may_open(unsigned mode, int flags) {
   return (access == O_WRONLY || mode & S_IRUSR) && (access == O_RDONLY || mode & S_IWUSR);
 }
 
+/* What was made on the branch, by the descriptor that made it. */
+struct staged {
+  unsigned uid;
+  unsigned gid;
+  unsigned mode;
+  struct statx_timestamp made;
+};
+
 /*
  * Give the staged file FD the group the plain call would have given it, and
  * check that it has the mode to be opened a second time (the umask may have
  * taken it away).
  */
-static int dress(const struct ses_creation *creation, int fd) {
+static int dress(const struct ses_creation *creation, int fd, struct staged *staged) {
   struct statx *stat = creation->stat;
   int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
   if (failed)
@@ -80,6 +93,7 @@ static int dress(const struct ses_creation *creation, int fd) {
     return -EACCES;
   bool inherits = creation->parent_mode & S_ISGID;
   unsigned group = inherits ? creation->parent_gid : (unsigned)ses_sys0(SYS_getegid);
+  *staged = (struct staged){stat->stx_uid, group, stat->stx_mode, stat->stx_mtime};
   if (stat->stx_gid == group)
     return 0;
   if (!inherits) /* the branch gives groups its own way (mount option grpid) */
@@ -129,10 +143,40 @@ static int open_name(const struct ses_creation *creation) {
   return fd;
 }
 
-/* Is what lies there, looked at with FLAGS, the staged file?  Its two links are the sign of it.
+/* Does what was seen last look like the staged file, by what nobody else can give a file? */
+static bool is_staged(const struct statx *stat, const struct staged *staged) {
+  const struct statx_timestamp *changed = &stat->stx_mtime, *made = &staged->made;
+  return stat->stx_uid == staged->uid && stat->stx_gid == staged->gid &&
+         stat->stx_mode == staged->mode &&
+         (changed->tv_sec > made->tv_sec ||
+          (changed->tv_sec == made->tv_sec && changed->tv_nsec >= made->tv_nsec));
+}
+
+/*
+ * Has the link given its second name to the file that FD made?  If not, the
+ * name leads to what somebody put in the place of the staged file, or is a
+ * symbolic link (option link-exdev of some unions): it goes, before the plain
+ * call would open it.  0, or what is wrong.
+ */
+static int check_link(const struct ses_creation *creation, int fd, const struct staged *staged) {
+  struct statx *stat = creation->stat;
+  int flags = AT_EMPTY_PATH | AT_STATX_FORCE_SYNC;
+  int failed = ses_sys_statx(fd, "", flags, STATX_BASIC_STATS, stat);
+  if (failed || stat->stx_nlink > 1)
+    return failed;
+  flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
+  if (ses_sys_statx(creation->dirfd, creation->path, flags, STATX_BASIC_STATS, stat) != 0)
+    return -ESTALE;
+  bool linked = S_ISLNK(stat->stx_mode);
+  if (linked || stat->stx_nlink > 1 || !is_staged(stat, staged))
+    unlink_at(creation->dirfd, creation->path);
+  return linked ? -EXDEV : -ESTALE;
+}
+
+/* Is what lies there, looked at with FLAGS, the staged file?  Its two links are a sign of it.
  * Without asking the union: its answer to the link said what has to be known. */
-static int look(const struct ses_creation *creation, int dirfd, const char *path, int flags,
-                uint64_t *inode) {
+static int look(const struct ses_creation *creation, const struct staged *staged, int dirfd,
+                const char *path, int flags, uint64_t *inode) {
   struct statx *stat = creation->stat;
   int failed = ses_sys_statx(dirfd, path, flags | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, stat);
   if (failed)
@@ -140,7 +184,7 @@ static int look(const struct ses_creation *creation, int dirfd, const char *path
   if (S_ISLNK(stat->stx_mode))
     return -EXDEV;
   *inode = stat->stx_ino;
-  return S_ISREG(stat->stx_mode) && stat->stx_nlink == 2 ? 0 : -ESTALE;
+  return stat->stx_nlink == 2 && is_staged(stat, staged) ? 0 : -ESTALE;
 }
 
 /*
@@ -149,11 +193,12 @@ static int look(const struct ses_creation *creation, int dirfd, const char *path
  * what is wrong.  The name is looked at only then: the way to it costs more
  * than the open file.
  */
-static int identify(const struct ses_creation *creation, int fd, uint64_t *inode) {
-  int failed = fd < 0 ? fd : look(creation, fd, "", AT_EMPTY_PATH, inode);
+static int identify(const struct ses_creation *creation, const struct staged *staged, int fd,
+                    uint64_t *inode) {
+  int failed = fd < 0 ? fd : look(creation, staged, fd, "", AT_EMPTY_PATH, inode);
   if (!failed)
     return 0;
-  int seen = look(creation, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, inode);
+  int seen = look(creation, staged, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW, inode);
   return seen == -EXDEV || seen == -ESTALE ? seen : failed;
 }
 
@@ -166,10 +211,10 @@ static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) 
 }
 
 /* From the file that has its name now to its descriptor, or -errno. */
-static int settle(const struct ses_creation *creation) {
+static int settle(const struct ses_creation *creation, const struct staged *staged) {
   uint64_t inode = ANY_INODE;
   int fd = open_name(creation);
-  int failed = identify(creation, fd, &inode);
+  int failed = identify(creation, staged, fd, &inode);
   unlink_at(AT_FDCWD, creation->answer->stage);
   if (!failed)
     failed = refresh(creation, fd, inode);
@@ -182,36 +227,41 @@ static int settle(const struct ses_creation *creation) {
 }
 
 /*
- * Make the staged file.  Opened, not only made: so it shows, while nothing has
- * the name yet, that the program can have one more descriptor, without which
- * the plain call creates no file.
+ * Make the staged file; its descriptor, or -errno.  Opened, not only made: so it
+ * shows, while nothing has the name yet, that the program can have one more
+ * descriptor, without which the plain call creates no file.
  */
-static int stage(const struct ses_creation *creation) {
+static int stage(const struct ses_creation *creation, struct staged *staged) {
   const char *path = creation->answer->stage;
   int flags = O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
     return fd; /* also EEXIST: then it is not ours to remove */
-  int failed = dress(creation, fd);
+  int failed = dress(creation, fd, staged);
+  if (!failed)
+    return fd;
   ses_sys_close(fd);
-  if (failed)
-    unlink_at(AT_FDCWD, path);
+  unlink_at(AT_FDCWD, path);
   return failed;
 }
 
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
+  struct staged staged = {0};
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
-  int failed = stage(creation);
-  if (failed)
-    return failed;
-  failed = give_name(creation);
+  int fd = stage(creation, &staged);
+  if (fd < 0)
+    return fd;
+  int not_linked = give_name(creation);
+  int failed = not_linked ? not_linked : check_link(creation, fd, &staged);
+  ses_sys_close(fd); /* before the name is opened: the program gets the lowest number */
   if (!failed)
-    return settle(creation);
+    return settle(creation, &staged);
   unlink_at(AT_FDCWD, answer->stage);
-  return failed;
+  bool is_named = !not_linked && failed != -ESTALE && failed != -EXDEV;
+  return is_named ? take_back(creation, ANY_INODE, failed) : failed;
 }
 
 const struct ses_backend_row ses_backend_mergerfs = {

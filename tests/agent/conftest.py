@@ -34,32 +34,61 @@ def binary() -> Path:
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where branches lie, beside the union."""
+    return tmp_path_factory.mktemp("agent")
+
+
+@pytest.fixture
+def branches(base: Path) -> dict[str, Path]:
     """Element ids and their directories."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in (1, 2)}
+    paths = {f"union/b{number}": base / f"b{number}" for number in (1, 2)}
     for path in paths.values():
         path.mkdir()
     return paths
 
 
 @pytest.fixture
+def tmp_path(base: Path, branches: dict[str, Path]) -> Iterator[Path]:
+    """A mounted mergerfs union: an agent stages on branches of one and nowhere else."""
+    path = base / "union"
+    path.mkdir()
+    together = ":".join(str(branch) for branch in branches.values())
+    options = "category.create=ff,use_ino" + (",allow_other" if os.geteuid() == 0 else "")
+    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
+    yield path
+    unmount = ["umount"] if os.geteuid() == 0 else ["fusermount", "-u"]
+    if subprocess.run([*unmount, path], check=False, capture_output=True, timeout=20).returncode:
+        lazily = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount", "-uz"]
+        subprocess.run([*lazily, path], check=False, timeout=20)
+
+
+@pytest.fixture
 def device(tmp_path: Path) -> int:
-    """The device the stand-in service calls managed: the one under tmp_path."""
+    """The device the stand-in service calls managed: the union's."""
     return tmp_path.stat().st_dev
 
 
-@pytest.fixture(scope="session")
-def mount_point(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The mount the tests' files lie on; where the kernel lists none (a chroot), they get one."""
-    base = tmp_path_factory.getbasetemp().resolve()
-    listed = [Path(line.split()[4]) for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    above = [mount for mount in listed if base.is_relative_to(mount)]
-    if above:
-        yield max(above, key=lambda mount: len(mount.parts))
-        return
-    subprocess.run(["mount", "--bind", base, base], check=True)
-    yield base
-    subprocess.run(["umount", "--lazy", base], check=True)
+@pytest.fixture
+def mount_point(tmp_path: Path) -> Path:
+    """The mount the tests' files lie on."""
+    return tmp_path
+
+
+@pytest.fixture
+def open_way(tmp_path: Path) -> Path:
+    """The union, which other users reach."""
+    for parent in (tmp_path, *tmp_path.parents):
+        parent.chmod(parent.stat().st_mode | 0o011)
+        if parent.parent == Path(parent.anchor):
+            break
+    return tmp_path
+
+
+@pytest.fixture
+def union(tmp_path: Path) -> Path:
+    """The same, for tests whose programs run in it."""
+    return tmp_path
 
 
 @pytest.fixture
@@ -70,26 +99,12 @@ def service(mount_point: Path, branches: dict[str, Path]) -> Iterator[ServiceDou
 
 
 @pytest.fixture
-def union(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
-    """A mounted mergerfs union, which the stand-in service manages."""
-    path = tmp_path / "union"
-    path.mkdir()
-    together = ":".join(str(branch) for branch in branches.values())
-    options = "category.create=ff,use_ino,allow_other"
-    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
-    service.mount_point = path
-    yield path
-    if subprocess.run(["umount", path], check=False, timeout=20).returncode:
-        subprocess.run(["umount", "-l", path], check=False, timeout=20)
-
-
-@pytest.fixture
-def start(binary: Path, tmp_path: Path) -> Iterator[Callable[..., Agent]]:
+def start(binary: Path, base: Path) -> Iterator[Callable[..., Agent]]:
     """Start an agent for a service URL with further options; it is stopped with the test."""
     agents: list[Agent] = []
 
     def begin(service: str, *options: str) -> Agent:
-        directory = tmp_path / f"agent{len(agents)}"
+        directory = base / f"agent{len(agents)}"
         directory.mkdir(mode=0o755)
         agents.append(Agent(binary, directory, service, *options))
         agents[-1].wait_for("answers on")

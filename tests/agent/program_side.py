@@ -142,7 +142,7 @@ class Conversation:
         """Create `path` as the library would, report it and return the open descriptor."""
         stage = self.answer.stage / path.name
         os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        os.link(stage, path)
+        os.link(self.answer.stage_in_union / path.name, path)
         stage.unlink()
         fd = os.open(path, os.O_RDWR)
         self.report(CREATED, status=os.fstat(fd), fd=fd)

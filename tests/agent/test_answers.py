@@ -229,16 +229,16 @@ def test_staging_directory_that_went_is_made_again(
 
 @pytest.mark.root
 def test_storage_is_managed_only_while_it_is_mounted(
-    start: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+    start: Callable[..., Agent], service: ServiceDouble, base: Path, branches: dict[str, Path]
 ) -> None:
-    mount_point = tmp_path / "union"
+    mount_point = base / "later"
     mount_point.mkdir()
     service.mount_point = mount_point
     agent = start(service.url)
     agent.wait_for("service found")
     with agent.ask(mount_point.stat().st_dev) as conversation:
         assert conversation.answer.status == side.NOT_MANAGED, "the file system below is not ours"
-    subprocess.run(["mount", "-t", "tmpfs", "none", mount_point], check=True)
+    subprocess.run(["mergerfs", ":".join(map(str, branches.values())), mount_point], check=True)
     try:
         agent.wait_for("storage system union is mounted")
         with agent.ask(mount_point.stat().st_dev) as conversation:

@@ -35,9 +35,9 @@ sys.stdin.readline()
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
+def branches(base: Path) -> dict[str, Path]:
     """Eight alike."""
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(8)}
+    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
     for path in paths.values():
         path.mkdir()
     return paths
@@ -57,9 +57,9 @@ def claims(agent: Agent, device: int) -> Iterator[Claims]:
 
 @pytest.mark.root
 def test_eight_users_who_write_at_once_go_to_eight_elements(
-    agent: Agent, service: ServiceDouble, device: int, tmp_path_factory: pytest.TempPathFactory
+    agent: Agent, service: ServiceDouble, device: int, open_way: Path
 ) -> None:
-    directory = Path("/tmp") / tmp_path_factory.mktemp("shared").name
+    directory = open_way / "shared"
     directory.mkdir(mode=0o777)
     directory.chmod(0o777)
     uids = range(20001, 20009)

@@ -22,8 +22,8 @@ BEST = "union/b0"
 
 
 @pytest.fixture
-def branches(tmp_path: Path) -> dict[str, Path]:
-    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(8)}
+def branches(base: Path) -> dict[str, Path]:
+    paths = {f"union/b{number}": base / f"b{number}" for number in range(8)}
     for path in paths.values():
         path.mkdir()
     return paths

@@ -196,10 +196,10 @@ def test_flood_of_connections_is_turned_away_and_passes(agent: Agent, device: in
 
 
 @pytest.fixture
-def trap(branches: dict[str, Path], service: ServiceDouble, tmp_path: Path) -> Iterator[Path]:
+def trap(branches: dict[str, Path], service: ServiceDouble) -> Iterator[Path]:
     """The only branch, and a directory outside of it that must stay as it is."""
     del service.targets["union/b2"]
-    outside = tmp_path / "outside"
+    outside = branches["union/b1"].parent / "outside"
     outside.mkdir(mode=0o755)
     yield branches["union/b1"]
     assert list(outside.iterdir()) == [], "the agent wrote outside the branch"
@@ -309,7 +309,7 @@ def test_group_and_access_list_of_the_branch_are_not_inherited(
         os.setxattr(trap, "system.posix_acl_default", default_acl)
     except OSError as error:
         pytest.skip(f"no access lists on this file system: {error}")
-    trap.chmod(0o2775)
+    trap.chmod(0o3775)
     agent = later()
     with agent.ask(device) as conversation:
         assert conversation.answer.status == side.PLACE

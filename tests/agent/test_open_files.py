@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def go_on(process: subprocess.Popen[str]) -> None:
 def nothing_more_happens(agent: Agent, service: ServiceDouble, device: int) -> None:
     """Wait until the agent has sent all it had to say before now: a later file's end has arrived."""
     conversation = agent.ask(device, "later")
-    path = conversation.answer.stage.parents[1] / f"later-{conversation.answer.placement}"
+    path = conversation.answer.stage_in_union.parents[1] / f"later-{conversation.answer.placement}"
     os.close(conversation.create(path))
     path.unlink()
     service.wait_for_end(conversation.answer.placement)
@@ -189,7 +189,7 @@ def test_redirection_is_followed_to_its_other_descriptor(
     stage = conversation.answer.stage / "file"
     path = directory / "file"
     os.close(os.open(stage, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    stage.rename(path)
+    (conversation.answer.stage_in_union / stage.name).rename(path)
     fd = os.open(path, os.O_WRONLY)
     moved = os.dup(fd)  # what a shell does for `> file`: the descriptor reported is gone at once
     os.close(fd)
@@ -381,30 +381,15 @@ def test_without_room_in_inotify_files_are_looked_at_instead(
 
 @pytest.mark.root
 def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
-    start: Callable[..., Agent], service: ServiceDouble, branches: dict[str, Path], tmp_path: Path
+    agent: Agent, service: ServiceDouble, union: Path, device: int, branches: dict[str, Path]
 ) -> None:
-    union = tmp_path / "union"
-    union.mkdir()
-    together = ":".join(str(path) for path in branches.values())
-    subprocess.run(["mergerfs", "-o", "category.create=ff", together, union], check=True, timeout=20)
-    try:
-        service.mount_point = union
-        agent = start(service.url)
-        agent.wait_for("storage system union is mounted")
-        conversation = agent.ask(union.stat().st_dev)
-        answer = conversation.answer
-        (answer.stage / "name").touch()
-        os.link(answer.stage_in_union / "name", union / "file")
-        (answer.stage / "name").unlink()
-        fd = os.open(union / "file", os.O_WRONLY)
-        conversation.report(side.CREATED, status=os.fstat(fd), fd=fd)
-        conversation.close()
-        os.write(fd, b"x" * 4321)
-        wait_until(lambda: service.opened(answer.placement), "the service is told")
-        assert service.opened(answer.placement)[0]["path"] == str(union / "file")
-        os.close(fd)
-        service.wait_for_end(answer.placement)
-        assert service.ended(answer.placement) == [{"reason": "closed", "bytes_written": 4321}]
-        assert (branches[answer.element] / "file").stat().st_size == 4321
-    finally:
-        subprocess.run(["umount", union], check=True, timeout=20)
+    conversation = agent.ask(device)
+    answer = conversation.answer
+    fd = conversation.create(union / "file")
+    os.write(fd, b"x" * 4321)
+    wait_until(lambda: service.opened(answer.placement), "the service is told")
+    assert service.opened(answer.placement)[0]["path"] == str(union / "file")
+    os.close(fd)
+    service.wait_for_end(answer.placement)
+    assert service.ended(answer.placement) == [{"reason": "closed", "bytes_written": 4321}]
+    assert (branches[answer.element] / "file").stat().st_size == 4321

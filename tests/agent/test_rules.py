@@ -83,7 +83,7 @@ def node(
         if parent.parent == Path(parent.anchor):
             break
     for directory in (union, *union.parent.glob("b?")):
-        directory.chmod(0o777)
+        directory.chmod(0o1777)
     return Node(start, service, union, public_wrapper, tmp_path / "agent.sock")
 
 

@@ -288,6 +288,22 @@ def test_a_healthy_chain_passes(examine, service, union, socket_path):
     assert {one["state"] for one in checks} == {"ok"}
 
 
+@pytest.mark.parametrize(
+    ("owner", "mode", "mend"), [(0, 0o2775, "chmod +t"), (0, 0o777, "chmod +t"), (12345, 0o755, "chown root")]
+)
+@pytest.mark.root
+def test_a_branch_whose_staging_directory_others_could_swap(examine, service, union, owner, mode, mend):
+    mount, branches = union
+    service.elements[0].update(mount_point=str(mount), target=str(branches[0]))
+    os.chown(branches[0], owner, -1)
+    branches[0].chmod(mode)
+    text = said(examine(), "staging")
+    assert f"{mend} {branches[0]}" in text
+    branches[0].chmod(mode | 0o1000)
+    os.chown(branches[0], 0, -1)
+    assert mend not in str(examine())
+
+
 @pytest.mark.root
 def test_a_union_without_a_branch_the_site_describes(examine, service, union):
     mount, branches = union

@@ -1,5 +1,6 @@
 """A file lies on the branch the agent named, once, and nothing is left behind when that cannot be."""
 
+import errno
 import os
 import subprocess
 import time
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agent_double import NOT_CREATED, Ask
 from mergerfs_union import NOBODY, Union
 
 EEXIST, ENOSPC, EACCES, EXDEV = 17, 28, 13, 18
@@ -230,3 +232,36 @@ def test_every_way_of_caching_will_do(make_union: Callable[..., Union], probes: 
         assert len(union.copies(file)) == 1
         assert file.stat().st_nlink == 1
     assert union.agent.leftovers() == []
+
+
+@pytest.mark.parametrize("flags", [os.O_CREAT | os.O_RDWR, os.O_CREAT | os.O_EXCL | os.O_RDWR])
+@pytest.mark.parametrize("links", [1, 2])
+def test_file_that_somebody_put_in_the_place_of_the_staged_one_is_never_opened(
+    union: Union, probes: Path, flags: int, links: int
+) -> None:
+    """Who can rename the staging directory puts their own where the union looks for it."""
+    private = union.path / "private"
+    private.mkdir(mode=0o700)
+    os.chown(private, NOBODY, NOBODY)
+    theirs = union.branches[0] / "theirs/.ses" / str(NOBODY)
+    theirs.mkdir(parents=True)
+
+    def swapped(ask: Ask, number: int) -> bytes:
+        trap = theirs / f"{(os.getpid() << 32) + number:016x}"
+        trap.write_text("")
+        trap.chmod(0o666)
+        if links == 2:
+            os.link(trap, trap.with_suffix(".kept"))
+        in_union = union.path / theirs.relative_to(union.branches[0])
+        return union.agent.place(ask, number, stage_in_union=str(in_union))
+
+    union.agent.reply = swapped
+    user = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--")
+    done = union.run(*user, probes / "create", "open", str(flags), "0600", "077", private / "file")
+    assert "fd=3 " in done.stdout
+    status = (private / "file").stat()
+    assert (status.st_uid, status.st_mode & 0o7777) == (NOBODY, 0o600)
+    (trap,) = theirs.glob("*[0-9a-f]")
+    assert trap.stat().st_nlink == links, "nothing of theirs has the name"
+    assert union.agent.leftovers() == []
+    assert [(report.outcome, report.error) for report in union.agent.reports] == [(NOT_CREATED, errno.ESTALE)]

@@ -210,12 +210,15 @@ void ClaimsKeeper::stage(uid_t uid, User &user, Time now) {
     if (parts_.table.about(system).backend != SES_BACKEND_MERGERFS) {
       continue;
     }
+    const std::string &mount_point = parts_.table.about(system).mount_point;
     for (const ElementFacts &row : parts_.table.facts(system)->rows) {
-      const auto [stage, is_first] = user.stages.try_emplace(row.target, Stage::kWaiting, now);
-      auto &[state, since] = stage->second;
-      if (is_first || (state == Stage::kFailed && now - since >= kStageAgain)) {
-        stage->second = {Stage::kWaiting, now};
-        parts_.stager.request(uid, row.target, false);
+      const auto [found, is_first] = user.stages.try_emplace(row.target);
+      Stage &stage = found->second;
+      const bool is_other = stage.mount_point != mount_point; // the branch of another union
+      if (is_first || is_other ||
+          (stage.state == StageState::kFailed && now - stage.since >= kStageAgain)) {
+        stage = {StageState::kWaiting, now, mount_point};
+        parts_.stager.request(uid, {mount_point, row.target}, false);
       }
     }
   }
@@ -226,16 +229,27 @@ void ClaimsKeeper::stage_again(uid_t uid, const std::string &target, Time now) {
   if (found == users_.end() || !found->second.stages.contains(target)) {
     return;
   }
-  found->second.stages[target] = {Stage::kWaiting, now};
-  parts_.stager.request(uid, target, true);
+  Stage &stage = found->second.stages[target];
+  stage.state = StageState::kWaiting;
+  stage.since = now;
+  parts_.stager.request(uid, {stage.mount_point, target}, true);
   show_staged(found->second);
+}
+
+void ClaimsKeeper::stage_again(const std::string &target, Time now) {
+  spdlog::debug("the staging directory of branch {} was moved or removed", printable(target));
+  for (const auto &[uid, user] : users_) {
+    stage_again(uid, target, now);
+  }
 }
 
 void ClaimsKeeper::staged(const std::vector<Stager::Result> &results, Time now) {
   for (const Stager::Result &result : results) {
     const auto found = users_.find(result.uid);
     if (found != users_.end()) {
-      found->second.stages[result.target] = {result.is_there ? Stage::kThere : Stage::kFailed, now};
+      Stage &stage = found->second.stages[result.target];
+      stage.state = result.is_there ? StageState::kThere : StageState::kFailed;
+      stage.since = now;
       show_staged(found->second);
     }
   }
@@ -259,12 +273,12 @@ uint64_t ClaimsKeeper::not_staged(uid_t uid, unsigned system, bool &is_final) co
   const auto user = users_.find(uid);
   uint64_t rows = 0, row = 1;
   for (const ElementFacts &facts : parts_.table.facts(system)->rows) {
-    const auto known = user == users_.end() ? std::nullopt : [&]() -> std::optional<Stage> {
+    const auto known = user == users_.end() ? std::nullopt : [&]() -> std::optional<StageState> {
       const auto found = user->second.stages.find(facts.target);
-      return found == user->second.stages.end() ? std::nullopt : std::optional(found->second.first);
+      return found == user->second.stages.end() ? std::nullopt : std::optional(found->second.state);
     }();
-    rows |= known == Stage::kThere ? 0 : row;
-    is_final = is_final && known && known != Stage::kWaiting;
+    rows |= known == StageState::kThere ? 0 : row;
+    is_final = is_final && known && known != StageState::kWaiting;
     row <<= 1;
   }
   return rows;

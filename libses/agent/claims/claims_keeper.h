@@ -60,6 +60,8 @@ public:
   [[nodiscard]] uint64_t not_staged(uid_t uid, unsigned system, bool &is_final) const;
   // A create in the staging directory of UID on TARGET failed.
   void stage_again(uid_t uid, const std::string &target, Time now);
+  // The staging directories of all users on TARGET are not where they were.
+  void stage_again(const std::string &target, Time now);
 
   // When tick() is due.
   [[nodiscard]] Time due() const { return due_; }
@@ -69,11 +71,16 @@ public:
   void stop(std::chrono::milliseconds limit);
 
 private:
-  enum class Stage { kWaiting, kThere, kFailed };
+  enum class StageState { kWaiting, kThere, kFailed };
+  struct Stage {
+    StageState state = StageState::kWaiting;
+    Time since{};
+    std::string mount_point; // of the union
+  };
   struct User {
     std::unique_ptr<UserClaims> claims;
     std::shared_ptr<const UserNeeds> needs, needs_before;
-    std::map<std::string, std::pair<Stage, Time>> stages; // by branch
+    std::map<std::string, Stage> stages; // by branch
     Time seen_at{};
     Time refused_until{}; // no segment can be had
     Time active_at{};     // made claims

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "stage.h"
+#include "union_branches.h"
 #include "wire.h"
 
 namespace ses::agent {
@@ -27,13 +28,13 @@ void Stager::stop() {
   }
 }
 
-void Stager::request(uid_t uid, const std::string &target, bool first) {
+void Stager::request(uid_t uid, const Branch &branch, bool first) {
   {
     const std::lock_guard lock(mutex_);
     if (first) {
-      waiting_.emplace_front(uid, target);
+      waiting_.emplace_front(uid, branch);
     } else {
-      waiting_.emplace_back(uid, target);
+      waiting_.emplace_back(uid, branch);
     }
   }
   wake_.notify_one();
@@ -53,11 +54,15 @@ void Stager::work() {
     if (stopping_) {
       return;
     }
-    const auto [uid, target] = std::move(waiting_.front());
+    const auto [uid, branch] = std::move(waiting_.front());
+    const std::string &target = branch.target;
     waiting_.pop_front();
     lock.unlock();
-    const std::string why = prepare_stage(target, uid);
+    std::string why = why_no_branch(branch.mount_point, target);
+    UniqueFd top;
+    why = why.empty() ? prepare_stage(target, uid, top) : why;
     if (why.empty()) {
+      watch_.add(top.get(), target);
       in_use_(target);
       in_trouble_.erase(target);
     } else if (in_trouble_.insert(target).second) {

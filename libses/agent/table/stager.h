@@ -15,12 +15,18 @@
 #include <thread>
 #include <vector>
 
+#include "table/stage_watch.h"
 #include "unique_fd.h"
 
 namespace ses::agent {
 
 class Stager {
 public:
+  struct Branch {
+    std::string mount_point; // of the union
+    std::string target;
+    auto operator<=>(const Branch &) const = default;
+  };
   struct Result {
     uid_t uid = 0;
     std::string target;
@@ -31,11 +37,13 @@ public:
   explicit Stager(std::function<void(const std::string &target)> in_use);
   ~Stager();
 
-  // Makes sure of the directory of UID on the branch TARGET, soon.  FIRST: before what waits.
-  void request(uid_t uid, const std::string &target, bool first);
+  // Makes sure of the directory of UID on BRANCH, soon.  FIRST: before what waits.
+  void request(uid_t uid, const Branch &branch, bool first);
   // Readable when there are results.
   [[nodiscard]] int ready_descriptor() const { return ready_.get(); }
   [[nodiscard]] std::vector<Result> take();
+  // Of the directories that are there.
+  [[nodiscard]] StageWatch &watch() { return watch_; }
   void stop();
 
 private:
@@ -43,10 +51,11 @@ private:
 
   const std::function<void(const std::string &)> in_use_;
   const UniqueFd ready_; // eventfd
+  StageWatch watch_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::deque<std::pair<uid_t, std::string>> waiting_;
+  std::deque<std::pair<uid_t, Branch>> waiting_;
   std::vector<Result> results_;
   std::set<std::string> in_trouble_; // branches, of the thread only
   std::thread thread_;

@@ -13,6 +13,7 @@ from ses.doctor.finding import Finding, State, fault, ok, skipped
 
 MOUNT, STAGE = "union mount", "staging"
 _BRANCHES = "user.mergerfs.branches"
+_FIRST_PERSON = 1000  # below are accounts of the system
 
 
 def check_mounts(elements: Sequence[Element]) -> list[Finding]:
@@ -47,19 +48,21 @@ def _union(mount: str, members: Sequence[Element]) -> Finding:
                 MOUNT, f"What is mounted on {mount} is not a mergerfs union ({error.strerror}).", how
             )
         return fault(MOUNT, f"{mount} does not exist or does not answer ({error.strerror}).", how)
-    branches = {os.path.realpath(one.partition("=")[0]) for one in listed.split(":") if one}
+    branches = {one.rpartition("=")[0].rstrip("/") for one in listed.split(":") if one}
     if not branches:
         return fault(
             MOUNT,
             f"The union on {mount} has no branches.",
             f"Add some: setfattr -n {_BRANCHES} -v '+>PATH' {control}",
         )
-    missing = sorted(one.target for one in members if os.path.realpath(one.target) not in branches)
+    missing = sorted(one.target for one in members if one.target.rstrip("/") not in branches)
     if missing:
         return fault(
             MOUNT,
-            f"The union on {mount} has no branch {', '.join(missing)}, which the site describes.",
-            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {control}), or correct the site's description.",
+            f"The union on {mount} has no branch {', '.join(missing)}, which the site describes; "
+            "the agent makes directories on branches only.",
+            f"Add it (setfattr -n {_BRANCHES} -v '+>PATH' {control}), or describe it as the union names it: "
+            f"{', '.join(sorted(branches))}.",
         )
     return ok(
         MOUNT, f"{mount}: mergerfs with {len(branches)} branches, all {len(members)} elements among them"
@@ -71,6 +74,7 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
     made = 0
     findings = []
     for one in members:
+        findings.extend(_swappable(one.target))
         directory = Path(one.target) / ".ses"
         try:
             state = directory.lstat()
@@ -99,3 +103,30 @@ def _staging(members: Sequence[Element]) -> list[Finding]:
     if not findings:
         findings.append(ok(STAGE, f"{made} of {len(members)} branches are in use; the agent makes the rest"))
     return findings
+
+
+def _swappable(branch: str) -> list[Finding]:
+    """Say who could rename the staging directory away: the agent uses no such branch."""
+    try:
+        state = Path(branch).stat()
+    except OSError:
+        return []  # said of the staging directory
+    if state.st_uid >= _FIRST_PERSON and state.st_uid != os.geteuid():
+        return [
+            fault(
+                STAGE,
+                f"{branch} belongs to uid {state.st_uid}, who could put other directories there: the agent "
+                "places files of nobody else on it.",
+                f"Give it to root: chown root {branch}",
+            )
+        ]
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not state.st_mode & stat.S_ISVTX:
+        return [
+            fault(
+                STAGE,
+                f"Others can write {branch} and rename what is not theirs (mode "
+                f"{stat.S_IMODE(state.st_mode):04o}): the agent does not use it.",
+                f"Let everybody rename only what is their own: chmod +t {branch}",
+            )
+        ]
+    return []
