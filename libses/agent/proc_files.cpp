@@ -11,8 +11,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +19,8 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)"; // what the kernel adds to a removed file's path
 constexpr size_t kMostOfFamily = 256;
+constexpr size_t kFlags = 6, kStarted = 19; // of /proc/PID/stat, counted from the state
+constexpr size_t kReadAtOnce = 8192;
 constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
 
 std::string descriptors_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/fd"; }
@@ -223,18 +223,39 @@ std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
   return found;
 }
 
-bool is_exiting(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) {
-    return true;
+std::string read_proc(const std::string &path) {
+  std::string text;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  for (size_t length = 0; file; length = text.size()) {
+    text.resize(length + kReadAtOnce);
+    const ssize_t more = read(file.get(), text.data() + length, kReadAtOnce);
+    text.resize(length + static_cast<size_t>(std::max<ssize_t>(more, 0)));
+    if (more <= 0) {
+      break;
+    }
   }
+  return text;
+}
+
+ProcessState state_of(pid_t pid) {
   // pid (name) state ppid pgrp session tty tpgid flags …; the name may hold anything.
-  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
-  std::string state, parent, group, session, terminal, terminal_group;
-  unsigned long flags = 0;
-  fields >> state >> parent >> group >> session >> terminal >> terminal_group >> flags;
-  return state == "Z" || state == "X" || (flags & kExitingFlag) != 0;
+  const std::string text = read_proc("/proc/" + std::to_string(pid) + "/stat");
+  std::vector<std::string_view> fields;
+  for (size_t at = text.rfind(')'); at < text.size() && fields.size() <= kStarted;) {
+    const size_t begin = text.find_first_not_of(" )", at);
+    at = std::min(text.find(' ', begin), text.size());
+    fields.push_back(std::string_view(text).substr(std::min(begin, text.size()), at - begin));
+  }
+  const auto number = [&](size_t field) {
+    uint64_t value = 0;
+    std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), value);
+    return value;
+  };
+  if (fields.size() <= kStarted) {
+    return {};
+  }
+  return {fields[0] == "Z" || fields[0] == "X" || (number(kFlags) & kExitingFlag) != 0,
+          number(kStarted)};
 }
 
 } // namespace ses::agent

@@ -65,8 +65,13 @@ struct OpenSomewhere {
 };
 // Those of WANTED that some process has open, found in one look through all of them.
 [[nodiscard]] std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted);
-// The process is gone or past the point where the kernel closes its files.
-[[nodiscard]] bool is_exiting(pid_t pid);
+struct ProcessState {
+  bool exiting = true;  // gone, or past the point where the kernel closes its files
+  uint64_t started = 0; // in ticks since the machine did: tells it from others of its number
+};
+[[nodiscard]] ProcessState state_of(pid_t pid);
+// All that is to be read at PATH; empty when there is nothing.
+[[nodiscard]] std::string read_proc(const std::string &path);
 
 } // namespace ses::agent
 

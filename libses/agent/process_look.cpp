@@ -43,11 +43,11 @@ pid_t ProcessLook::child_with(const FileId &file) {
   return found == of_children_->end() ? 0 : found->second;
 }
 
-bool ProcessLook::is_exiting() {
-  if (!exiting_) {
-    exiting_ = ses::agent::is_exiting(pid_);
+const ProcessState &ProcessLook::state() {
+  if (!state_) {
+    state_ = state_of(pid_);
   }
-  return *exiting_;
+  return *state_;
 }
 
 const std::string &ProcessLook::job() {

@@ -30,8 +30,7 @@ public:
   [[nodiscard]] bool has_moved(const FileId &file);
   // Which of its children, and theirs, has FILE open, maybe inherited from it; 0: none.
   [[nodiscard]] pid_t child_with(const FileId &file);
-  // It is gone, or past the point where the kernel closes its files.
-  [[nodiscard]] bool is_exiting();
+  [[nodiscard]] const ProcessState &state();
   // The job of a batch system it belongs to; empty: none.
   [[nodiscard]] const std::string &job();
 
@@ -42,7 +41,7 @@ private:
   std::optional<std::set<FileId>> open_;
   bool looked_twice_ = false;
   std::optional<std::map<FileId, pid_t>> of_children_;
-  std::optional<bool> exiting_;
+  std::optional<ProcessState> state_;
   std::optional<std::string> job_;
 };
 

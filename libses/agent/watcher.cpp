@@ -206,12 +206,13 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   }
   const uint64_t id = file.placement_id;
   const auto process = processes_.find(file.pid);
-  const std::string job =
-      process == processes_.end() ? looks.at(file.pid).job() : process->second.job;
+  const std::string job = file.job                      ? *file.job
+                          : process != processes_.end() ? process->second.job
+                                                        : looks.at(file.pid).job();
   announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
                                file.application, job, file.origin, file.choice});
   if (files_.contains(id) || is_past(file) || !(file.handle || file.closed)) {
-    const bool exited = looks.at(file.pid).is_exiting();
+    const bool exited = looks.at(file.pid).state().exiting;
     announcer_.ended(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
     return;
   }
@@ -317,7 +318,7 @@ void Watcher::check(const std::set<uint64_t> &placements) {
     const bool has_it = process.has_at(file.fd, file.id) ||
                         (polled ? process.has_moved(file.id) : process.has_open(file.id));
     if (!has_it && process.child_with(file.id) == 0) {
-      end(it, process.is_exiting() ? EndReason::kExited : EndReason::kClosed);
+      end(it, process.state().exiting ? EndReason::kExited : EndReason::kClosed);
     }
   }
   check_orphans(orphans, EndReason::kClosed);

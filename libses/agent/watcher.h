@@ -45,6 +45,7 @@ struct PlacedFile {
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known
   std::string application;
+  std::optional<std::string> job;       // none: not looked for
   std::shared_ptr<const Origin> origin; // null: not known, as the next
   std::shared_ptr<const Choice> choice;
   int fd = -1;                  // of the process, where the file was seen; -1: not known

@@ -17,6 +17,7 @@ constexpr size_t kMostWaitingOfUid = 16384;
 constexpr size_t kMostInRound = 1024; // of a user
 constexpr milliseconds kRoundEvery{20};
 constexpr size_t kMostOrphans = 4096;
+constexpr size_t kMostJobs = 1024;
 constexpr int kRoundPause = 9;          // times as long as a round took
 constexpr milliseconds kLookEvery{200}; // through all processes
 constexpr int kLookPause = 19;
@@ -145,6 +146,7 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.choice = std::move(file.choice);
     if (how != Found::kOrphan) {
       placed.pid = file.claim.pid;
+      placed.job = job_of(placed.pid, process);
       placed.fd = file.claim.fd;
       placed.closed = how == Found::kClosed;
       found.push_back(std::move(placed));
@@ -203,7 +205,7 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
     }
   }
   // A process that ends may have left the file to another one, like one that is not here.
-  const bool is_orphan = !is_process || process.is_exiting();
+  const bool is_orphan = !is_process || process.state().exiting;
   Names::Looked named;
   if (!is_orphan) {
     named = names_.in_directory(file, is_process);
@@ -221,6 +223,19 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
     return Found::kStranger;
   }
   return is_orphan ? Found::kOrphan : Found::kClosed;
+}
+
+// What a process was started with says it, and is long: read once.
+const std::string &Finder::job_of(pid_t pid, ProcessLook &process) {
+  if (jobs_.size() >= kMostJobs) {
+    jobs_.clear();
+  }
+  auto &[started, job] = jobs_[pid];
+  if (const uint64_t now = process.state().started; now == 0 || now != started) {
+    started = now;
+    job = process.job();
+  }
+  return job;
 }
 
 // A handle through the descriptor the program made it by, else through any other of it or of its

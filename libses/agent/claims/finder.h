@@ -53,11 +53,13 @@ private:
   void look_for(std::vector<ClaimedFile> files);
   [[nodiscard]] Found look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed);
   [[nodiscard]] UniqueFd open_in(const ClaimedFile &file, ProcessLook &process);
+  [[nodiscard]] const std::string &job_of(pid_t pid, ProcessLook &process);
   void hand_over_orphans();
 
   Watcher &watcher_;
   const std::function<void(uid_t, uint64_t)> drop_;
-  Names names_; // of the thread, as the next two
+  Names names_;                                            // of the thread, as the next three
+  std::map<pid_t, std::pair<uint64_t, std::string>> jobs_; // with the start of the process
   std::vector<PlacedFile> orphans_;
   Clock::time_point look_at_{}; // through all processes, for the orphans
 
