@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr double kShortestPace = 0.5, kLongestPace = 300; // seconds
 constexpr size_t kMostInReply = 100000;
+constexpr size_t kUsualFile = 600;     // bytes
 constexpr size_t kMostDecisions = 500; // the contract's
 
 void put_list(JsonText &text, const char *name, const std::vector<std::string> &values) {
@@ -172,7 +173,7 @@ std::string announcement_path(const std::string &node) {
 
 std::string announcement_body(const Announcement &announcement) {
   const Decisions decisions = decisions_of(announcement.opened);
-  JsonText text;
+  JsonText text(kUsualFile * (announcement.opened.size() + announcement.ended.size()));
   text.open("", '{');
   text.put("incarnation", announcement.incarnation);
   text.open("opened", '[');

@@ -12,6 +12,9 @@ namespace ses::agent {
 
 class JsonText {
 public:
+  // LENGTH: about so long it will be.
+  explicit JsonText(size_t length) { text_.reserve(length); }
+
   // The next member of an object, or of an array (an empty NAME); values are quoted as JSON asks,
   // what is no UTF-8 in them replaced.  Not finite numbers become null.
   void open(std::string_view name, char bracket); // '{' or '['

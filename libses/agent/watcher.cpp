@@ -62,6 +62,7 @@ size_t Watcher::stop() {
     thread_.join();
     take_over(); // what came last
     check(std::exchange(unchecked_, {}));
+    tell();
   }
   return files_.size();
 }
@@ -76,11 +77,12 @@ void Watcher::watch(std::vector<PlacedFile> files) {
   if (files.empty()) {
     return;
   }
+  std::vector<AnnouncementBook::Ending> lost;
   {
     const std::lock_guard lock(mutex_);
     for (PlacedFile &file : files) {
       if (arrived_.size() >= kMostArrived) {
-        announcer_.ended(file.uid, file.placement_id, EndReason::kLost);
+        lost.push_back({file.uid, {file.placement_id, EndReason::kLost, std::nullopt, {}}});
         continue;
       }
       if (file.handle.get() >= highest_handle_) {
@@ -89,6 +91,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
       arrived_.push_back(std::move(file));
     }
   }
+  announcer_.tell({}, std::move(lost));
   eventfd_write(wake_.get(), 1);
 }
 
@@ -127,9 +130,17 @@ void Watcher::work() {
       looked_at = Clock::now();
       look_around();
     }
+    tell();
     rest(begun);
   }
 }
+
+void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<uint64_t> size,
+                       std::string path) {
+  ended_.push_back({uid, {id, reason, size, std::move(path)}});
+}
+
+void Watcher::tell() { announcer_.tell(std::exchange(opened_, {}), std::exchange(ended_, {})); }
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for
 // several times as long as this one took: a program that closes thousands of files one after the
@@ -178,8 +189,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
       continue;
     }
     if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
-      announcer_.ended(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt,
-                       known.path);
+      tell_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
       continue;
     }
     PlacedFile file;
@@ -193,6 +203,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     ++kept;
   }
   spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
+  tell();
   announcer_.compared();
 }
 
@@ -209,23 +220,24 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   const std::string job = file.job                      ? *file.job
                           : process != processes_.end() ? process->second.job
                                                         : looks.at(file.pid).job();
-  announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
-                               file.application, job, file.origin, file.choice});
+  opened_.push_back({file.uid,
+                     {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
+                      file.application, job, file.origin, file.choice}});
   if (files_.contains(id) || is_past(file) || !(file.handle || file.closed)) {
     const bool exited = looks.at(file.pid).state().exiting;
-    announcer_.ended(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
+    tell_end(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
     return;
   }
   if (file.closed) {
     const auto facts = facts_of(file.handle.get());
-    announcer_.ended(file.uid, id, file.orphan ? EndReason::kExited : EndReason::kClosed,
-                     facts ? std::optional(facts->size) : file.size);
+    tell_end(file.uid, id, file.orphan ? EndReason::kExited : EndReason::kClosed,
+             facts ? std::optional(facts->size) : file.size);
     return;
   }
   const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
   if (crowded && files_.size() >= kMostPolled * most_watched_) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
-    announcer_.ended(file.uid, id, EndReason::kLost);
+    tell_end(file.uid, id, EndReason::kLost);
     return;
   }
   if (crowded) {
@@ -390,8 +402,8 @@ void Watcher::end(Files::iterator it, EndReason reason) {
     }
   }
   const auto facts = facts_of(watched.file.handle.get());
-  announcer_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
-                   watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
+  tell_end(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
+           watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
 }
 
 } // namespace ses::agent

@@ -94,6 +94,9 @@ private:
   void process_gone(pid_t pid);
   void look_around();
   void end(Files::iterator it, EndReason reason);
+  void tell_end(uid_t uid, uint64_t id, EndReason reason,
+                std::optional<uint64_t> size = std::nullopt, std::string path = {});
+  void tell();
   [[nodiscard]] bool follow_process(pid_t pid);
   [[nodiscard]] int time_to_look() const;
 
@@ -122,7 +125,9 @@ private:
   std::map<pid_t, Process> processes_;
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
-  std::set<uint64_t> unchecked_; // closed, perhaps
+  std::set<uint64_t> unchecked_;                  // closed, perhaps
+  std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
+  std::vector<AnnouncementBook::Ending> ended_;
   bool said_no_room_ = false;
   std::thread thread_;
 };
