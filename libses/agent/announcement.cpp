@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "json_text.h"
 #include "service_json.h"
 
 namespace ses::agent {
@@ -15,63 +16,52 @@ using nlohmann::json;
 
 constexpr double kShortestPace = 0.5, kLongestPace = 300; // seconds
 constexpr size_t kMostInReply = 100000;
+constexpr size_t kUsualFile = 600;     // bytes
 constexpr size_t kMostDecisions = 500; // the contract's
 
-json text_or_null(const std::string &text) { return text.empty() ? json(nullptr) : json(text); }
-
-template <typename T> json or_null(const std::optional<T> &value) {
-  return value ? json(*value) : json(nullptr);
-}
-
-json restore_of(const Origin &origin) {
-  json restore = {{"booked_at", origin.booked_at},
-                  {"expected_bytes", or_null(origin.expected_bytes)},
-                  {"distance", origin.distance},
-                  {"decided_by", origin.decided_by},
-                  {"notes", origin.notes}};
-  if (origin.elements.size() == 1) {
-    restore["element"] = origin.elements.front();
-  } else {
-    restore["elements"] = origin.elements;
+void put_list(JsonText &text, const char *name, const std::vector<std::string> &values) {
+  text.open(name, '[');
+  for (const std::string &value : values) {
+    text.put("", value);
   }
-  return restore;
+  text.close(']');
 }
 
-json opened_of(const Announcement::Opened &opened, json decision) {
-  const OpenedFile &file = *opened.file;
-  const bool restore = opened.restore && file.origin && !file.origin->elements.empty();
-  return {{"placement_id", format_id(file.placement_id)},
-          {"user", opened.user},
-          {"path", text_or_null(file.path)},
-          {"device", file.device},
-          {"inode", std::to_string(file.inode)},
-          {"pid", file.pid > 0 ? json(file.pid) : json(nullptr)},
-          {"opened_at", file.opened_at > 0 ? json(file.opened_at) : json(nullptr)},
-          {"application", text_or_null(file.application)},
-          {"job", text_or_null(file.job)},
-          {"restore", restore ? restore_of(*file.origin) : json(nullptr)},
-          {"decision", std::move(decision)}};
+void put_restore(JsonText &text, const Origin &origin) {
+  text.open("restore", '{');
+  text.put("booked_at", origin.booked_at);
+  origin.expected_bytes ? text.put("expected_bytes", *origin.expected_bytes)
+                        : text.put_null("expected_bytes");
+  text.put("distance", origin.distance);
+  text.put("decided_by", origin.decided_by);
+  if (origin.elements.size() == 1) {
+    text.put("element", origin.elements.front());
+  } else {
+    put_list(text, "elements", origin.elements);
+  }
+  put_list(text, "notes", origin.notes);
+  text.close('}');
 }
 
-// The decisions of FILES, each once, and for each file which it is and its turn in that.
+// The decisions of an announcement, each once, and for each file which it is and its turn in that.
 struct Decisions {
-  json all = json::array();
-  std::vector<json> of_file;
-};
-
-Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
   struct Group {
     const Announcement::Opened *first = nullptr;
     unsigned turns = 0;
   };
-  Decisions decisions;
   std::vector<Group> groups;
-  std::vector<std::pair<size_t, unsigned>> place; // of each file: group and turn
-  std::map<std::tuple<const Epoch *, std::string, std::string>, std::vector<size_t>> alike;
+  std::vector<std::pair<size_t, unsigned>> of_file; // group and turn; no turn: none
+};
+
+Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
+  Decisions decisions;
+  auto &groups = decisions.groups;
+  std::map<std::tuple<const Epoch *, std::string_view, std::string_view>, std::vector<size_t>>
+      alike;
   for (const auto &opened : files) {
     const Choice *choice = opened.file->choice.get();
     if (choice == nullptr || !opened.restore) {
-      place.emplace_back(0, 0);
+      decisions.of_file.emplace_back(0, 0);
       continue;
     }
     auto &candidates = alike[{choice->epoch.get(), opened.user, choice->application}];
@@ -80,36 +70,61 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
     });
     const size_t group = found == candidates.end() ? groups.size() : *found;
     if (found == candidates.end() && groups.size() >= kMostDecisions) {
-      place.emplace_back(0, 0);
+      decisions.of_file.emplace_back(0, 0);
       continue;
     }
     if (found == candidates.end()) {
       candidates.push_back(group);
       groups.push_back({&opened, 0});
     }
-    place.emplace_back(group, ++groups[group].turns);
-  }
-  for (size_t group = 0; group < groups.size(); ++group) {
-    decisions.all.push_back(decision_json(*groups[group].first->file->choice));
-    decisions.all.back()["id"] = group;
-  }
-  for (size_t i = 0; i < files.size(); ++i) {
-    const auto &[group, turn] = place[i];
-    decisions.of_file.push_back(turn == 0
-                                    ? json(nullptr)
-                                    : json{{"id", group},
-                                           {"turn", turn},
-                                           {"turns", groups[group].turns},
-                                           {"predicted", predicted_json(*files[i].file->choice)}});
+    decisions.of_file.emplace_back(group, ++groups[group].turns);
   }
   return decisions;
 }
 
-json ended_of(const EndedFile &file) {
-  return {{"placement_id", format_id(file.placement_id)},
-          {"reason", name_of(file.reason)},
-          {"bytes_written", or_null(file.bytes_written)},
-          {"path", text_or_null(file.path)}};
+void put_decision(JsonText &text, const Choice &choice, size_t group, unsigned turn,
+                  unsigned turns) {
+  const ses_core_offer offer = predicted(choice);
+  text.open("decision", '{');
+  text.put("id", group);
+  text.put("turn", turn);
+  text.put("turns", turns);
+  text.open("predicted", '{');
+  text.put("read", offer.read);
+  text.put("write", offer.write);
+  text.put("average_read", offer.average_read);
+  text.put("average_write", offer.average_write);
+  text.put("free", offer.free);
+  text.close('}');
+  text.close('}');
+}
+
+void put_opened(JsonText &text, const Announcement::Opened &opened) {
+  const OpenedFile &file = *opened.file;
+  text.put_id("placement_id", file.placement_id);
+  text.put("user", opened.user);
+  text.put_text_or_null("path", file.path);
+  text.put("device", file.device);
+  text.put("inode", std::to_string(file.inode));
+  file.pid > 0 ? text.put("pid", file.pid) : text.put_null("pid");
+  file.opened_at > 0 ? text.put("opened_at", file.opened_at) : text.put_null("opened_at");
+  text.put_text_or_null("application", file.application);
+  text.put_text_or_null("job", file.job);
+  if (opened.restore && file.origin && !file.origin->elements.empty()) {
+    put_restore(text, *file.origin);
+  } else {
+    text.put_null("restore");
+  }
+}
+
+void put_ended(JsonText &text, const EndedFile &file) {
+  text.open("", '{');
+  text.put_id("placement_id", file.placement_id);
+  text.put("reason", name_of(file.reason));
+  file.bytes_written ? text.put("bytes_written", *file.bytes_written)
+                     : text.put_null("bytes_written");
+  text.put_text_or_null("path", file.path);
+  text.close('}');
 }
 
 uint64_t decimal(const json &value) {
@@ -157,27 +172,55 @@ std::string announcement_path(const std::string &node) {
 }
 
 std::string announcement_body(const Announcement &announcement) {
-  json opened = json::array(), ended = json::array(), tables = json::array();
-  Decisions decisions = decisions_of(announcement.opened);
+  const Decisions decisions = decisions_of(announcement.opened);
+  JsonText text(kUsualFile * (announcement.opened.size() + announcement.ended.size()));
+  text.open("", '{');
+  text.put("incarnation", announcement.incarnation);
+  text.open("opened", '[');
   for (size_t i = 0; i < announcement.opened.size(); ++i) {
-    opened.push_back(opened_of(announcement.opened[i], std::move(decisions.of_file[i])));
+    const auto &[group, turn] = decisions.of_file[i];
+    const Choice *choice = announcement.opened[i].file->choice.get();
+    text.open("", '{');
+    put_opened(text, announcement.opened[i]);
+    if (turn == 0) {
+      text.put_null("decision");
+    } else {
+      put_decision(text, *choice, group, turn, decisions.groups[group].turns);
+    }
+    text.close('}');
   }
+  text.close(']');
+  text.open("ended", '[');
   for (const auto &file : announcement.ended) {
-    ended.push_back(ended_of(file));
+    put_ended(text, file);
   }
+  text.close(']');
+  text.put("complete", announcement.complete);
+  put_list(text, "users", announcement.users);
+  text.open("generations", '{');
+  for (const auto &[user, generation] : announcement.generations) {
+    text.put(user, generation);
+  }
+  text.close('}');
+  text.open("tables", '[');
   for (const TableWanted &table : announcement.tables) {
-    tables.push_back(
-        {{"system", table.system}, {"revision", table.revision}, {"version", table.version}});
+    text.open("", '{');
+    text.put("system", table.system);
+    text.put("revision", table.revision);
+    text.put("version", table.version);
+    text.close('}');
   }
-  return text_of({{"incarnation", announcement.incarnation},
-                  {"opened", std::move(opened)},
-                  {"ended", std::move(ended)},
-                  {"complete", announcement.complete},
-                  {"users", announcement.users},
-                  {"generations", announcement.generations},
-                  {"tables", std::move(tables)},
-                  {"decisions", std::move(decisions.all)},
-                  {"busy", announcement.busy}});
+  text.close(']');
+  text.open("decisions", '[');
+  for (size_t group = 0; group < decisions.groups.size(); ++group) {
+    json decision = decision_json(*decisions.groups[group].first->file->choice);
+    decision["id"] = group;
+    text.put_raw("", text_of(decision));
+  }
+  text.close(']');
+  text.put("busy", announcement.busy);
+  text.close('}');
+  return text.take();
 }
 
 namespace {

@@ -79,28 +79,30 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   }
 }
 
-void Announcer::opened(uid_t uid, OpenedFile file) {
+void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
+                     std::vector<AnnouncementBook::Ending> ended) {
+  if (opened.empty() && ended.empty()) {
+    return;
+  }
+  std::vector<Exchange::Ended> counted;
+  counted.reserve(ended.size());
+  for (const auto &[uid, file] : ended) {
+    spdlog::debug("placement {:016x} of uid {} ended: {}", file.placement_id, uid,
+                  name_of(file.reason));
+    counted.push_back({file.placement_id, moved_data(file.reason)});
+  }
+  service_.exchange.ended(counted);
   bool is_time = false;
   {
     const std::lock_guard lock(mutex_);
-    is_time = note_waiting();
-    book_.opened(uid, std::move(file));
-  }
-  if (is_time) {
-    wake_.notify_one();
-  }
-}
-
-void Announcer::ended(uid_t uid, uint64_t placement_id, EndReason reason,
-                      std::optional<uint64_t> bytes_written, std::string path) {
-  spdlog::debug("placement {} of uid {} ended: {}", format_id(placement_id), uid, name_of(reason));
-  service_.exchange.ended({placement_id, moved_data(reason)});
-  bool is_time = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_time = note_waiting();
-    if (!book_.ended(uid, {placement_id, reason, bytes_written, std::move(path)})) {
-      complete_due_ = true; // then what is not listed has ended
+    is_time = note_waiting(opened.size() + ended.size());
+    for (auto &[uid, file, restore] : opened) {
+      book_.opened(uid, std::move(file));
+    }
+    for (auto &[uid, file] : ended) {
+      if (!book_.ended(uid, std::move(file))) {
+        complete_due_ = true; // then what is not listed has ended
+      }
     }
   }
   if (is_time) {
@@ -108,13 +110,13 @@ void Announcer::ended(uid_t uid, uint64_t placement_id, EndReason reason,
   }
 }
 
-// One more waits from now on.  True when the thread, which knows when the batch so far is to go,
+// So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
 // has to look again: any other only puts that off.
-bool Announcer::note_waiting() {
+bool Announcer::note_waiting(size_t more) {
   last_waits_since_ = Clock::now();
   const bool is_first = book_.waiting() == 0;
   first_waits_since_ = is_first ? last_waits_since_ : first_waits_since_;
-  return is_first || book_.waiting() + 1 >= batch_limit_;
+  return is_first || book_.waiting() + more >= batch_limit_;
 }
 
 void Announcer::compared() {

@@ -52,9 +52,9 @@ public:
   ~Announcer();
   void start(Listeners listeners);
 
-  void opened(uid_t uid, OpenedFile file);
-  void ended(uid_t uid, uint64_t placement_id, EndReason reason,
-             std::optional<uint64_t> bytes_written = std::nullopt, std::string path = {});
+  // Placements that were opened, and then those that ended.
+  void tell(std::vector<AnnouncementBook::Opening> opened,
+            std::vector<AnnouncementBook::Ending> ended);
   // All that on_ledger() was called with has been said.
   void compared();
   // UID runs programs here: the service says what they need, soon and then with each sign of life,
@@ -85,7 +85,7 @@ private:
   void settle(Lock &lock, const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
-  [[nodiscard]] bool note_waiting();
+  [[nodiscard]] bool note_waiting(size_t more);
 
   const Service service_;
   ServiceClient client_; // of the thread, as the three below

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 #include <vector>
 
+#include "proc_files.h"
 #include "wire.h"
 
 namespace ses::agent {
@@ -90,20 +90,20 @@ std::optional<uid_t> uid_of(const std::string &name) {
 
 std::string job_of(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
-  std::ifstream environment(process + "/environ", std::ios::binary);
-  for (std::string setting; std::getline(environment, setting, '\0');) {
+  const std::string environment = read_proc(process + "/environ");
+  for (size_t at = 0, end = 0; at < environment.size(); at = end + 1) {
+    end = std::min(environment.find('\0', at), environment.size());
+    const auto setting = std::string_view(environment).substr(at, end - at);
     for (const std::string_view name : {"SLURM_JOB_ID=", "PBS_JOBID=", "LSB_JOBID="}) {
       if (setting.starts_with(name) && setting.size() > name.size()) {
-        return sensible_job(setting.substr(name.size()));
+        return sensible_job(std::string(setting.substr(name.size())));
       }
     }
   }
-  std::ifstream groups(process + "/cgroup");
-  for (std::string line; std::getline(groups, line);) { // …/slurm/uid_1000/job_123/step_0/…
-    if (const size_t at = line.find("/job_"); at != std::string::npos) {
-      const size_t begin = at + 5;
-      return sensible_job(line.substr(begin, line.find('/', begin) - begin));
-    }
+  const std::string groups = read_proc(process + "/cgroup");
+  if (const size_t at = groups.find("/job_"); at != std::string::npos) { // …/slurm/…/job_123/step_0
+    const size_t begin = at + 5;
+    return sensible_job(groups.substr(begin, groups.find_first_of("/\n", begin) - begin));
   }
   return "";
 }
@@ -113,10 +113,8 @@ double wall_clock() {
 }
 
 std::string program_name(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return printable(name);
+  const std::string name = read_proc("/proc/" + std::to_string(pid) + "/comm");
+  return printable(name.substr(0, name.find('\n')));
 }
 
 } // namespace ses::agent

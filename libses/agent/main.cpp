@@ -1,5 +1,6 @@
 // ses-agent: starts the parts, waits for the end, stops them in order.
 
+#include <malloc.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/sinks/syslog_sink.h>
@@ -44,6 +45,7 @@ constexpr int kNiceness = -10;
 constexpr size_t kMostWatched = 65536;
 constexpr rlim_t kDescriptors = 262144;
 constexpr size_t kMostConnections = 2048;
+constexpr int kKeptMemory = 2 << 20;
 constexpr std::chrono::milliseconds kLastClaims{1000};
 constexpr std::chrono::seconds kLastReports{3};
 constexpr std::chrono::seconds kSaveEvery{30}; // on nodes that idle, too, tables change
@@ -78,6 +80,13 @@ size_t raise_descriptor_limit() {
   }
   getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur;
+}
+
+// Memory of one batch of reports is kept for the next: to give it back and to touch it anew costs
+// more than the rest of a batch.
+void keep_memory() {
+  mallopt(M_TRIM_THRESHOLD, kKeptMemory);
+  mallopt(M_MMAP_THRESHOLD, kKeptMemory);
 }
 
 // Programs wait for the answers, so on a busy node the agent goes before them.  Needs root; without
@@ -132,7 +141,7 @@ int serve(const Options &options, Services &services, Token &token,
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
   Finder finder(watcher, [&exchange](uid_t, uint64_t placement) {
-    exchange.ended({placement, false});
+    exchange.ended({{placement, false}});
   });
   Stager stager(
       [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
@@ -190,6 +199,7 @@ int run(int argc, char **argv) {
     return refuse(kWrongUse, why);
   }
   umask(022);
+  keep_memory();
   const UniqueFd stop_signals = take_stop_signals();
   auto listener = Listener::open(options.socket_path, why);
   if (!listener) {

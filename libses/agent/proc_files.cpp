@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdlib>
-#include <fstream>
-#include <memory>
-#include <sstream>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)"; // what the kernel adds to a removed file's path
 constexpr size_t kMostOfFamily = 256;
+constexpr size_t kFlags = 6, kStarted = 19; // of /proc/PID/stat, counted from the state
+constexpr size_t kReadAtOnce = 8192;
 constexpr unsigned long kExitingFlag = 0x4; // PF_EXITING in the kernel's include/linux/sched.h
 
 std::string descriptors_path(pid_t pid) { return "/proc/" + std::to_string(pid) + "/fd"; }
@@ -43,14 +47,41 @@ bool gives_access(int directory, const char *name) {
 }
 
 // Calls VISIT(directory descriptor, entry name) for each entry made of digits, until it returns
-// false.
+// false.  Without opendir(), which allocates and asks for more than is needed.
 template <typename Visit> void for_each_number(const std::string &path, Visit visit) {
-  const std::unique_ptr<DIR, int (*)(DIR *)> directory(opendir(path.c_str()), closedir);
-  while (const dirent *entry = directory ? readdir(directory.get()) : nullptr) {
-    if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
-        !visit(dirfd(directory.get()), entry->d_name)) {
+  const UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  alignas(dirent64) char buffer[8192];
+  for (;;) {
+    const long length =
+        directory ? syscall(SYS_getdents64, directory.get(), buffer, sizeof buffer) : 0;
+    if (length <= 0) {
       return;
     }
+    for (const char *at = buffer; at < buffer + length;) {
+      const auto *entry = reinterpret_cast<const dirent64 *>(at);
+      at += entry->d_reclen;
+      if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
+          !visit(directory.get(), entry->d_name)) {
+        return;
+      }
+    }
+  }
+}
+
+// Adds the children of one thread, as far as they fit.
+void add_children(int tasks, const char *thread, std::vector<pid_t> &family) {
+  const std::string name = std::string(thread) + "/children";
+  const UniqueFd file(openat(tasks, name.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[8 * kMostOfFamily];
+  const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
+  const char *const end = text + std::max<ssize_t>(length, 0);
+  for (const char *at = text; at < end && family.size() < kMostOfFamily;) {
+    pid_t child = 0;
+    const auto [after, error] = std::from_chars(at, end, child);
+    if (error == std::errc()) {
+      family.push_back(child);
+    }
+    at = after + 1;
   }
 }
 
@@ -63,6 +94,23 @@ UniqueFd open_handle(pid_t pid, int fd) {
   const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
   return gives_access(AT_FDCWD, path.c_str()) ? UniqueFd(open(path.c_str(), O_PATH | O_CLOEXEC))
                                               : UniqueFd();
+}
+
+std::optional<uid_t> owner_of(pid_t pid) {
+  struct stat status {};
+  const std::string path = "/proc/" + std::to_string(pid);
+  return pid > 0 && lstat(path.c_str(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
+}
+
+std::optional<FileId> file_at(pid_t pid, int fd) {
+  const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
+  const auto facts = fd < 0 ? std::nullopt : facts_at(AT_FDCWD, path.c_str(), 0);
+  return facts && facts->regular && gives_access(AT_FDCWD, path.c_str()) ? std::optional(facts->id)
+                                                                         : std::nullopt;
+}
+
+std::optional<FileFacts> facts_in(int directory, const std::string &name) {
+  return facts_at(directory, name.c_str(), AT_SYMLINK_NOFOLLOW);
 }
 
 UniqueFd find_handle(pid_t pid, const FileId &file) {
@@ -114,19 +162,18 @@ std::set<FileId> open_files_of(pid_t pid) {
   return files;
 }
 
-std::set<FileId> open_files_of_children(pid_t pid) {
-  std::set<FileId> files;
+std::map<FileId, pid_t> open_files_of_children(pid_t pid) {
+  std::map<FileId, pid_t> files;
   std::vector<pid_t> family{pid};
-  for (size_t i = 0; i < family.size() && family.size() < kMostOfFamily; ++i) {
+  for (size_t i = 0; i < family.size(); ++i) {
     if (i > 0) {
-      files.merge(open_files_of(family[i]));
+      for (const FileId &file : open_files_of(family[i])) {
+        files.try_emplace(file, family[i]);
+      }
     }
     const std::string tasks = "/proc/" + std::to_string(family[i]) + "/task";
-    for_each_number(tasks, [&](int, const char *task) {
-      std::ifstream children(tasks + "/" + task + "/children");
-      for (pid_t child = 0; children >> child;) {
-        family.push_back(child);
-      }
+    for_each_number(tasks, [&](int directory, const char *thread) {
+      add_children(directory, thread, family);
       return true;
     });
   }
@@ -176,18 +223,39 @@ std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted) {
   return found;
 }
 
-bool is_exiting(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string line;
-  if (!std::getline(file, line)) {
-    return true;
+std::string read_proc(const std::string &path) {
+  std::string text;
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  for (size_t length = 0; file; length = text.size()) {
+    text.resize(length + kReadAtOnce);
+    const ssize_t more = read(file.get(), text.data() + length, kReadAtOnce);
+    text.resize(length + static_cast<size_t>(std::max<ssize_t>(more, 0)));
+    if (more <= 0) {
+      break;
+    }
   }
+  return text;
+}
+
+ProcessState state_of(pid_t pid) {
   // pid (name) state ppid pgrp session tty tpgid flags …; the name may hold anything.
-  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
-  std::string state, parent, group, session, terminal, terminal_group;
-  unsigned long flags = 0;
-  fields >> state >> parent >> group >> session >> terminal >> terminal_group >> flags;
-  return state == "Z" || state == "X" || (flags & kExitingFlag) != 0;
+  const std::string text = read_proc("/proc/" + std::to_string(pid) + "/stat");
+  std::vector<std::string_view> fields;
+  for (size_t at = text.rfind(')'); at < text.size() && fields.size() <= kStarted;) {
+    const size_t begin = text.find_first_not_of(" )", at);
+    at = std::min(text.find(' ', begin), text.size());
+    fields.push_back(std::string_view(text).substr(std::min(begin, text.size()), at - begin));
+  }
+  const auto number = [&](size_t field) {
+    uint64_t value = 0;
+    std::from_chars(fields[field].data(), fields[field].data() + fields[field].size(), value);
+    return value;
+  };
+  if (fields.size() <= kStarted) {
+    return {};
+  }
+  return {fields[0] == "Z" || fields[0] == "X" || (number(kFlags) & kExitingFlag) != 0,
+          number(kStarted)};
 }
 
 } // namespace ses::agent

@@ -40,16 +40,22 @@ struct FileFacts {
 [[nodiscard]] UniqueFd find_handle(pid_t pid, const FileId &file);
 // None when the descriptor is invalid.
 [[nodiscard]] std::optional<FileFacts> facts_of(int handle);
+// The same of the file NAME in DIRECTORY, not of what it links to; may wait for its file system.
+[[nodiscard]] std::optional<FileFacts> facts_in(int directory, const std::string &name);
 // The path the kernel has for HANDLE now, the last one of a file that was removed; empty when there
 // is none.
 [[nodiscard]] std::string path_of(int handle);
 
+// Who runs PID; none when it is gone.
+[[nodiscard]] std::optional<uid_t> owner_of(pid_t pid);
+// The regular file that descriptor FD of PID is of, unless it is O_PATH.
+[[nodiscard]] std::optional<FileId> file_at(pid_t pid, int fd);
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
 // process is gone or is another user's.
 [[nodiscard]] std::set<FileId> open_files_of(pid_t pid);
-// The same of its children and theirs, as far as they are not other users' (at most 256 processes):
-// who may have inherited a file from it.
-[[nodiscard]] std::set<FileId> open_files_of_children(pid_t pid);
+// The same of its children and theirs, as far as they are not other users' (at most 256 processes),
+// who may have inherited a file from it: each with one of them that has it.
+[[nodiscard]] std::map<FileId, pid_t> open_files_of_children(pid_t pid);
 // Those of WANTED that some process has open.
 [[nodiscard]] std::set<FileId> open_anywhere(const std::set<FileId> &wanted);
 // Which process has a file open, and a handle to it.
@@ -59,8 +65,13 @@ struct OpenSomewhere {
 };
 // Those of WANTED that some process has open, found in one look through all of them.
 [[nodiscard]] std::map<FileId, OpenSomewhere> find_handles(const std::set<FileId> &wanted);
-// The process is gone or past the point where the kernel closes its files.
-[[nodiscard]] bool is_exiting(pid_t pid);
+struct ProcessState {
+  bool exiting = true;  // gone, or past the point where the kernel closes its files
+  uint64_t started = 0; // in ticks since the machine did: tells it from others of its number
+};
+[[nodiscard]] ProcessState state_of(pid_t pid);
+// All that is to be read at PATH; empty when there is nothing.
+[[nodiscard]] std::string read_proc(const std::string &path);
 
 } // namespace ses::agent
 

@@ -19,8 +19,9 @@ namespace {
 
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
-constexpr int kPause = 4;
-constexpr std::chrono::milliseconds kLongestPause{400};
+constexpr std::chrono::milliseconds kRoundEvery{20};
+constexpr int kPause = 9; // times as long as a round took
+constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr size_t kMostArrived = 65536;
 constexpr size_t kMostPolled = 4; // times as many as are watched
 
@@ -51,28 +52,46 @@ Watcher::Watcher(Announcer &announcer, size_t most_watched, int highest_handle)
 Watcher::~Watcher() { stop(); }
 
 size_t Watcher::stop() {
-  stopping_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stopped_.notify_all();
   eventfd_write(wake_.get(), 1);
   if (thread_.joinable()) {
     thread_.join();
     take_over(); // what came last
     check(std::exchange(unchecked_, {}));
+    tell();
   }
   return files_.size();
 }
 
 void Watcher::watch(PlacedFile file) {
-  if (file.handle.get() >= highest_handle_) {
-    file.handle.reset(); // looked for again when its turn comes
+  std::vector<PlacedFile> files;
+  files.push_back(std::move(file));
+  watch(std::move(files));
+}
+
+void Watcher::watch(std::vector<PlacedFile> files) {
+  if (files.empty()) {
+    return;
   }
+  std::vector<AnnouncementBook::Ending> lost;
   {
     const std::lock_guard lock(mutex_);
-    if (arrived_.size() >= kMostArrived) {
-      announcer_.ended(file.uid, file.placement_id, EndReason::kLost);
-      return;
+    for (PlacedFile &file : files) {
+      if (arrived_.size() >= kMostArrived) {
+        lost.push_back({file.uid, {file.placement_id, EndReason::kLost, std::nullopt, {}}});
+        continue;
+      }
+      if (file.handle.get() >= highest_handle_) {
+        file.handle.reset(); // looked for again when its turn comes
+      }
+      arrived_.push_back(std::move(file));
     }
-    arrived_.push_back(std::move(file));
   }
+  announcer_.tell({}, std::move(lost));
   eventfd_write(wake_.get(), 1);
 }
 
@@ -85,10 +104,6 @@ void Watcher::compare(std::vector<LedgerFile> files) {
 }
 
 int Watcher::time_to_look() const {
-  if (!unchecked_.empty()) {
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(check_at_ - Clock::now());
-    return static_cast<int>(std::clamp<long long>(wait.count(), 0, kPollMilliseconds));
-  }
   if (!polled_.empty()) {
     return kPollMilliseconds;
   }
@@ -100,25 +115,42 @@ void Watcher::work() {
   while (!stopping_) {
     epoll_event events[64];
     const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
+    const auto begun = Clock::now();
     take_over();
     read_events();
-    std::vector<pid_t> gone;
+    // Closes before exits: a file whose last descriptor went with its process has had its event.
+    check(std::exchange(unchecked_, {}));
     for (int i = 0; i < count; ++i) {
       if (events[i].data.u64 < kClosed) {
-        gone.push_back(static_cast<pid_t>(events[i].data.u64));
+        process_gone(static_cast<pid_t>(events[i].data.u64));
       }
-    }
-    // Closes before exits: a file whose last descriptor went with its process has had its event.
-    check_some(!gone.empty());
-    for (const pid_t pid : gone) {
-      process_gone(pid);
     }
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
       looked_at = Clock::now();
       look_around();
     }
+    tell();
+    rest(begun);
   }
+}
+
+void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<uint64_t> size,
+                       std::string path) {
+  ended_.push_back({uid, {id, reason, size, std::move(path)}});
+}
+
+void Watcher::tell() { announcer_.tell(std::exchange(opened_, {}), std::exchange(ended_, {})); }
+
+// Looking at a process takes time in proportion to what it has open, so the next round waits for
+// several times as long as this one took: a program that closes thousands of files one after the
+// other costs a part of a core, not all of it.
+void Watcher::rest(Clock::time_point begun) {
+  const auto now = Clock::now();
+  const auto pause = std::min<Clock::duration>(kPause * (now - begun), kLongestPause);
+  std::unique_lock lock(mutex_);
+  stopped_.wait_until(lock, std::max(begun + kRoundEvery, now + pause),
+                      [this] { return stopping_.load(); });
 }
 
 void Watcher::take_over() {
@@ -131,8 +163,9 @@ void Watcher::take_over() {
     arrived.swap(arrived_);
     to_compare.swap(to_compare_);
   }
+  ProcessLooks looks;
   for (PlacedFile &file : arrived) {
-    begin(std::move(file));
+    begin(std::move(file), looks);
   }
   if (to_compare) {
     compare_now(*to_compare);
@@ -147,6 +180,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
   }
   std::map<FileId, OpenSomewhere> open = find_handles(wanted);
   size_t kept = 0;
+  ProcessLooks looks;
   for (const LedgerFile &known : files) {
     const FileId id{known.device, known.inode};
     const auto found = open.find(id);
@@ -155,8 +189,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
       continue;
     }
     if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
-      announcer_.ended(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt,
-                       known.path);
+      tell_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
       continue;
     }
     PlacedFile file;
@@ -166,14 +199,15 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     file.id = id;
     file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
     file.path = known.path;
-    begin(std::move(file));
+    begin(std::move(file), looks);
     ++kept;
   }
   spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
+  tell();
   announcer_.compared();
 }
 
-void Watcher::begin(PlacedFile file) {
+void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   if (!file.handle &&
       !file.searched) { // perhaps it lives on as another descriptor, as after a shell's redirection
     file.handle = find_handle(file.pid, file.id);
@@ -183,17 +217,27 @@ void Watcher::begin(PlacedFile file) {
   }
   const uint64_t id = file.placement_id;
   const auto process = processes_.find(file.pid);
-  const std::string job = process == processes_.end() ? job_of(file.pid) : process->second.job;
-  announcer_.opened(file.uid, {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
-                               file.application, job, file.origin, file.choice});
-  if (!file.handle || files_.contains(id) || is_past(file)) {
-    announcer_.ended(file.uid, id, is_exiting(file.pid) ? EndReason::kExited : EndReason::kClosed);
+  const std::string job = file.job                      ? *file.job
+                          : process != processes_.end() ? process->second.job
+                                                        : looks.at(file.pid).job();
+  opened_.push_back({file.uid,
+                     {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
+                      file.application, job, file.origin, file.choice}});
+  if (files_.contains(id) || is_past(file) || !(file.handle || file.closed)) {
+    const bool exited = looks.at(file.pid).state().exiting;
+    tell_end(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
+    return;
+  }
+  if (file.closed) {
+    const auto facts = facts_of(file.handle.get());
+    tell_end(file.uid, id, file.orphan ? EndReason::kExited : EndReason::kClosed,
+             facts ? std::optional(facts->size) : file.size);
     return;
   }
   const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
   if (crowded && files_.size() >= kMostPolled * most_watched_) {
     spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
-    announcer_.ended(file.uid, id, EndReason::kLost);
+    tell_end(file.uid, id, EndReason::kLost);
     return;
   }
   if (crowded) {
@@ -263,52 +307,30 @@ void Watcher::read_events() {
   unchecked_.merge(closed.placements);
 }
 
-// Looking at a process takes time in proportion to what it has open, so the next look waits for
-// several times as long as this one took: a program that closes thousands of files one after the
-// other costs a part of a core, not all of it.  AT_ONCE: does not wait for its turn.
-void Watcher::check_some(bool at_once) {
-  const auto begun = Clock::now();
-  if (unchecked_.empty() || (!at_once && begun < check_at_)) {
-    return;
-  }
-  check(std::exchange(unchecked_, {}));
-  const auto pause = std::min<Clock::duration>(kPause * (Clock::now() - begun), kLongestPause);
-  check_at_ = Clock::now() + pause;
-}
-
 // Ends those of PLACEMENTS whose process does not have the file open any more, nor one it may have
 // left it to.  Each process is looked at once, however many of its files were closed.
 void Watcher::check(const std::set<uint64_t> &placements) {
-  std::map<pid_t, std::set<FileId>> open_files, inherited;
+  ProcessLooks looks;
   std::set<uint64_t> orphans;
   for (const uint64_t id : placements) {
     const auto it = files_.find(id);
     if (it == files_.end()) {
       continue;
     }
-    const Watched &watched = it->second;
-    const pid_t pid = watched.file.pid;
-    if (watched.orphaned) {
+    const auto &[file, polled, orphaned] = it->second;
+    if (orphaned) {
       orphans.insert(id);
       continue;
     }
-    const auto has_open = [&](pid_t process) {
-      const auto [known, first] = open_files.try_emplace(process);
-      if (first) {
-        known->second = open_files_of(process);
-      }
-      return known->second.contains(watched.file.id);
-    };
     // The maker first: it closes the file after the other process has it.
-    if ((watched.file.maker != 0 && has_open(watched.file.maker)) || has_open(pid)) {
+    if (file.maker != 0 && looks.at(file.maker).has_open(file.id)) {
       continue;
     }
-    const auto [children, first_of_children] = inherited.try_emplace(pid);
-    if (first_of_children) {
-      children->second = open_files_of_children(pid);
-    }
-    if (!children->second.contains(watched.file.id)) {
-      end(it, is_exiting(pid) ? EndReason::kExited : EndReason::kClosed);
+    ProcessLook &process = looks.at(file.pid);
+    const bool has_it = process.has_at(file.fd, file.id) ||
+                        (polled ? process.has_moved(file.id) : process.has_open(file.id));
+    if (!has_it && process.child_with(file.id) == 0) {
+      end(it, process.state().exiting ? EndReason::kExited : EndReason::kClosed);
     }
   }
   check_orphans(orphans, EndReason::kClosed);
@@ -380,8 +402,8 @@ void Watcher::end(Files::iterator it, EndReason reason) {
     }
   }
   const auto facts = facts_of(watched.file.handle.get());
-  announcer_.ended(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
-                   watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
+  tell_end(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
+           watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
 }
 
 } // namespace ses::agent

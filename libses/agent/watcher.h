@@ -5,8 +5,10 @@
 // creating process has the same file open once more; otherwise it has ended, "closed", or
 // "exited" when the process went away with the file open.  A file that outlives its process is
 // watched on in the hands of its children.  Where inotify has no room left, the process's
-// descriptors are looked at twice a second instead.  A file is created once: when one is reported
-// under the device and inode of another, that one is gone and its number was given out again.
+// descriptors are looked at twice a second instead.  What happens soon after a look waits a little,
+// so that one look at a process is about many of its files.  A file is created once: when one is
+// reported under the device and inode of another, that one is gone and its number was given out
+// again.
 //
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
@@ -14,6 +16,7 @@
 #define SES_AGENT_WATCHER_H
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,6 +30,7 @@
 #include "announcer.h"
 #include "close_events.h"
 #include "proc_files.h"
+#include "process_look.h"
 #include "unique_fd.h"
 
 namespace ses::agent {
@@ -41,10 +45,14 @@ struct PlacedFile {
   UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
   std::string path; // empty: not known
   std::string application;
+  std::optional<std::string> job;       // none: not looked for
   std::shared_ptr<const Origin> origin; // null: not known, as the next
   std::shared_ptr<const Choice> choice;
-  bool searched = false; // somebody has looked for it: without a handle it is open nowhere
-  bool orphan = false;   // its process was gone by then, so that it comes late
+  int fd = -1;                  // of the process, where the file was seen; -1: not known
+  bool searched = false;        // somebody has looked for it: without a handle it is open nowhere
+  bool closed = false;          // and nobody has it open any more
+  std::optional<uint64_t> size; // of one that is closed, if there is no handle
+  bool orphan = false;          // its process was gone by then, so that it comes late
 };
 
 class Watcher {
@@ -56,7 +64,8 @@ public:
   Watcher(Announcer &announcer, size_t most_watched, int highest_handle);
   ~Watcher();
 
-  // Reports FILE as opened, and its end when that comes.  Any thread, never waits.
+  // Reports FILES as opened, and their ends when those come.  Any thread, never waits.
+  void watch(std::vector<PlacedFile> files);
   void watch(PlacedFile file);
   // Finds out which of FILES, open as far as the ledger knows, some process has open; those are
   // watched from now on, the others are reported as ended.  Any thread, never waits.
@@ -75,16 +84,19 @@ private:
   void work();
   void take_over();
   void compare_now(const std::vector<LedgerFile> &files);
-  void begin(PlacedFile file);
+  void begin(PlacedFile file, ProcessLooks &looks);
   [[nodiscard]] Files::iterator watched_as(const FileId &id, uid_t uid);
   [[nodiscard]] bool is_past(const PlacedFile &file);
   void read_events();
-  void check_some(bool at_once);
+  void rest(Clock::time_point begun);
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
   void process_gone(pid_t pid);
   void look_around();
   void end(Files::iterator it, EndReason reason);
+  void tell_end(uid_t uid, uint64_t id, EndReason reason,
+                std::optional<uint64_t> size = std::nullopt, std::string path = {});
+  void tell();
   [[nodiscard]] bool follow_process(pid_t pid);
   [[nodiscard]] int time_to_look() const;
 
@@ -96,7 +108,8 @@ private:
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_; // guards the two below
+  std::mutex mutex_; // guards the two below, and goes with the next
+  std::condition_variable stopped_;
   std::vector<PlacedFile> arrived_;
   std::optional<std::vector<LedgerFile>> to_compare_;
 
@@ -112,8 +125,9 @@ private:
   std::map<pid_t, Process> processes_;
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
-  std::set<uint64_t> unchecked_; // closed, perhaps
-  Clock::time_point check_at_{};
+  std::set<uint64_t> unchecked_;                  // closed, perhaps
+  std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
+  std::vector<AnnouncementBook::Ending> ended_;
   bool said_no_room_ = false;
   std::thread thread_;
 };

@@ -295,7 +295,8 @@ class Claims(_Segment):
         """Claim the row with the fewest streams, or ROW, as the library would."""
         slot, state = self.take_slot()
         epoch = self.table.system(system)["epoch"]
-        rows, claims = self.table.rows(system), self.open_claims(system)
+        claims = self.open_claims(system)  # first: what the table takes up meanwhile is not missed
+        rows = self.table.rows(system)
         seen = [round(one.own) + more for one, more in zip(rows, claims, strict=True)]
         if row is None:
             row = min(

@@ -363,7 +363,7 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
   file.device = claim.file.device;
   file.mount_point = system.mount_point;
   file.claim = std::move(claim);
-  parts_.finder.find(std::move(file));
+  found_.push_back(std::move(file));
 }
 
 size_t ClaimsKeeper::read(User &user, Time now) {
@@ -406,6 +406,9 @@ bool ClaimsKeeper::look(Time now) {
   }
   for (User *user : active) {
     some = read(*user, now) > 0 || some;
+  }
+  if (!found_.empty()) {
+    parts_.finder.find(std::exchange(found_, {}));
   }
   parts_.table.show(now);
   for (User *user : active) {

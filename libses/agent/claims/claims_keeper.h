@@ -103,7 +103,8 @@ private:
   std::map<uid_t, User> users_;
   std::map<uid_t, std::shared_ptr<const UserNeeds>> kept_; // of users not seen yet
   std::shared_ptr<const UserNeeds> site_needs_;
-  uint64_t generation_ = 0; // of the table, as of the last look at stages
+  std::vector<ClaimedFile> found_; // in the look under way
+  uint64_t generation_ = 0;        // of the table, as of the last look at stages
   Time due_{}, beaten_at_{}, reviewed_at_{}, busy_until_{};
   bool has_news_ = false, was_busy_ = false;
   bool said_no_segment_ = false, said_many_ = false;

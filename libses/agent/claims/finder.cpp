@@ -3,34 +3,35 @@
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <set>
 #include <utility>
-
-#include "claims/lookup.h"
-#include "service_json.h"
 
 namespace ses::agent {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr size_t kMostWaiting = 65536;
 constexpr size_t kMostWaitingOfUid = 16384;
-constexpr size_t kMostDirectories = 4096;
-constexpr size_t kMostProcesses = 64;
-constexpr std::chrono::milliseconds kLookEvery{200}; // through all processes
+constexpr size_t kMostInRound = 1024; // of a user
+constexpr milliseconds kRoundEvery{20};
+constexpr size_t kMostOrphans = 4096;
+constexpr size_t kMostJobs = 1024;
+constexpr int kRoundPause = 9;          // times as long as a round took
+constexpr milliseconds kLookEvery{200}; // through all processes
+constexpr int kLookPause = 19;
+constexpr milliseconds kLongestPause{1000};
 
-std::string name_in(const std::string &path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
+bool is_own(const FileFacts &facts, uid_t uid) { return uid == 0 || facts.owner == uid; }
 
-// PATH as seen from MOUNT_POINT; empty when it is not below it.
-std::string below(const std::string &mount_point, const std::string &path) {
-  const std::string prefix = mount_point == "/" ? "/" : mount_point + "/";
-  return path.starts_with(prefix) ? path.substr(prefix.size()) : "";
-}
-
-bool is_on(int directory, dev_t device) {
-  const auto facts = facts_of(directory);
-  return facts && facts->id.device == device;
+// A moment after something that began at BEGUN and took until now.
+std::chrono::steady_clock::time_point next_after(std::chrono::steady_clock::time_point begun,
+                                                 milliseconds every, int pause) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto rest =
+      std::min<std::chrono::steady_clock::duration>(pause * (now - begun), kLongestPause);
+  return std::max(begun + every, now + rest);
 }
 
 } // namespace
@@ -38,9 +39,9 @@ bool is_on(int directory, dev_t device) {
 Finder::Finder(Watcher &watcher, std::function<void(uid_t, uint64_t)> drop)
     : watcher_(watcher), drop_(std::move(drop)), thread_([this] { work(); }) {}
 
-Finder::~Finder() { stop(std::chrono::milliseconds(0)); }
+Finder::~Finder() { stop(milliseconds(0)); }
 
-void Finder::stop(std::chrono::milliseconds limit) {
+void Finder::stop(milliseconds limit) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopping_) {
@@ -54,228 +55,202 @@ void Finder::stop(std::chrono::milliseconds limit) {
   }
 }
 
-void Finder::find(ClaimedFile file) {
+void Finder::find(std::vector<ClaimedFile> files) {
+  std::vector<std::pair<uid_t, uint64_t>> too_many;
+  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
-    const auto queue = waiting_.find(file.uid);
-    const size_t already = queue == waiting_.end() ? 0 : queue->second.size();
-    if (count_ < kMostWaiting && already < kMostWaitingOfUid) {
-      waiting_[file.uid].push_back(std::move(file));
+    for (ClaimedFile &file : files) {
+      auto &queue = waiting_[file.uid];
+      if (count_ >= kMostWaiting || queue.size() >= kMostWaitingOfUid) {
+        too_many.emplace_back(file.uid, file.placement_id);
+        continue;
+      }
+      queue.push_back(std::move(file));
       ++count_;
-      wake_.notify_one();
-      return;
     }
+    wake = idle_ && count_ > 0;
   }
-  drop_(file.uid, file.placement_id);
+  if (wake) {
+    wake_.notify_one();
+  }
+  for (const auto &[uid, placement] : too_many) {
+    drop_(uid, placement);
+  }
+}
+
+// The next files of each user.
+std::vector<ClaimedFile> Finder::next_round() {
+  std::vector<ClaimedFile> files;
+  for (auto user = waiting_.begin(); user != waiting_.end();) {
+    auto &queue = user->second;
+    const auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), kMostInRound));
+    std::move(queue.begin(), queue.begin() + count, std::back_inserter(files));
+    queue.erase(queue.begin(), queue.begin() + count);
+    user = queue.empty() ? waiting_.erase(user) : std::next(user);
+  }
+  count_ -= files.size();
+  return files;
 }
 
 void Finder::work() {
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   for (;;) {
     const auto has_work = [&] { return stopping_ || count_ > 0; };
+    idle_ = true;
     if (orphans_.empty()) {
       wake_.wait(lock, has_work);
     } else {
       wake_.wait_until(lock, look_at_, has_work);
     }
+    idle_ = false;
     const bool done = stopping_ && (count_ == 0 || Clock::now() >= stop_by_);
-    if (done || (!orphans_.empty() && Clock::now() >= look_at_)) {
-      lock.unlock();
+    const auto begun = Clock::now();
+    std::vector<ClaimedFile> files = done ? std::vector<ClaimedFile>() : next_round();
+    lock.unlock();
+    look_for(std::move(files));
+    const auto next = next_after(begun, kRoundEvery, kRoundPause);
+    if (!orphans_.empty() && (done || Clock::now() >= look_at_)) {
       hand_over_orphans();
-      lock.lock();
     }
+    lock.lock();
     if (done) {
       return;
     }
-    if (count_ == 0) {
-      continue;
-    }
-    auto turn = waiting_.upper_bound(last_turn_);
-    if (turn == waiting_.end()) {
-      turn = waiting_.begin();
-    }
-    last_turn_ = turn->first;
-    ClaimedFile file = std::move(turn->second.front());
-    turn->second.pop_front();
-    --count_;
-    if (turn->second.empty()) {
-      waiting_.erase(turn);
-    }
-    lock.unlock();
-    hand_over(std::move(file));
-    lock.lock();
+    wake_.wait_until(lock, next, [this] { return stopping_; });
   }
 }
 
-void Finder::hand_over(ClaimedFile file) {
-  PlacedFile placed;
-  placed.placement_id = file.placement_id;
-  placed.uid = file.uid;
-  placed.id = file.claim.file;
-  placed.application = file.claim.application;
-  placed.origin = file.origin;
-  placed.choice = file.choice;
-  placed.searched = true;
-  const bool is_process = is_process_of(file.claim.pid, file.uid);
-  if (is_process) {
-    placed.pid = file.claim.pid;
+void Finder::look_for(std::vector<ClaimedFile> files) {
+  ProcessLooks processes;
+  std::vector<PlacedFile> found;
+  found.reserve(files.size());
+  for (ClaimedFile &file : files) {
+    PlacedFile placed;
+    placed.placement_id = file.placement_id;
+    placed.uid = file.uid;
+    placed.id = file.claim.file;
+    placed.searched = true;
+    ProcessLook &process = processes.at(file.claim.pid);
+    const Found how = look_for(file, process, placed);
+    if (how == Found::kStranger) {
+      spdlog::debug("uid {} claimed a file that is not its own", file.uid);
+      drop_(file.uid, file.placement_id);
+      continue;
+    }
+    if (placed.path.empty() && file.claim.path.starts_with('/')) {
+      placed.path = std::move(file.claim.path);
+    }
+    placed.application = std::move(file.claim.application);
+    placed.origin = std::move(file.origin);
+    placed.choice = std::move(file.choice);
+    if (how != Found::kOrphan) {
+      placed.pid = file.claim.pid;
+      placed.job = job_of(placed.pid, process);
+      placed.fd = file.claim.fd;
+      placed.closed = how == Found::kClosed;
+      found.push_back(std::move(placed));
+      continue;
+    }
+    if (orphans_.empty()) {
+      look_at_ = std::max(look_at_, Clock::now() + kLookEvery);
+    }
+    orphans_.push_back(std::move(placed));
+    if (orphans_.size() >= kMostOrphans) { // each has a handle
+      hand_over_orphans();
+    }
   }
-  const Found found = look_for(file, is_process, placed.handle);
-  if (found == Found::kStranger) {
-    spdlog::debug("uid {} claimed a file that is not its own", file.uid);
-    drop_(file.uid, file.placement_id);
-    return;
-  }
-  if (placed.handle) {
-    placed.path = path_of(placed.handle.get());
-    learn(file.mount_point, placed.path);
-  } else if (file.claim.path.starts_with('/')) {
-    placed.path = file.claim.path;
-  }
-  if (is_process) {
-    watcher_.watch(std::move(placed));
-    return;
-  }
-  if (orphans_.empty()) {
-    look_at_ = Clock::now() + kLookEvery;
-  }
-  orphans_.push_back(std::move(placed));
+  names_.forget();
+  watcher_.watch(std::move(found));
 }
 
 // Files whose process is gone, or has another number here: somebody may have them open all the
 // same.  One look through all processes, however many files there are.
 void Finder::hand_over_orphans() {
+  const auto begun = Clock::now();
   std::set<FileId> wanted;
   for (const PlacedFile &file : orphans_) {
     wanted.insert(file.id);
   }
-  const auto open = wanted.empty() ? std::map<FileId, OpenSomewhere>() : find_handles(wanted);
+  const auto open = find_handles(wanted);
   for (PlacedFile &file : orphans_) {
     file.orphan = true;
     const auto found = open.find(file.id);
     const auto facts = found == open.end() ? std::nullopt : facts_of(found->second.handle.get());
-    if (facts && facts->regular && (file.uid == 0 || facts->owner == file.uid)) {
+    file.closed = !facts || !facts->regular || !is_own(*facts, file.uid);
+    if (!file.closed) {
       file.pid = found->second.pid;
       if (!file.handle) {
         file.handle.reset(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
         file.path = path_of(file.handle.get());
       }
     }
-    watcher_.watch(std::move(file));
   }
-  orphans_.clear();
+  watcher_.watch(std::exchange(orphans_, {}));
+  look_at_ = next_after(begun, kLookEvery, kLookPause);
 }
 
-// Through the descriptor the program has, then by name, then through any other of its descriptors.
-Finder::Found Finder::look_for(const ClaimedFile &file, bool is_process, UniqueFd &handle) {
-  const auto judge = [&](UniqueFd candidate) {
-    const auto facts = facts_of(candidate.get());
-    if (!facts || facts->id != file.claim.file || !facts->regular) {
-      return Found::kNothing;
-    }
-    if (file.uid != 0 && facts->owner != file.uid) {
-      return Found::kStranger;
-    }
-    handle = std::move(candidate);
-    return Found::kFile;
+Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed) {
+  const bool is_process = process.is_of(file.uid);
+  const auto has = [&](const std::optional<FileFacts> &facts) {
+    return facts && facts->id == file.claim.file && facts->regular;
   };
   if (is_process) {
-    if (const Found found = judge(open_handle(file.claim.pid, file.claim.fd));
-        found != Found::kNothing) {
-      return found;
+    UniqueFd handle = open_in(file, process);
+    if (const auto facts = facts_of(handle.get()); has(facts)) {
+      placed.path = path_of(handle.get());
+      placed.handle = std::move(handle);
+      names_.learn(file.mount_point, placed.path);
+      return is_own(*facts, file.uid) ? Found::kOpen : Found::kStranger;
     }
   }
-  if (UniqueFd named = look_by_name(file, is_process)) {
-    return judge(std::move(named));
+  // A process that ends may have left the file to another one, like one that is not here.
+  const bool is_orphan = !is_process || process.state().exiting;
+  Names::Looked named;
+  if (!is_orphan) {
+    named = names_.in_directory(file, is_process);
   }
-  return is_process ? judge(find_handle(file.claim.pid, file.claim.file)) : Found::kNothing;
+  if (!named.has_directory) {
+    placed.handle = names_.handle_of(file, is_process);
+    named.facts = facts_of(placed.handle.get());
+    named.path = path_of(placed.handle.get());
+  }
+  if (has(named.facts)) {
+    placed.size = named.facts->size;
+    placed.path = std::move(named.path);
+  }
+  if (named.facts && (!has(named.facts) || !is_own(*named.facts, file.uid))) {
+    return Found::kStranger;
+  }
+  return is_orphan ? Found::kOrphan : Found::kClosed;
 }
 
-UniqueFd Finder::look_by_name(const ClaimedFile &file, bool is_process) {
+// What a process was started with says it, and is long: read once.
+const std::string &Finder::job_of(pid_t pid, ProcessLook &process) {
+  if (jobs_.size() >= kMostJobs) {
+    jobs_.clear();
+  }
+  auto &[started, job] = jobs_[pid];
+  if (const uint64_t now = process.state().started; now == 0 || now != started) {
+    started = now;
+    job = process.job();
+  }
+  return job;
+}
+
+// A handle through the descriptor the program made it by, else through any other of it or of its
+// children.
+UniqueFd Finder::open_in(const ClaimedFile &file, ProcessLook &process) {
+  const FileId &id = file.claim.file;
   UniqueFd handle;
-  const std::string &path = file.claim.path;
-  const auto is_it = [&](UniqueFd candidate) {
-    const auto facts = facts_of(candidate.get());
-    if (facts && facts->id == file.claim.file) {
-      handle = std::move(candidate);
-    }
-    return static_cast<bool>(handle);
-  };
-  const auto is_below = [&](const UniqueFd &base, const std::string &rest) {
-    return base && !rest.empty() &&
-           (is_it(open_cached(base.get(), rest)) ||
-            (is_on(base.get(), file.device) && is_it(open_below(base.get(), rest))));
-  };
-  const auto is_in = [&](pid_t pid, int dirfd) {
-    return is_below(open_directory_of(pid, dirfd), path);
-  };
-  if (path.empty()) {
+  if (process.has_at(file.claim.fd, id)) {
+    handle = open_handle(file.claim.pid, file.claim.fd);
+  }
+  if (const auto facts = facts_of(handle.get()); facts && facts->id == id) {
     return handle;
   }
-  if (path.starts_with('/')) {
-    if (is_it(open_cached(AT_FDCWD, path)) ||
-        is_below(open_mount_point(file.mount_point), below(file.mount_point, path))) {
-      return handle;
-    }
-  } else if (is_process && is_in(file.claim.pid, file.claim.dirfd)) {
-    return handle;
-  }
-  if (file.claim.directory) {
-    look_at_directories();
-    const auto known = directories_.find(*file.claim.directory);
-    if (known != directories_.end()) {
-      const auto &[mount_point, directory] = known->second;
-      if (is_below(open_mount_point(mount_point), directory + name_in(path))) {
-        return handle;
-      }
-      const std::lock_guard lock(mutex_); // perhaps it is elsewhere now
-      learned_.erase(known->second);
-      directories_.erase(known);
-    }
-  }
-  if (!path.starts_with('/') && !is_process && Clock::now() >= search_at_) {
-    search_at_ = Clock::now() + kLookEvery;
-    for (const pid_t pid : processes_of(file.uid, kMostProcesses)) {
-      if (is_in(pid, -1)) {
-        return handle;
-      }
-    }
-  }
-  return handle;
-}
-
-void Finder::learn(const std::string &mount_point, const std::string &path) {
-  const std::string rest = below(mount_point, path);
-  if (rest.empty()) {
-    return;
-  }
-  Directory directory{mount_point, rest.substr(0, rest.rfind('/') + 1)};
-  const std::lock_guard lock(mutex_);
-  if (learned_.size() >= kMostDirectories) {
-    learned_.clear();
-  }
-  if (learned_.insert(directory).second) {
-    to_look_at_.push_back(std::move(directory)); // when there is something to find
-  }
-}
-
-void Finder::look_at_directories() {
-  std::vector<Directory> directories;
-  {
-    const std::lock_guard lock(mutex_);
-    directories.swap(to_look_at_);
-  }
-  for (Directory &directory : directories) {
-    const auto &[mount_point, path] = directory;
-    const UniqueFd base = open_mount_point(mount_point);
-    const UniqueFd handle = path.empty() ? UniqueFd() : open_below(base.get(), path);
-    if (const auto facts = facts_of(path.empty() ? base.get() : handle.get())) {
-      if (directories_.size() >= kMostDirectories) {
-        directories_.clear();
-      }
-      directories_[facts->id] = std::move(directory);
-    }
-  }
+  const pid_t holder = process.has_moved(id) ? file.claim.pid : process.child_with(id);
+  return holder != 0 ? find_handle(holder, id) : UniqueFd();
 }
 
 } // namespace ses::agent

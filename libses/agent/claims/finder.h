@@ -1,41 +1,32 @@
 // Finds the files that claims speak of, and hands them to the watcher.
 //
-// A thread of its own: looking up a name may wait for a file system.  Users take turns, and what is
-// looked up on a file system the user runs is only what the kernel has in memory already.  A file
-// counts only if it has the device and inode of the claim, is regular, and is the user's own; one
-// that cannot be found (closed and removed, its process gone) is handed on with what is known.
+// A thread of its own: looking up a name may wait for a file system.  Users take turns.  A file
+// counts only if it has the device and inode of the claim, is regular, and is the user's own.
+//
+// Files are looked for in rounds.  A round that comes soon after another waits for more files, so
+// that the cost of a look at a process, a directory or all processes is that of many files; the
+// longer a round takes, the longer the next one waits.  Most files are closed by then: their name
+// gives the size, and no handle is made.  One that cannot be found (closed and removed, its process
+// gone) is handed on with what is known.
 #ifndef SES_AGENT_FINDER_H
 #define SES_AGENT_FINDER_H
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "announcement.h"
-#include "claims/claim_ring.h"
+#include "claims/claimed_file.h"
+#include "claims/names.h"
+#include "process_look.h"
 #include "watcher.h"
-#include "wire.h"
 
 namespace ses::agent {
-
-// What a user says was created.
-struct ClaimedFile {
-  uid_t uid = 0;
-  uint64_t placement_id = 0;
-  std::shared_ptr<const Origin> origin;
-  std::shared_ptr<const Choice> choice;
-  dev_t device = 0; // of the storage system, as the next
-  std::string mount_point;
-  Claim claim;
-};
 
 class Finder {
 public:
@@ -44,40 +35,39 @@ public:
   ~Finder();
 
   // Never waits.
-  void find(ClaimedFile file);
+  void find(std::vector<ClaimedFile> files);
   // A file of the user's is at PATH: its directory is a place to look for others in.  Never waits.
-  void learn(const std::string &mount_point, const std::string &path);
+  void learn(const std::string &mount_point, const std::string &path) {
+    names_.learn(mount_point, path);
+  }
   // Ends the thread when it has looked at what waits, or LIMIT has passed.
   void stop(std::chrono::milliseconds limit);
 
 private:
   using Clock = std::chrono::steady_clock;
-  // Mount point, and path below it with a slash at the end if it is not empty.
-  using Directory = std::pair<std::string, std::string>;
-  enum class Found { kFile, kNothing, kStranger };
+  using Lock = std::unique_lock<std::mutex>;
+  enum class Found { kOpen, kClosed, kOrphan, kStranger };
 
   void work();
-  void hand_over(ClaimedFile file);
-  [[nodiscard]] Found look_for(const ClaimedFile &file, bool is_process, UniqueFd &handle);
-  [[nodiscard]] UniqueFd look_by_name(const ClaimedFile &file, bool is_process);
-  void look_at_directories();
+  [[nodiscard]] std::vector<ClaimedFile> next_round();
+  void look_for(std::vector<ClaimedFile> files);
+  [[nodiscard]] Found look_for(const ClaimedFile &file, ProcessLook &process, PlacedFile &placed);
+  [[nodiscard]] UniqueFd open_in(const ClaimedFile &file, ProcessLook &process);
+  [[nodiscard]] const std::string &job_of(pid_t pid, ProcessLook &process);
   void hand_over_orphans();
 
   Watcher &watcher_;
   const std::function<void(uid_t, uint64_t)> drop_;
-  // Of the thread only.
-  std::map<FileId, Directory> directories_;
+  Names names_;                                            // of the thread, as the next three
+  std::map<pid_t, std::pair<uint64_t, std::string>> jobs_; // with the start of the process
   std::vector<PlacedFile> orphans_;
-  Clock::time_point look_at_{};   // through all processes, for the orphans
-  Clock::time_point search_at_{}; // not before, for a working directory
+  Clock::time_point look_at_{}; // through all processes, for the orphans
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::map<uid_t, std::deque<ClaimedFile>> waiting_;
-  std::set<Directory> learned_; // looked at, or to be
-  std::vector<Directory> to_look_at_;
   size_t count_ = 0;
-  uid_t last_turn_ = 0;
+  bool idle_ = true; // the thread waits for files, not for the next round
   bool stopping_ = false;
   Clock::time_point stop_by_{};
   std::thread thread_;

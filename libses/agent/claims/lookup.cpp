@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "proc_files.h"
+
 namespace ses::agent {
 namespace {
 
@@ -40,9 +42,8 @@ UniqueFd open_mount_point(const std::string &path) {
 }
 
 bool is_process_of(pid_t pid, uid_t uid) {
-  struct stat status {};
-  return pid > 0 && lstat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 &&
-         status.st_uid == uid;
+  const auto owner = owner_of(pid);
+  return owner && *owner == uid;
 }
 
 std::vector<pid_t> processes_of(uid_t uid, size_t most) {

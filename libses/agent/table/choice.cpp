@@ -95,7 +95,7 @@ double distance_of(const Choice &choice) {
   return verdict.distance;
 }
 
-json predicted_json(const Choice &choice) {
+ses_core_offer predicted(const Choice &choice) {
   ses_core_offer sum{};
   for (const uint8_t row : choice.rows) {
     const ses_core_offer offer = offer_of(choice, row);
@@ -105,11 +105,7 @@ json predicted_json(const Choice &choice) {
     sum.average_write += offer.average_write;
     sum.free += offer.free;
   }
-  return {{"read", or_null(sum.read)},
-          {"write", or_null(sum.write)},
-          {"average_read", or_null(sum.average_read)},
-          {"average_write", or_null(sum.average_write)},
-          {"free", or_null(sum.free)}};
+  return sum;
 }
 
 json decision_json(const Choice &choice) {

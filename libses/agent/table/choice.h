@@ -48,7 +48,7 @@ struct Choice {
 // The distance of the first row chosen.
 [[nodiscard]] double distance_of(const Choice &choice);
 // What was predicted for the rows chosen, together.
-[[nodiscard]] nlohmann::json predicted_json(const Choice &choice);
+[[nodiscard]] ses_core_offer predicted(const Choice &choice);
 // The decision as an announcement says it, but for its id.
 [[nodiscard]] nlohmann::json decision_json(const Choice &choice);
 // Decisions alike but for the turn: those of one application from one epoch for one need.

@@ -47,9 +47,12 @@ void Exchange::put(ServiceNews news) {
   ring();
 }
 
-void Exchange::ended(Ended ended) {
+void Exchange::ended(const std::vector<Ended> &ended) {
+  if (ended.empty()) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
-  arrived_.ended.push_back(ended);
+  arrived_.ended.insert(arrived_.ended.end(), ended.begin(), ended.end());
   ring();
 }
 

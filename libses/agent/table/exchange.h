@@ -61,7 +61,7 @@ public:
   // Programs that can make claims run here.
   [[nodiscard]] bool busy() const;
   void put(ServiceNews news);
-  void ended(Ended ended);
+  void ended(const std::vector<Ended> &ended);
   void mounts_changed();
 
 private:
