@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ses_service.columns import ElementTable
-from ses_service.kinds import PREDICTED
 from ses_service.model import Element, Kind, ResolvedRequirement
 from ses_service.placement import Basis, Candidate, Prediction, Reason, Refusal
 
@@ -149,10 +148,10 @@ def predictions(
     """Return what each kind asked for would get."""
     found = []
     for one in requirements:
-        asked = one.requirement
-        value = _value(asked.kind, offered, element)
-        missing = shortfall(value, asked.bound, at_most=asked.kind.at_most)
-        found.append(Prediction(asked.kind, value, asked.bound, missing))
+        kind, bound = one.requirement.kind, one.requirement.bound
+        name = _PREDICTED_AS.get(kind)
+        value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
+        found.append(Prediction(kind, value, bound, shortfall(value, bound, at_most=kind.at_most)))
     return tuple(found)
 
 
@@ -169,13 +168,6 @@ def shortfall(value: float | None, bound: float, *, at_most: bool) -> float:
 
 def _named(told: NodeDecision) -> set[str]:
     return {one.element for one in told.candidates} | {one.element for one in told.refused}
-
-
-def _value(kind: Kind, offered: Offered, element: Element) -> float | None:
-    if kind not in PREDICTED:
-        return dict(element.stated).get(kind)
-    found: float | None = getattr(offered, _PREDICTED_AS[kind])
-    return found
 
 
 def _candidate(
