@@ -127,7 +127,8 @@ _REASONS = {
 
 def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanation:
     """Return what a decision says; elements the site does not describe any more are left out."""
-    elements = {name: table.elements[row] for name, row in table.index.items() if name in _named(told)}
+    named = [*(one.element for one in told.candidates), *(one.element for one in told.refused)]
+    elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
     known = [one for one in told.candidates if one.element in elements]
     candidates = tuple(
         _candidate(rank, one, elements[one.element], told.requirements) for rank, one in enumerate(known, 1)
@@ -164,10 +165,6 @@ def shortfall(value: float | None, bound: float, *, at_most: bool) -> float:
     if at_most:
         return 1.0 - bound / value if value > bound else 0.0
     return 1.0 - value / bound if value < bound else 0.0
-
-
-def _named(told: NodeDecision) -> set[str]:
-    return {one.element for one in told.candidates} | {one.element for one in told.refused}
 
 
 def _candidate(
