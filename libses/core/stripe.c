@@ -117,14 +117,15 @@ size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core
     return ses_core_rank(query, verdicts, rows, most < 1 ? 0 : 1);
   struct limit limit = limit_of(query, verdicts, accepted < most ? accepted : most);
   size_t count = limit.count;
-  if (count == 1) {
-    ses_core_rank(query, verdicts, rows, 1);
-  } else {
+  bool hinted = query->need->stripes > 0 && !query->policy->overrule_hints;
+  bool counts_rates = rates && !hinted;
+  ses_core_rank(query, verdicts, rows, 1);
+  size_t needed = counts_rates && rows_for_rates(query, rows, 1) == 1 ? 1 : count + 1;
+  if (needed > 1 && count > 1) { /* only then all rows must be put in order */
     take_by_turns(query, scratch, ses_core_rank(query, verdicts, scratch, query->count), rows,
                   count);
+    needed = counts_rates ? rows_for_rates(query, rows, count) : count + 1;
   }
-  bool hinted = query->need->stripes > 0 && !query->policy->overrule_hints;
-  size_t needed = rates && !hinted ? rows_for_rates(query, rows, count) : count + 1;
   if (needed <= count)
     limit = (struct limit){needed, SES_CORE_BY_RATE};
   else if (!rates && !hinted && (count == 1 || query->need->bytes < 0))

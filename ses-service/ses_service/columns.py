@@ -38,7 +38,8 @@ def _not_negative(values: Iterable[float | None]) -> Floats:
 class ElementTable:
     """Static facts.  A nominal rate or capacity of less than one byte counts as unknown.
 
-    ``stated`` has the kinds that are not predicted, by name.
+    ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
+    not predicted, by name.
     """
 
     environment: Environment
@@ -53,6 +54,7 @@ class ElementTable:
     capacity: Floats
     tier: Codes
     tier_names: tuple[str | None, ...]
+    numbered: Bools
     stated: Mapping[str, Floats]
 
     def __len__(self) -> int:
@@ -80,6 +82,7 @@ def element_table(environment: Environment) -> ElementTable:
         capacity=_at_least_one(element.capacity_bytes for element in elements),
         tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
         tier_names=tuple(tiers),
+        numbered=np.array([element.target.isdecimal() for element in elements], dtype=np.bool_),
         stated=_stated(elements),
     )
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ses_core
-from ses_core import Query, Records, Refusal
+from ses_core import Records, Refusal
 
 from ses_service.columns import Codes
 from ses_service.kinds import PREDICTED
 from ses_service.model import Element, Kind
-from ses_service.needs import need_of
 from ses_service.node_decisions import Offered, predictions
 from ses_service.placement import Basis, Candidate, Reason
 from ses_service.placement import Refusal as RefusedElement
 from ses_service.policies import Policies
 from ses_service.question import Question, View
 
-_NOTHING = need_of((), ())
 _OF_REFUSAL = {
     Refusal.INACTIVE: Reason.INACTIVE,
     Refusal.READ_ONLY: Reason.READ_ONLY,
@@ -38,8 +36,10 @@ def known(value: float) -> float | None:
 
 def offers(view: View, rows: Codes) -> list[Offered]:
     """Return what a stream that starts now would get of some elements."""
-    found = Query(view.rows.elements[rows], _NOTHING, view.rows.policy).predict()
-    return [Offered(*[None if value != value else value for value in one]) for one in found.tolist()]
+    if not len(rows):
+        return []
+    found = view.rows.query.predict(rows).tolist()
+    return [Offered(*[None if value != value else value for value in one]) for one in found]
 
 
 def candidates(

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ses_service.columns import ElementTable
-from ses_service.kinds import PREDICTED
 from ses_service.model import Element, Kind, ResolvedRequirement
 from ses_service.placement import Basis, Candidate, Prediction, Reason, Refusal
 
@@ -138,7 +137,8 @@ _REASONS = {
 
 def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanation:
     """Return what a decision says; elements the site does not describe any more are left out."""
-    elements = {name: table.elements[row] for name, row in table.index.items() if name in _named(told)}
+    named = [*(one.element for one in told.candidates), *(one.element for one in told.refused)]
+    elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
     known = [one for one in told.candidates if one.element in elements]
     candidates = tuple(
         _candidate(rank, one, elements[one.element], told.requirements) for rank, one in enumerate(known, 1)
@@ -159,10 +159,10 @@ def predictions(
     """Return what each kind asked for would get."""
     found = []
     for one in requirements:
-        asked = one.requirement
-        value = _value(asked.kind, offered, element)
-        missing = shortfall(value, asked.bound, at_most=asked.kind.at_most)
-        found.append(Prediction(asked.kind, value, asked.bound, missing))
+        kind, bound = one.requirement.kind, one.requirement.bound
+        name = _PREDICTED_AS.get(kind)
+        value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
+        found.append(Prediction(kind, value, bound, shortfall(value, bound, at_most=kind.at_most)))
     return tuple(found)
 
 
@@ -175,17 +175,6 @@ def shortfall(value: float | None, bound: float, *, at_most: bool) -> float:
     if at_most:
         return 1.0 - bound / value if value > bound else 0.0
     return 1.0 - value / bound if value < bound else 0.0
-
-
-def _named(told: NodeDecision) -> set[str]:
-    return {one.element for one in told.candidates} | {one.element for one in told.refused}
-
-
-def _value(kind: Kind, offered: Offered, element: Element) -> float | None:
-    if kind not in PREDICTED:
-        return dict(element.stated).get(kind)
-    found: float | None = getattr(offered, _PREDICTED_AS[kind])
-    return found
 
 
 def _candidate(

@@ -14,7 +14,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 import ses_core
-from ses_core import Records, State
+from ses_core import Query, Records, State
 
 from ses_service.changes import Changes
 from ses_service.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
@@ -71,16 +71,18 @@ def oldest_ages(observations: ObservationTable, policies: Policies) -> Floats:
 class Rows:
     """The rows of a site.  Without a site there are none.
 
-    ``elements`` is the array the core reads, ``version`` grows with every change, and ``changed`` is the
-    version of each row's last one.  ``revisions`` is, for each storage system by its code in the table,
-    the version of its last change of facts.  ``sampled_at`` is when each element was seen last, and
-    ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a usable sample.
+    ``elements`` is the array the core reads, and ``query`` asks it about them.  ``version`` grows with every
+    change, and ``changed`` is the version of each row's last one.  ``revisions`` is, for each storage system
+    by its code in the table, the version of its last change of facts.  ``sampled_at`` is when each was
+    seen last, and ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a
+    usable sample.
     """
 
     def __init__(self, policies: Policies) -> None:
         self.policy = policy_of(policies)
         self.version = 0
         self.elements: Records = ses_core.table(0)
+        self.query = Query(self.elements, ses_core.need(), self.policy)
         self.changed: Codes = np.zeros(0, dtype=np.int64)
         self.revisions: Codes = np.zeros(0, dtype=np.int64)
         self.sampled_at: Floats = np.zeros(0)
@@ -104,6 +106,7 @@ class Rows:
         size = len(table)
         self.table = table
         self.elements = ses_core.table(size)
+        self.query = Query(self.elements, ses_core.need(), self.policy)
         self.stated = stated_kinds(table, wanted)
         self.elements["size"] = table.capacity
         self.elements["server"] = table.server

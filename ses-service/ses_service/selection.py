@@ -41,19 +41,23 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
         stripes=question.stripe_count,
     )
     left_out = _left_out(question, view)
-    query = Query(rows.elements, need, rows.policy, excluded=_words(left_out))
+    query = rows.query
+    query.ask(need, _words(left_out))
     accepted = query.judge()
     order = query.rank(question.limit or None).astype(np.int64)
-    refused = np.flatnonzero(query.verdicts["refusal"]) if accepted < len(rows.elements) else _NONE
-    unseen = int((query.verdicts["refusal"][rows.unseen] == 0).sum())
+    refused, unseen = _NONE, len(rows.unseen)
+    if accepted < len(rows.elements):
+        refused = np.flatnonzero(query.verdicts["refusal"])
+        unseen = int((query.verdicts["refusal"][rows.unseen] == 0).sum())
     listed = refused if not question.limit else refused[: policies.listed_refusals]
-    stripes = _stripes(query, need, left_out, order, view) if len(order) else Stripes()
     ranked = candidates(question, view, query.verdicts, order, now)
+    left = refusals(question, view, query.verdicts, listed, policies)
+    stripes = _stripes(query, need, left_out, order, view) if len(order) else Stripes()
     return Decision(
         decided_at=now,
         requirements=question.requirements,
         candidates=ranked,
-        refused=refusals(question, view, query.verdicts, listed, policies),
+        refused=left,
         refused_total=len(refused),
         notes=tuple(_notes(question, view, order, len(listed), len(refused), unseen, stripes)),
         stripes=stripes,
@@ -86,24 +90,22 @@ def _words(left_out: Bools | None) -> npt.NDArray[np.uint64] | None:
 
 
 def _stripes(query: Query, need: Records, left_out: Bools | None, order: Codes, view: View) -> Stripes:
-    """Return over how many elements a file on the first is spread: elements of its system, by number."""
+    """Return over how many elements a file on the first is spread: elements of its system, by number.
+
+    The verdicts of the query may be others afterwards.
+    """
     table = view.table
     code = table.system[order[0]]
     system = table.environment.systems.get(table.system_names[code])
     if system is None or system.backend not in _STRIPING:
         return Stripes()
-    others = table.system != code
-    others |= np.array([not one.target.isdecimal() for one in table.elements], dtype=np.bool_)
+    others = (table.system != code) | ~table.numbered
     if others[order[0]]:
         return Stripes()
-    within = Query(
-        query.elements,
-        need,
-        view.rows.policy,
-        excluded=_words(others if left_out is None else others | left_out),
-    )
-    within.judge()
-    spread, cause = within.stripe()
+    if others.any():
+        query.ask(need, _words(others if left_out is None else others | left_out))
+        query.judge()
+    spread, cause = query.stripe()
     if cause not in _CAUSES:
         return Stripes()
     over = "one element" if len(spread) == 1 else f"{len(spread)} elements"

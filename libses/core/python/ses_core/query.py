@@ -19,6 +19,8 @@ Records = NDArray[Any]
 Rows = NDArray[np.uint32]
 Words = NDArray[np.uint64]
 
+_WORD = np.dtype(np.uint64)
+
 
 def _pointer(array: NDArray[Any], dtype: np.dtype[Any], kind: str, *, least: int, write: bool = False) -> Any:
     """Return where the values of ARRAY lie, which holds at least LEAST of them."""
@@ -112,7 +114,7 @@ class Query:
         if claims is not None:
             held["claims"] = _pointer(claims, np.dtype(np.uint32), "uint32_t", least=count)
         if excluded is not None:
-            held["excluded"] = _pointer(excluded, np.dtype(np.uint64), "uint64_t", least=(count + 63) // 64)
+            held["excluded"] = _pointer(excluded, _WORD, "uint64_t", least=(count + 63) // 64)
         for name, pointer in held.items():
             setattr(self._query, name, pointer)
         self._held = held  # keeps the arrays alive
@@ -124,6 +126,15 @@ class Query:
         self._rows_pointer = ffi.from_buffer("uint32_t[]", self._rows, require_writable=True)
         self._scratch_pointer = ffi.from_buffer("uint32_t[]", self._scratch, require_writable=True)
         self._cause = ffi.new("enum ses_core_cause *")
+
+    def ask(self, need: Records, excluded: Words | None = None) -> None:
+        """Ask for another need, and leave other rows out."""
+        self._query.need = self._held["need"] = _pointer(need, NEED, "struct ses_core_need", least=1)
+        self._held["excluded"] = ffi.NULL
+        if excluded is not None:
+            least = (len(self.elements) + 63) // 64
+            self._held["excluded"] = _pointer(excluded, _WORD, "uint64_t", least=least)
+        self._query.excluded = self._held["excluded"]
 
     @property
     def few(self) -> int:
@@ -175,10 +186,17 @@ class Query:
         )
         return self._rows[:count], Cause(self._cause[0])
 
-    def predict(self) -> Records:
-        """Return what a stream that starts now would get of each row."""
-        offers = np.zeros(len(self.elements), OFFER)
-        lib.ses_core_predict_all(
-            self._query, _pointer(offers, OFFER, "struct ses_core_offer", least=0, write=True)
-        )
+    def predict(self, rows: NDArray[np.int64] | None = None) -> Records:
+        """Return what a stream that starts now would get of each row, or of each of ROWS without claims."""
+        offers = np.zeros(len(self.elements) if rows is None else len(rows), OFFER)
+        into = _pointer(offers, OFFER, "struct ses_core_offer", least=0, write=True)
+        if rows is None:
+            lib.ses_core_predict_all(self._query, into)
+            return offers
+        at = rows.tolist()
+        if at and not 0 <= min(at) <= max(at) < len(self.elements):
+            raise IndexError(f"rows from {min(at)} to {max(at)} of {len(self.elements)}")
+        elements, policy = self._query.elements, self._query.policy
+        for place, row in enumerate(at):
+            lib.ses_core_predict(elements + row, 0.0, policy, into + place)
         return offers
