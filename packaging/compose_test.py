@@ -120,7 +120,7 @@ def expect(condition: bool, promise: str) -> None:
 
 def story(stack: Stack, service: str, portal_address: str) -> None:
     """Follow a requirement from the portal to a ranking."""
-    node = stack.compose("exec", "-T", "ses-service", "cat", "/run/qstorman-secrets/node-token").strip()
+    node = stack.compose("exec", "-T", "ses-service", "cat", "/run/qstorman-secrets/admin-token").strip()
     before = rank(service, node)
     expect(not [r for r in before["requirements"] if r["level"] == "application"],  # type: ignore[attr-defined]
            "nothing is required of alice's dd before she says so")  # fmt: skip

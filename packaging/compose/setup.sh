@@ -6,7 +6,7 @@ umask 077
 cd /run/qstorman-secrets
 secret() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 if [ ! -s tokens.toml ]; then
-  for role in portal node admin; do
+  for role in portal admin; do
     ses-service token new --tokens tokens.toml --role "$role" --name "$role" >"$role-token"
   done
 fi

@@ -17,6 +17,7 @@ from ses_service.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predic
 from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.resolve import with_home_vo
 
+MOST_OPEN = 65_536  # files of one node; its agent follows no more
 SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
 NODES_PER_SECOND = 200.0
 SHORTEST_BUSY_PACE, BUSY_NODES_PER_SECOND = 1.0, 1000.0
@@ -154,6 +155,9 @@ def take(
             if ledger.find(placement_id) is None:
                 if one.origin is None or table is None:
                     unknown.append(placement_id)
+                    continue
+                if ledger.count_open_on(announcement.node) >= MOST_OPEN:
+                    refused.append((placement_id, f"The node has {MOST_OPEN} files open, as many as it may."))
                     continue
                 ledger.restore(_restored(one, one.origin, announcement, table, home_vo, backend_of, now))
                 continue

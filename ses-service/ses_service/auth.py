@@ -1,9 +1,12 @@
 """Who calls: tokens in a file, roles, and what a role may do.
 
 The file is TOML with one ``[[token]]`` table each: ``name``, ``role``, ``sha256`` (hex digest of the
-token) and, for role ``user``, ``user``.  It holds no token, only digests, and must not be readable by
-group or others.  It is read again when it changes, so that a token can be added or withdrawn without a
-restart; a file that has become unreadable or wrong lets nobody in until it is mended.
+token), for role ``user`` ``user``, and for role ``node`` ``node``: the name of the node, or a pattern of
+names as in a shell (``gpu*``).  A node may have several tokens, so that one can follow another.
+
+The file holds no token, only digests, and must not be readable by group or others.  It is read again when
+it changes, so that a token can be added or withdrawn without a restart; a file that has become unreadable
+or wrong lets nobody in until it is mended.
 """
 
 from __future__ import annotations
@@ -11,13 +14,16 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 import secrets
+import shutil
 import stat
 import threading
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -52,6 +58,7 @@ class Role(StrEnum):
 
 
 EVERYONE = frozenset(Role) - {Role.PEER}
+PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
 
 
 class TokenFileError(Exception):
@@ -60,11 +67,35 @@ class TokenFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for."""
+    """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for.
+
+    ``node`` is the name, or pattern of names, of the nodes an agent speaks for.
+    """
 
     name: str
     role: Role
     user: str | None = None
+    node: str | None = None
+
+    def speaks_for(self, node: str | None) -> bool:
+        """Whether what concerns a node is the caller's business; any node is, except an agent's others."""
+        if self.role is not Role.NODE or node == self.node:
+            return self.role is not Role.NODE or node is not None
+        return self.node is not None and node is not None and fnmatchcase(node, self.node)
+
+    def must_speak_for(self, node: str) -> None:
+        """Raise ForbiddenProblem when the caller is the agent of another node."""
+        if self.speaks_for(node):
+            return
+        if self.node is None:
+            raise ForbiddenProblem(
+                f"The token {self.name!r} is bound to no node, so it speaks for none; make one for this "
+                f"node: ses-service token new --role node --node {node}"
+            )
+        raise ForbiddenProblem(
+            f"The token {self.name!r} speaks for node {self.node}, not for {node}; compare it with the "
+            "agent's --node."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +167,7 @@ def _by_digest(tokens: tuple[_Token, ...]) -> dict[str, Principal]:
 def _token(path: Path, place: int, table: object) -> _Token:
     if not isinstance(table, dict):
         raise TokenFileError(f"{path}: token {place} is not a table")
-    name, role, digest, user = (table.get(key) for key in ("name", "role", "sha256", "user"))
+    name, role, digest, user, node = (table.get(key) for key in ("name", "role", "sha256", "user", "node"))
     if not isinstance(name, str) or not name:
         raise TokenFileError(f"{path}: token {place} has no name")
     if role not in tuple(Role):
@@ -145,19 +176,26 @@ def _token(path: Path, place: int, table: object) -> _Token:
         raise TokenFileError(f"{path}: token {name!r}: sha256 must be 64 lower-case hex digits")
     if (role == Role.USER) != isinstance(user, str):
         raise TokenFileError(f"{path}: token {name!r}: a user is named with role user, and only there")
-    return _Token(digest, Principal(name, Role(role), user))
+    if node is not None and (role != Role.NODE or not isinstance(node, str) or not node):
+        raise TokenFileError(f"{path}: token {name!r}: a node is named with role node, and only there")
+    return _Token(digest, Principal(name, Role(role), user, node))
 
 
-def add_token(path: Path, role: Role, name: str, user: str | None) -> str:
+def tokens_of(path: Path) -> tuple[Principal, ...]:
+    """Return whose tokens a file holds.  Raises TokenFileError."""
+    return tuple(one.principal for one in _read(path))
+
+
+def add_token(path: Path, role: Role, name: str, user: str | None = None, node: str | None = None) -> str:
     """Make a token, add its digest to the file (made with mode 0600), and return the token.
 
     Raises TokenFileError when the file cannot be used or has a token of that name.
     """
-    if path.exists() and any(known.principal.name == name for known in _read(path)):
-        raise TokenFileError(f"{path} has a token named {name!r} already; remove its table first")
+    if path.exists() and any(known.name == name for known in tokens_of(path)):
+        raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
     token = secrets.token_urlsafe(32)
-    quoted = {key: value for key, value in (("name", name), ("role", role.value), ("user", user)) if value}
-    lines = [f"{key} = {_toml_text(value)}" for key, value in quoted.items()]
+    said = (("name", name), ("role", role.value), ("user", user), ("node", node))
+    lines = [f"{key} = {_toml_text(value)}" for key, value in said if value]
     lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -167,6 +205,30 @@ def add_token(path: Path, role: Role, name: str, user: str | None) -> str:
         raise TokenFileError(f"{path}: {error.strerror}") from None
     _read(path)
     return token
+
+
+def revoke_token(path: Path, name: str) -> None:
+    """Take the token of that name out of the file, which stays as it is otherwise.
+
+    Raises TokenFileError when there is none.
+    """
+    _read(path)
+    parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", path.read_text("utf-8"))
+    kept = [
+        one for one in parts if all(table["name"] != name for table in tomllib.loads(one).get("token", []))
+    ]
+    if len(kept) == len(parts):
+        raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write("".join(kept))
+        shutil.copystat(path, draft)
+        os.chown(draft, path.stat().st_uid, path.stat().st_gid)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise TokenFileError(f"{path}: {error.strerror}") from None
 
 
 def _toml_text(value: str) -> str:

@@ -1,4 +1,4 @@
-"""The ``ses-service`` command: serve, print the contract, make tokens."""
+"""The ``ses-service`` command: serve, print the contract."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import structlog
 
 from ses_service import contract, logs
 from ses_service.app import create_app
-from ses_service.auth import Role, TokenFile, TokenFileError, add_token
+from ses_service.auth import TokenFile, TokenFileError
 from ses_service.backup_commands import accept_smaller_site, account, backup, restore
 from ses_service.knowledge import (
     EmbeddedStore,
@@ -33,6 +33,7 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.writer_process import WriterProcess
+from ses_service.token_commands import token
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -244,31 +245,7 @@ def openapi() -> None:
     click.echo(contract.document(create_app(ServiceConfig())), nl=False)
 
 
-@main.group()
-def token() -> None:
-    """Tokens with which programs and people call the service."""
-
-
-@token.command("new")
-@click.option(
-    "--tokens",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="Token file; made with mode 0600 when missing.",
-)
-@click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
-@click.option("--name", required=True, help="What the token is for, such as agent-n1.")
-@click.option("--user", help="Whose token it is; needed for role user, and only there.")
-def new_token(tokens: Path, role: str, name: str, user: str | None) -> None:
-    """Make a token, print it once, and add its digest to the token file."""
-    if (role == Role.USER) != (user is not None):
-        raise click.UsageError("--user names the person of a token with --role user, and only there")
-    try:
-        click.echo(add_token(tokens, Role(role), name, user))
-    except TokenFileError as error:
-        raise click.ClickException(str(error)) from None
-
-
+main.add_command(token)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(accept_smaller_site)

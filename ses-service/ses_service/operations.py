@@ -54,8 +54,10 @@ class Operation:
     alike: bool = False
 
 
-def select(now: Runtime, _who: Principal, body: SelectionRequest) -> Reply:
+def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
     """Decide and book nothing."""
+    if body.subject.node is not None:
+        who.must_speak_for(body.subject.node)
     decision = now.desk.select(_asked(now, body))
     return render.reply(render.selection(decision, now.notes(), backends(now)))
 
@@ -69,12 +71,13 @@ def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> R
 
 
 def announce_in_parts(
-    now: Runtime, _who: Principal, body: AnnouncementIn, node: str
+    now: Runtime, who: Principal, body: AnnouncementIn, node: str
 ) -> Iterator[Reply | None]:
     """Do the same, with ``None`` after each part of a long announcement, and the answer at the end.
 
     Two thousand files at once would keep everybody else waiting for 40 ms.
     """
+    who.must_speak_for(node)
     said = body.to_model(node)
     if said.files <= FILES_AT_ONCE:
         taken = now.desk.announced(said)

@@ -38,7 +38,8 @@ def knowledge_service(folder: Path) -> Iterator[KnowledgeService]:
     """Start one; ends it with the block."""
     tokens = folder / "tokens"
     for name, role in (("admin", Role.ADMIN), ("alice", Role.USER), ("node", Role.NODE)):
-        token = add_token(tokens, role, name, name if role is Role.USER else None)
+        whose = {Role.USER: {"user": name}, Role.NODE: {"node": "n1"}}
+        token = add_token(tokens, role, name, **whose.get(role, {}))
         path = folder / f"token-{name}"
         path.write_text(token)
         path.chmod(0o600)

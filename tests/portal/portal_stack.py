@@ -172,7 +172,8 @@ def running_stack(
     token_file.write_text(
         "".join(
             f'[[token]]\nname = "{role}"\nrole = "{role}"\n'
-            f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
+            + ('node = "*"\n' if role == "node" else "")
+            + f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"\n'
             for role, token in tokens.items()
         )
     )

@@ -47,7 +47,8 @@ class Keys:
 @pytest.fixture
 def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
     path = tmp_path / "tokens.toml"
-    tokens = {role.value: add_token(path, role, role.value, None) for role in Role if role is not Role.USER}
+    tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN, Role.PEER)}
+    tokens["node"] = add_token(path, Role.NODE, "agent-n1", node="n1")
     tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
     service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path), trust_loopback=False)
     return Keys(service.refresh(), tokens)
@@ -65,6 +66,7 @@ EVERYONE = {"node", "portal", "user", "admin"}
         ("GET", "/v1/placements/ID", None, EVERYONE),
         ("GET", "/v1/elements", None, EVERYONE),
         ("GET", "/v1/storage-systems", None, EVERYONE),
+        ("GET", "/v1/sizes", None, {"portal", "user", "admin"}),
         ("GET", "/v1/requirements", None, EVERYONE),
         ("GET", "/v1/requirements/user/bob", None, EVERYONE),
         ("GET", "/v1/requirements/effective?user=bob", None, EVERYONE),
@@ -131,7 +133,7 @@ def test_a_wrong_authorization_is_refused_with_a_challenge(keys: Keys, header: s
 
 def test_a_token_can_be_added_and_withdrawn_while_serving(keys: Keys) -> None:
     path: Path = keys.service.app.extensions["qstorman.authenticator"]._tokens.path
-    keys.tokens["late"] = add_token(path, Role.NODE, "late", None)
+    keys.tokens["late"] = add_token(path, Role.NODE, "late")
     assert keys.call("late", "GET", "/v1/elements") == 200
     path.write_text("", "utf-8")
     assert keys.call("late", "GET", "/v1/elements") == 401
@@ -191,7 +193,7 @@ def test_the_file_holds_digests_only_and_nobody_else_may_read_it(tmp_path: Path)
 
 def test_a_name_is_used_once(tmp_path: Path) -> None:
     path = tmp_path / "tokens.toml"
-    add_token(path, Role.NODE, "n1", None)
+    add_token(path, Role.NODE, "n1")
     with pytest.raises(TokenFileError, match="already"):
         add_token(path, Role.ADMIN, "n1", None)
 
@@ -211,6 +213,8 @@ DIGEST = "a" * 64
         (f'[[token]]\nname="a"\nrole="node"\nsha256="{DIGEST.upper()}"', "lower-case"),
         (f'[[token]]\nname="a"\nrole="user"\nsha256="{DIGEST}"', "user"),
         (f'[[token]]\nname="a"\nrole="node"\nuser="b"\nsha256="{DIGEST}"', "user"),
+        (f'[[token]]\nname="a"\nrole="admin"\nnode="n1"\nsha256="{DIGEST}"', "node"),
+        (f'[[token]]\nname="a"\nrole="node"\nnode=5\nsha256="{DIGEST}"', "node"),
     ],
 )
 def test_a_wrong_token_file_is_refused_with_the_reason(tmp_path: Path, text: str, says: str) -> None:
@@ -223,7 +227,7 @@ def test_a_wrong_token_file_is_refused_with_the_reason(tmp_path: Path, text: str
 
 def test_a_token_file_others_may_read_is_refused_with_the_cure(tmp_path: Path) -> None:
     path = tmp_path / "tokens.toml"
-    add_token(path, Role.NODE, "n1", None)
+    add_token(path, Role.NODE, "n1")
     path.chmod(0o640)
     with pytest.raises(TokenFileError, match="chmod 600"):
         TokenFile(path)

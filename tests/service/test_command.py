@@ -90,7 +90,7 @@ def test_the_example_site_is_served_and_requirements_survive_a_restart(
 
 def test_tokens_made_by_the_command_open_the_service(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.toml"
-    options = ["token", "new", f"--tokens={tokens}", "--role=node", "--name=agent"]
+    options = ["token", "new", f"--tokens={tokens}", "--role=node", "--node=n1"]
     token = CliRunner().invoke(main, options).output.strip()
     made = Running(tmp_path, f"--tokens={tokens}", f"--site={SITE}")
     try:
@@ -165,9 +165,19 @@ def test_openapi_prints_the_contract() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["--role=user", "--name=x"], ["--role=node", "--name=x", "--user=alice"], ["--role=king"]]
+    "options",
+    [
+        ["--role=user", "--name=x"],
+        ["--role=node", "--node=n", "--user=alice"],
+        ["--role=king"],
+        ["--role=node"],
+        ["--role=admin", "--name=x", "--node=n"],
+        ["--role=admin"],
+    ],
 )
-def test_a_token_is_made_for_a_person_only_with_role_user(tmp_path: Path, options: list[str]) -> None:
+def test_a_token_is_made_for_a_person_with_role_user_and_for_a_node_with_role_node(
+    tmp_path: Path, options: list[str]
+) -> None:
     result = CliRunner().invoke(main, ["token", "new", f"--tokens={tmp_path / 't'}", *options])
     assert result.exit_code == 2
     assert not (tmp_path / "t").exists()

@@ -122,7 +122,10 @@ def test_what_is_wrong_is_said_by_flask(service: Any, change: dict[str, Any], st
 
 def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any, clock: Any) -> None:
     path = tmp_path / "tokens.toml"
-    tokens = {role: add_token(path, role, role.value, None) for role in (Role.NODE, Role.PORTAL)}
+    tokens = {
+        role: add_token(path, role, role.value, node="n1" if role is Role.NODE else None)
+        for role in (Role.NODE, Role.PORTAL)
+    }
     service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path)).refresh()
 
     def status(role: Role) -> int:

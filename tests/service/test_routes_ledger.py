@@ -19,7 +19,7 @@ def guarded(
     """A service that asks for tokens, and headers with one of each."""
     path = tmp_path / "tokens.toml"
     tokens = {
-        "node": add_token(path, Role.NODE, "agent", None),
+        "node": add_token(path, Role.NODE, "agent", node="n1"),
         "peer": add_token(path, Role.PEER, "other", None),
         "admin": add_token(path, Role.ADMIN, "root", None),
         "alice": add_token(path, Role.USER, "alice", "alice"),

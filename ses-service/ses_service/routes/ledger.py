@@ -6,7 +6,7 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service import render
-from ses_service.auth import Role, allow, caller
+from ses_service.auth import PEOPLE, Role, allow, caller
 from ses_service.contract import failures
 from ses_service.problems import ForbiddenProblem
 from ses_service.runtime import runtime
@@ -37,7 +37,7 @@ def changes(json_data: LedgerChanges) -> Response:
 
 
 @blueprint.get("/v1/sizes")
-@allow()
+@allow(*PEOPLE)
 @blueprint.input(SizesQuery, location="query")
 @blueprint.output(SizeList)
 @blueprint.doc(responses=failures(422))

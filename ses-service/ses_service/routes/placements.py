@@ -25,8 +25,8 @@ blueprint = APIBlueprint("placements", __name__, tag="placements")
 def placements(query_data: PlacementQuery) -> Response:
     """List placements, the latest booked first
 
-    A person sees their own.  `device` and `inode` go together and find a file whatever it is called
-    now; the number of a file that is gone may be another file's later.
+    A person sees their own, an agent those of its node.  `device` and `inode` go together and find a file
+    whatever it is called now; the number of a file that is gone may be another file's later.
     """
     who = caller()
     wanted = query_data
@@ -34,6 +34,7 @@ def placements(query_data: PlacementQuery) -> Response:
     def accept(one: Placement) -> bool:
         return (
             (who.role is not Role.USER or one.subject.user == who.user)
+            and who.speaks_for(one.subject.node)
             and (wanted.path is None or one.path == wanted.path)
             and (wanted.inode is None or (one.device, one.inode) == (wanted.device, wanted.inode))
             and (wanted.user is None or one.subject.user == wanted.user)
@@ -58,5 +59,7 @@ def placement(placement_id: str) -> Response:
     who = caller()
     if who.role is Role.USER and found.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
+    if not who.speaks_for(found.subject.node):
+        raise ForbiddenProblem("This placement is on another node.")
     explained = runtime().explained(found)
     return render.answer(render.placement_record(explained, operations.backends(runtime())))

@@ -74,7 +74,8 @@ def write_tokens(work: Path) -> Tokens:
         token = secrets.token_urlsafe(32)
         files[role] = _private(work / f"{role}.token", token + "\n")
         digest = hashlib.sha256(token.encode()).hexdigest()
-        entries.append(f'[[token]]\nname = "demo-{role}"\nrole = "{role}"\nsha256 = "{digest}"\n')
+        bound = 'node = "*"\n' if role == "node" else ""  # every agent of a demonstration is its own
+        entries.append(f'[[token]]\nname = "demo-{role}"\nrole = "{role}"\n{bound}sha256 = "{digest}"\n')
     return Tokens(_private(work / "tokens.toml", "\n".join(entries)), **files)
 
 
