@@ -76,7 +76,7 @@ void use(const TableAnswer &table, const Claim &claim, const ses_rank &asked) {
   choice.few = std::min(candidates.few(now, asked), claim.few);
   choice.rows = rows.empty() ? std::vector<uint8_t>{0} : rows;
   (void)distance_of(choice);
-  (void)predicted_json(choice);
+  (void)predicted(choice);
   (void)decision_json(choice);
 }
 
