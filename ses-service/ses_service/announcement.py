@@ -1,7 +1,8 @@
 """What the agent of a node says of many files at once, and how the ledger takes it.
 
 Pure: the ledger, the elements and the time are passed in.  Taking the same announcement again changes
-nothing, so that an agent that got no answer can repeat it.
+nothing, so that an agent that got no answer can repeat it.  What there is of each file is never changed, but
+not frozen: Python takes five times as long to make a frozen one.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ses_service.columns import ElementTable
 from ses_service.ledger import Ledger, LedgerError, Opening, PlacementEndedError
@@ -18,6 +20,8 @@ from ses_service.placement import EndReason, Placement, PlacementState
 from ses_service.resolve import with_home_vo
 
 MOST_OPEN = 65_536  # files of one node; its agent follows no more
+Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
+
 SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
 NODES_PER_SECOND = 200.0
 SHORTEST_BUSY_PACE, BUSY_NODES_PER_SECOND = 1.0, 1000.0
@@ -25,7 +29,7 @@ SHORTEST_SILENCE = 30.0
 SILENT_PACES = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Origin:
     """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
 
@@ -40,7 +44,7 @@ class Origin:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Opened:
     """A file that was created, how its placement came about, and by which decision, if the agent says so."""
 
@@ -49,7 +53,7 @@ class Opened:
     turn: Turn | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ended:
     """A placement that is over."""
 
@@ -149,6 +153,7 @@ def take(
     held = tuple(ledger.open_on(announcement.node)) if first else None
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
+    subjects: Subjects = {}
     for one in announcement.opened:
         placement_id = one.opening.placement_id
         try:
@@ -159,7 +164,8 @@ def take(
                 if ledger.count_open_on(announcement.node) >= MOST_OPEN:
                     refused.append((placement_id, f"The node has {MOST_OPEN} files open, as many as it may."))
                     continue
-                ledger.restore(_restored(one, one.origin, announcement, table, home_vo, backend_of, now))
+                subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
+                ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
                 continue
             ledger.open(one.opening, now, node=announcement.node)
         except PlacementEndedError:
@@ -185,25 +191,35 @@ def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
     ledger.end_others(announcement.node, kept, now)
 
 
+def _subject_of(opening: Opening, node: str, home_vo: Mapping[str, str], known: Subjects) -> Subject:
+    """Return whose file it is; files of one program share it."""
+    key = opening.user, opening.application, opening.job
+    found = known.get(key)
+    if found is None:
+        stated = Subject(opening.user or "", opening.application, None, node, opening.job)
+        found = known[key] = with_home_vo(stated, home_vo)
+    return found
+
+
 def _restored(
     one: Opened,
     origin: Origin,
+    subject: Subject,
     announcement: Announcement,
     table: ElementTable,
-    home_vo: Mapping[str, str],
     backend_of: Callable[[str], str],
     now: float,
 ) -> Placement:
-    missing = [name for name in origin.elements if name not in table.index]
-    if missing or not origin.elements:
+    rows = [table.index.get(name) for name in origin.elements]
+    if None in rows or not rows:
+        missing = [name for name in origin.elements if name not in table.index]
         raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
-    stripes = tuple(table.elements[table.index[name]] for name in origin.elements)
-    opening, node = one.opening, announcement.node
+    stripes = tuple(table.elements[row] for row in rows if row is not None)
+    opening = one.opening
     booked_at = min(now, origin.booked_at)
-    subject = Subject(opening.user or "", opening.application, None, node, opening.job)
     placement = Placement(
         placement_id=opening.placement_id,
-        subject=with_home_vo(subject, home_vo),
+        subject=subject,
         element=stripes[0],
         backend=backend_of(stripes[0].storage_system),
         distance=origin.distance,
@@ -225,7 +241,7 @@ def _restored(
     told = None if turn is None else announcement.decisions.find(turn.decision)
     if turn is None or told is None:
         return placement
-    why = announcement.decisions.explained(turn.decision, node, table)
+    why = announcement.decisions.explained(turn.decision, announcement.node, table)
     placement.requirements, placement.candidates, placement.refused = (
         why.requirements,
         why.candidates,

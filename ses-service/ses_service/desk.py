@@ -349,7 +349,7 @@ class Desk:
         return View(self._table, self._observations, self._rows)
 
     def _follow(self) -> None:
-        self._rows.follow(self._ledger.counts, self._ledger.changes)
+        self._rows.follow(self._ledger.counts, self._ledger.changed)
 
     def _required_kinds(self) -> set[str]:
         """Return the kinds that anybody requires."""

@@ -19,7 +19,7 @@ _SIZE = 1024
 _NO_ROW = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Entry:
     stream: str
     first: int

@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ses_service.changes import Changes
 from ses_service.columns import ElementTable, Floats
 from ses_service.foreign import Change, Foreign
 from ses_service.placement import EndReason, Placement, PlacementState
@@ -74,7 +73,7 @@ class Node:
     until: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Opening:
     """What an agent says of a file that was created.  ``None``: it does not know."""
 
@@ -123,9 +122,9 @@ class Ledger:
         return self._tally.counts
 
     @property
-    def changes(self) -> Changes:
-        """Which rows of the counts change."""
-        return self._tally.changes
+    def changed(self) -> set[int]:
+        """The rows of the counts that changed; the reader empties it."""
+        return self._tally.changed
 
     @property
     def nodes(self) -> Collection[Node]:
@@ -221,14 +220,11 @@ class Ledger:
         if placement is None:
             return self._complete(self.get(placement_id), bytes_written, path)
         self._tally.end(placement, now)
-        ended = replace(
-            placement,
-            state=PlacementState.ENDED,
-            ended_at=now,
-            end_reason=reason,
-            bytes_written=bytes_written,
-            path=placement.path if path is None else path,
-        )
+        ended = placement.copy()
+        ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
+        ended.bytes_written = bytes_written
+        if path is not None:
+            ended.path = path
         self._leave(placement)
         self.ended_total[reason] += 1
         self._keep(ended)

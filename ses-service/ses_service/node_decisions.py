@@ -14,7 +14,7 @@ from ses_service.model import Element, Kind, ResolvedRequirement
 from ses_service.placement import Basis, Candidate, Prediction, Reason, Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Offered:
     """What an element offers: bytes per second and bytes; ``None``: unknown."""
 
@@ -25,7 +25,7 @@ class Offered:
     free: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Considered:
     """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample."""
 
@@ -36,7 +36,7 @@ class Considered:
     age: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Refused:
     """An element that could not, and which requirement it misses if that is why."""
 
@@ -74,7 +74,7 @@ class NodeDecision:
     job_rank: JobRank | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
     """Which decision a file is of, the how manieth of it, and what was predicted for it then."""
 

@@ -21,7 +21,7 @@ from ses_core import Query, Records, State
 from ses_service.columns import Codes, ElementTable, Floats
 from ses_service.ranking import GOLDEN_PART, lot_of, order_of_own
 from ses_service.recent import SystemArrivals
-from ses_service.rows import Rows
+from ses_service.rows import LOADS, Rows
 
 MOST_ELEMENTS = 64
 CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
@@ -30,18 +30,7 @@ _STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are
 _VISITS = 4  # for each element that is wanted; see ranking.order_of_own
 _SEATS = 1000  # tables of nodes above which those are forgotten that nobody asked for lately
 _LATELY = 600.0
-_HEAD = (
-    "busy",
-    "busy_average",
-    "others",
-    "others_average",
-    "own",
-    "ended",
-    "server_streams",
-    "free",
-    "reserved",
-)
-_PLACES = np.array([3, 3, 3, 3, 3, 3, 3, 0, 0])
+_WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -91,6 +80,7 @@ class NodeTables:
         self._texts: list[tuple[bytes, bytes]] = []
         self._written: Codes = np.zeros(0, dtype=np.int64)
         self._table: object = None
+        self._policy = {name: rows.policy[name][0].item() for name in rows.policy.dtype.names or ()}
 
     def told(self, node: str, asked: TableAsked, needs: Sequence[Records], now: float) -> bytes | None:
         """Return what a node is told of a system, as JSON; ``None``: nothing, there is no such system for it.
@@ -105,7 +95,7 @@ class NodeTables:
             return None
         self._follow()
         code = table.system_names.index(asked.system)
-        of_system = np.flatnonzero(table.system == code)
+        of_system = self._rows.of_system[code]
         seat = self._seat(node, asked.system, code, of_system, needs, now)
         revision = f"{self._name}.{seat.facts}.{seat.number}"
         whole = revision != asked.revision
@@ -122,10 +112,10 @@ class NodeTables:
                 "told_at": round(now, 3),
                 "total": len(of_system),
                 "rate": round(self._arrivals.of_others(asked.system, node, now), 4),
-                "max_age_seconds": float(self._rows.oldest[of_system].max()),
+                "max_age_seconds": self._rows.max_ages[code],
                 "rate_window_seconds": self.window,
                 "stated": self._rows.stated,
-                "policy": _policy(self._rows.policy),
+                "policy": self._policy,
             }
         )[:-1]
         elements = b"[%b]" % b",".join(map(self._fact, seat.rows.tolist())) if whole else b"null"
@@ -256,10 +246,9 @@ class NodeTables:
     def _write(self, rows: Codes) -> None:
         """Make the texts of some rows: what stands before their age, and after it."""
         part = self._rows.elements[rows]
-        numbers = np.stack([part[name].astype(np.float64) for name in _HEAD], axis=1)
-        for places in (0, 3):
-            columns = places == _PLACES
-            numbers[:, columns] = np.round(numbers[:, columns], places)
+        numbers = np.empty((len(rows), len(LOADS)))
+        for place, name in enumerate(LOADS):
+            np.round(part[name].astype(np.float64), 0 if name in _WHOLE else 3, numbers[:, place])
         heads = orjson.dumps(numbers, option=_OPTIONS)[2:-2].split(b"],[")
         states, turns = part["state"].tolist(), part["turn"].tolist()
         for row, head, state, turn in zip(rows.tolist(), heads, states, turns, strict=True):
@@ -287,7 +276,3 @@ def _first_of_own(acceptable: _Acceptable, lot: float, most: int) -> list[int]:
     visits = (lot + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
     visited = rows[np.minimum(len(rows) - 1, np.searchsorted(line, visits, side="right"))]
     return list(dict.fromkeys(visited.tolist()))[:most]
-
-
-def _policy(policy: Records) -> dict[str, float]:
-    return {name: policy[name][0].item() for name in policy.dtype.names or ()}

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import ses_core
 from ses_core import Query, Records, State
 
-from ses_service.changes import Changes
 from ses_service.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
 from ses_service.model import ElementState
 from ses_service.policies import Policies
@@ -25,7 +24,8 @@ from ses_service.tally import LedgerCounts
 STATED = int(ses_core.ELEMENT["stated"].shape[0])
 
 _ALIKE = 0.1  # a capability that is learned is told anew when it differs by a larger part
-_TOLD = (
+# The numbers nodes are told of each element, in this order; its state and turn come after them.
+LOADS = (
     "busy",
     "busy_average",
     "others",
@@ -35,8 +35,6 @@ _TOLD = (
     "server_streams",
     "free",
     "reserved",
-    "state",
-    "turn",
 )
 _TICKS = 1000.0  # of a second: turns are told apart by the millisecond
 _BITS = {
@@ -72,10 +70,10 @@ class Rows:
     """The rows of a site.  Without a site there are none.
 
     ``elements`` is the array the core reads, and ``query`` asks it about them.  ``version`` grows with every
-    change, and ``changed`` is the version of each row's last one.  ``revisions`` is, for each storage system
-    by its code in the table, the version of its last change of facts.  ``sampled_at`` is when each was
-    seen last, and ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a
-    usable sample.
+    change, and ``changed`` is the version of each row's last one.  ``sampled_at`` is when each was seen last,
+    and ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a usable
+    sample.  By code of a storage system in the table, ``of_system`` are its rows, ``revisions`` the version
+    of the last change of their facts, and ``max_ages`` the largest of their ``oldest``.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -87,12 +85,13 @@ class Rows:
         self.revisions: Codes = np.zeros(0, dtype=np.int64)
         self.sampled_at: Floats = np.zeros(0)
         self.oldest: Floats = np.zeros(0)
+        self.of_system: list[Codes] = []
+        self.max_ages: list[float] = []
         self.stated: tuple[str, ...] = ()
         self.table: ElementTable | None = None
         self._policies = policies
         self.unseen: Codes = np.zeros(0, dtype=np.int64)
         self._seen: Bools = np.zeros(0, dtype=np.bool_)
-        self._read_to = 0
 
     def bind(
         self,
@@ -115,6 +114,7 @@ class Rows:
         self.version += 1
         self.changed = np.full(size, self.version, dtype=np.int64)
         self.revisions = np.full(len(table.system_names), self.version, dtype=np.int64)
+        self.of_system = [np.flatnonzero(table.system == code) for code in range(len(table.system_names))]
         self.observe(observations, counts, now)
 
     def observe(self, observations: ObservationTable, counts: LedgerCounts, now: float) -> None:
@@ -125,6 +125,7 @@ class Rows:
         before, sampled_before = _loads(elements), self.sampled_at
         self.sampled_at = observations.sampled_at
         self.oldest = oldest_ages(observations, self._policies)
+        self.max_ages = [float(self.oldest[rows].max()) for rows in self.of_system]
         self._take_facts(table, observations)
         elements["free"] = observations.free
         elements["state"] = self._states(table, observations)
@@ -140,28 +141,19 @@ class Rows:
         ses_core.observe(elements, samples, self.policy)
         self._seen &= ~np.isnan(elements["busy"])
         self.unseen = np.flatnonzero(~self._seen)
-        self._share_servers()
         changed = (_loads(elements) != before).any(axis=0)
         if len(sampled_before) == len(elements):
             changed |= sampled_before.view(np.int64) != self.sampled_at.view(np.int64)
-        self._mark(changed)
-
-    def follow(self, counts: LedgerCounts, changes: Changes) -> None:
-        """Take what changed in the ledger since the last call."""
-        if self._read_to == changes.number:
-            return
-        rows = changes.since(self._read_to)
-        self._read_to = changes.number
-        at: Codes = np.arange(len(self.elements)) if rows is None else rows
-        if not len(at):
-            return
-        before = _loads(self.elements[at])
-        self._take_counts(counts, at)
-        changed = np.zeros(len(self.elements), dtype=np.bool_)
-        changed[at] = (_loads(self.elements[at]) != before).any(axis=0)
         if changed.any():
-            self._share_servers(changed)
             self._mark(changed)
+
+    def follow(self, counts: LedgerCounts, changed: set[int]) -> None:
+        """Take what changed in the ledger since the last call, or sample."""
+        if changed:
+            at = np.fromiter(changed, np.int64, len(changed))
+            changed.clear()
+            self._take_counts(counts, at)
+            self._mark(at)
 
     def grow_old(self, now: float) -> None:
         """Take elements whose sample is too old by now for unseen."""
@@ -217,25 +209,14 @@ class Rows:
         elements["reserved"][at] = counts.reserved[at]
         elements["turn"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
 
-    def _share_servers(self, changed: Bools | None = None) -> None:
-        """Add up the streams of each server, where a limit of any server is known."""
-        elements = self.elements
-        if np.isnan(elements["server_rate"]).all():
-            return
-        streams = np.bincount(elements["server"], elements["own"] + elements["others"])[elements["server"]]
-        if changed is not None:
-            changed |= elements["server_streams"] != streams.astype(np.float32)
-        elements["server_streams"] = streams
-
-    def _mark(self, changed: Bools) -> None:
-        if changed.any():
-            self.version += 1
-            self.changed[changed] = self.version
+    def _mark(self, changed: Bools | Codes) -> None:
+        self.version += 1
+        self.changed[changed] = self.version
 
 
 def _loads(elements: Records) -> Codes:
     """Return what nodes are told of the loads, as bits, so that what is not known equals itself."""
-    return np.stack([elements[name].astype(np.float64) for name in _TOLD]).view(np.int64)
+    return np.stack([elements[name].astype(np.float64) for name in (*LOADS, "state", "turn")]).view(np.int64)
 
 
 def stated_kinds(table: ElementTable, wanted: Collection[str]) -> tuple[str, ...]:

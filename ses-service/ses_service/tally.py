@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ses_service.changes import Changes
 from ses_service.columns import ElementTable, Floats
 from ses_service.lately import Lately
 from ses_service.placement import Placement
@@ -53,8 +52,9 @@ def elements_of(placement: Placement) -> tuple[str, ...]:
 class Tally:
     """The counts of all elements.  Not safe for use from several threads.
 
-    ``changes`` tells the rows of every change.  ``lasting`` is for how many seconds an observation counts,
-    ``window`` the monitor's for current rates, in seconds.
+    ``changed`` collects the rows whose counts change between two samples, for one reader, who empties it and
+    takes all counts with a sample.  ``lasting`` is for how many seconds an observation counts, ``window`` the
+    monitor's for current rates, in seconds.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -63,7 +63,7 @@ class Tally:
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
-        self.changes = Changes()
+        self.changed: set[int] = set()
         self.lasting = policies.max_data_age
         self.window = policies.rate_window
 
@@ -88,7 +88,7 @@ class Tally:
         Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
         observation is not used any more, and the windows after which a sample shows nothing of what ended.
         """
-        self.changes.note_all()
+        self.changed.clear()
         self._reference = sampled_at - self.window / 2
         self._lately.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
         self.counts.ended[:] = self._lately.ended(self._reference)
@@ -100,13 +100,13 @@ class Tally:
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
-            self.changes.note(row)
+            self.changed.add(row)
         self._lately.put(placement.placement_id, elements_of(placement), placement.booked_at)
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
         for row, share in self._rows(placement):
-            self.changes.note(row)
+            self.changed.add(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
             self.counts.ended[row] += placement.booked_at <= self._reference[row] < now
@@ -120,7 +120,7 @@ class Tally:
             known = self._index.get(element)
             if known is not None:
                 self.counts.booked_last[known] = moment
-                self.changes.note(known)
+                self.changed.add(known)
 
     def _take_back_end(self, stream: str) -> None:
         found = self._lately.forget_end(stream)
@@ -128,7 +128,7 @@ class Tally:
             row = self._index.get(element)
             if row is not None and found and found.began <= self._reference[row] < found.ended:
                 self.counts.ended[row] -= 1
-                self.changes.note(row)
+                self.changed.add(row)
 
     def _rows(self, placement: Placement) -> list[tuple[int, float]]:
         elements = elements_of(placement)

@@ -10,7 +10,6 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "ses-service" / "ses_service"
 CORE = (
     "announcement",
-    "changes",
     "columns",
     "explain",
     "foreign",
@@ -48,6 +47,7 @@ ALLOWED = {
     "numpy",
     "numpy.typing",
     "orjson",
+    "operator",
     "re",
     "ses_core",
     "typing",

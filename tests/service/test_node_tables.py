@@ -45,7 +45,7 @@ class Told:
         self.needs = [need_of((), ())]
 
     def ask(self, node: str = "n1", now: float = NOW, **have: Any) -> dict[str, Any]:
-        self.rows.follow(self.site.ledger.counts, self.site.ledger.changes)
+        self.rows.follow(self.site.ledger.counts, self.site.ledger.changed)
         text = self.tables.told(node, TableAsked("union", **have), self.needs, now)
         assert text is not None
         told: dict[str, Any] = json.loads(text)

@@ -38,7 +38,7 @@ class Watched:
     def follow(self) -> int:
         """Take what changed; return the version before."""
         before = self.rows.version
-        self.rows.follow(self.ledger.counts, self.ledger.changes)
+        self.rows.follow(self.ledger.counts, self.ledger.changed)
         return before
 
     def changed(self, since: int) -> list[int]:
