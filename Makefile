@@ -15,9 +15,25 @@ help: ## Show the targets
 demo: install native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
 	$(BIN)/ses demo $(if $(KEEP),--keep)
 
+# Most tests wait for programs they started: more run at once than there are processors.
+PYTEST := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+QUICK  := command core docs libses lustre monitor ontology packaging simulate
+
 .PHONY: test
-test: install-test native check ## Install what is missing and run every check and test
-	$(BIN)/pytest -n 2 --dist loadfile
+test: ready ## Install what is missing and run every check and test
+	@packaging/check.sh >$(BUILD)/check.log 2>&1 & check=$$!; \
+	$(PYTEST); tested=$$?; \
+	wait $$check; checked=$$?; echo "make check:"; cat $(BUILD)/check.log; \
+	[ $$tested = 0 ] && [ $$checked = 0 ]
+
+.PHONY: test-quick
+test-quick: ready ## Run the tests of one process and of small programs: two minutes
+	$(PYTEST) $(addprefix tests/,$(QUICK))
+
+# What tests need is installed while the rest is built; what both print comes apart.
+.PHONY: ready
+ready: packages
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target native install test-packages
 
 .PHONY: check
 check: install-test native ## Lint and types: ruff, mypy, clang-format, warnings as errors
@@ -33,7 +49,8 @@ compose-test: install-test ## Bring docker-compose.yml up for real, tell one sto
 	$(BIN)/python packaging/compose_test.py
 
 .PHONY: native
-native: install ## Build libses, the preload library and the agent into build/
+native: packages ## Build libses, the preload library and the agent into build/
+	@mkdir -p $(BUILD)
 	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr/local -DSES_WARNINGS_AS_ERRORS=ON >$(BUILD)/cmake.log 2>&1 \
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
@@ -51,13 +68,20 @@ deb: install ## Build Debian packages for compute nodes into build/deb/
 deb-test: install ## Install the packages of build/deb/ into a fresh Debian, test them there, purge them
 	packaging/deb_test.sh
 
-.PHONY: install
-install: ## Install what building and running need (Debian packages, Python environment)
+.PHONY: packages
+packages:
 	@packaging/install.sh run
 
-.PHONY: install-test
-install-test: install ## Install what the tests need on top
+.PHONY: install
+install: packages ## Install what building and running need (Debian packages, Python environment)
+	@packaging/install.sh python
+
+.PHONY: test-packages
+test-packages: packages
 	@packaging/install.sh test
+
+.PHONY: install-test
+install-test: install test-packages ## Install what the tests need on top
 
 .PHONY: lock
 lock: install ## Pin the newest versions that fit, with hashes

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Install what is missing for a group of packaging/debian-packages.txt (run, test, docs, deb, compose), and the
-# Python environment in .venv.  Does nothing, quickly, when everything is there.
+# Install what is missing for a group of packaging/debian-packages.txt (run, test, docs, deb, compose), or, for
+# "python", the Python environment in .venv.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-group=${1:?usage: packaging/install.sh run|test|docs|deb|compose}
+group=${1:?usage: packaging/install.sh run|python|test|docs|deb|compose}
 
 missing=()
 for package in $(sed -n "s/^$group: *\([^#]*\).*/\1/p" packaging/debian-packages.txt); do
@@ -23,6 +23,8 @@ if [ ${#missing[@]} -gt 0 ]; then
     || { tail -n 30 "$log" >&2; echo "apt-get failed; the whole log is $log" >&2; exit 1; }
   rm -f "$log"
 fi
+
+[ "$group" = python ] || exit 0
 
 mkdir -p build
 lock_sum=$(cat requirements.lock ./*/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1)

@@ -66,7 +66,7 @@ class ServiceDouble:
         self.opened_as: dict[str, list[dict[str, Any]]] = {}
         self.ended_as: dict[str, list[dict[str, Any]]] = {}
         #: Seconds until the next sign of life is asked for.
-        self.pace = 5.0
+        self.pace = 0.5
         #: What files need, by user: a digest, and entries without user and generation.
         self.needs: dict[str, tuple[str, list[dict[str, Any]]]] = {}
         #: Facts and loads of elements that differ from those of the others, by name of the member.

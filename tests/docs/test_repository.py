@@ -88,3 +88,20 @@ def test_no_text_leaves_work_undone_or_commented_out() -> None:
         if marks.search(line)
     ]
     assert not guilty
+
+
+def test_every_folder_of_tests_is_in_their_map_and_the_quick_ones_are_marked() -> None:
+    rows = re.findall(r"^\| `([a-z]+)/` \|(.*)\|$", (ROOT / "tests/README.md").read_text(), re.MULTILINE)
+    assert [name for name, _ in rows] == sorted(
+        {path.parts[1] for path in tracked() if path.parts[0] == "tests" and len(path.parts) > 2}
+    )
+    quick = re.search(r"^QUICK\s*:= (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert quick
+    assert [name for name, promise in rows if "(*quick*)" in promise] == quick[1].split()
+
+
+def test_files_that_begin_first_exist() -> None:
+    source = (ROOT / "tests/conftest.py").read_text()
+    named = re.findall(r'"([a-z]+/test_[a-z0-9_]+\.py)"', source)
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / "tests" / name).exists()] == []
