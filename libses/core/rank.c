@@ -129,16 +129,24 @@ static inline uint64_t classes_of(const struct ses_core_query *query, const stru
          share_class(best, verdict);
 }
 
+/* When its turn was.  A decider that hears late does not let idle elements take turns: others have
+ * placed on them meanwhile, and each decider has first rows of its own. */
+static inline uint64_t turn_of(const struct ses_core_query *query,
+                               const struct ses_core_element *element, double ours) {
+  return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->turn;
+}
+
 static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
                                 const struct ses_core_verdict *verdict, size_t row) {
   const struct ses_core_element *element = &query->elements[row];
+  double ours = larger(element->own, 0.0) + claims_of(query, row);
   return (struct key){
       .full = verdict->tight ? -room_of(element) : -__builtin_inf(),
       .classes = classes_of(query, best, verdict, row),
       .speed = verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf(),
-      .ours = larger(element->own, 0.0) + claims_of(query, row),
+      .ours = ours,
       .others = class_of(element->others, 1.0 / width_of(query->policy->equal_others)),
-      .turn = query->keeps_place ? 0 : element->turn,
+      .turn = turn_of(query, element, ours),
       .place = place_of(query, row),
   };
 }

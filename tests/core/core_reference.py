@@ -189,7 +189,7 @@ def order(
             speed,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
-            0 if keeps_place else row["turn"],
+            0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["turn"],
             visited(place),
         )  # fmt: skip
 

@@ -65,7 +65,7 @@ struct ses_core_element {
   double free;        /* bytes free when last seen; NaN: not known */
   double reserved;    /* bytes that open files are still expected to take of `free` */
   double server_rate; /* what all elements of its server give together; NaN: no limit known */
-  uint64_t turn; /* grows with each placement: the element with the least had none for longest */
+  uint64_t turn; /* larger for a later last placement: the element with the least comes first */
   float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen */
   float busy_average; /* the same over the monitor's long window */
   float others;       /* streams of others now */
@@ -244,8 +244,8 @@ struct ses_core_query {
   size_t count;             /* rows */
   size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
                    last: processes of one job that begin at rows of their own do not meet */
-  size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
-                 for a decider who hears of others late; 0: all */
+  size_t few; /* compare only so many of the equally near rows, the first in the order of the table,
+                 and let idle ones take no turns: for a decider who hears of others late; 0: all */
   uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others
                            rely on it */
 };
@@ -268,7 +268,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        write_rate comes first; those without plenty come after
  *     5. fewer streams of ours
  *     6. fewer streams of others, in steps of equal_others
- *     7. the last placement longest ago, unless the decider keeps its place
+ *     7. the last placement longest ago, unless the decider keeps its place, or compares
+ *        only few and no stream of ours is there
  *     8. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,
