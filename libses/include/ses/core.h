@@ -66,7 +66,8 @@ struct ses_core_element {
   double reserved;    /* bytes that open files are still expected to take of `free` */
   double server_rate; /* what all elements of its server give together; NaN: no limit known */
   uint64_t turn; /* larger for a later last placement: the element with the least comes first */
-  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen */
+  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen.  Only
+                    `others` decides */
   float busy_average; /* the same over the monitor's long window */
   float others;       /* streams of others now */
   float others_average;
@@ -179,7 +180,6 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
  *
  *     n = own + CLAIMS + ended_weight * ended + others
  *     a = C / (n + 1)
- *       = max(C (1 - busy), C / (n + 1))     where no file of ours is or was since the sample
  *
  * and the same with averages; an average is never more than what there is now,
  * since a file meets the load of now first.  Where the server's rate is known, a
