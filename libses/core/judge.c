@@ -1,17 +1,29 @@
 /* Which elements can take a file, and how far each falls short of what it needs; see ses/core.h. */
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "need.h"
 #include "number.h"
 #include "ses/core.h"
 #include "share.h"
 
+/* What a requirement is compared with, by place: the members of an offer, one that is not known,
+ * and from STATED on what the site states. */
+#define UNKNOWN (sizeof(struct ses_core_offer) / sizeof(double))
+#define STATED (UNKNOWN + 1)
+#define WRITE (offsetof(struct ses_core_offer, write) / sizeof(double))
+
+union offered {
+  struct ses_core_offer offer;
+  double values[UNKNOWN + 1];
+};
+
 /* One requirement, as far as it is the same for every row. */
 struct part {
-  double inverse; /* 1 / bound, rounded up: what equals the bound meets it */
+  double factor;  /* 1 / bound, rounded up: what equals the bound meets it; AT_MOST: the bound */
   double weight;  /* of all weights together */
-  uint32_t kind;
-  uint8_t place; /* in the need */
+  uint32_t value; /* place of what it is compared with */
+  uint8_t place;  /* in the need */
   bool hard;
   bool at_most;
   bool rate; /* of which more than enough is plenty */
@@ -19,13 +31,47 @@ struct part {
 
 /* What is the same for every row, found once per query. */
 struct asked {
+  const struct ses_core_policy *policy;
+  double plenty_times;
   bool plenty;        /* some rate may be met so often that more is no better */
   bool reads;         /* the rate of reading counts in the share */
   bool predict_reads; /* it does, or is compared with a bound */
   bool averages;
+  double bytes;         /* of a file of known size; else 0 */
+  double room;          /* that it needs without claims */
+  double tight_room;    /* below which room is tight for a file of unknown size, as is room below */
+  double room_fraction; /* this part of the element's size */
   uint32_t count;
   struct part parts[SES_CORE_REQUIREMENTS];
 };
+
+static uint32_t value_of(uint32_t kind) {
+  switch (kind) {
+  case SES_CORE_CURRENT_READ:
+    return offsetof(struct ses_core_offer, read) / sizeof(double);
+  case SES_CORE_AVERAGE_READ:
+    return offsetof(struct ses_core_offer, average_read) / sizeof(double);
+  case SES_CORE_CURRENT_WRITE:
+    return offsetof(struct ses_core_offer, write) / sizeof(double);
+  case SES_CORE_AVERAGE_WRITE:
+    return offsetof(struct ses_core_offer, average_write) / sizeof(double);
+  case SES_CORE_FREE:
+    return offsetof(struct ses_core_offer, free) / sizeof(double);
+  default:
+    return kind >= SES_CORE_STATED_FIRST && kind < SES_CORE_STATED_FIRST + SES_CORE_STATED
+               ? STATED + kind - SES_CORE_STATED_FIRST
+               : UNKNOWN;
+  }
+}
+
+static void ask_for_room(const struct ses_core_need *need, struct asked *asked) {
+  bool sized = need->bytes >= 0;
+  asked->bytes = sized ? need->bytes : 0.0;
+  asked->room =
+      sized ? larger(asked->policy->minimum_free, need->bytes) : asked->policy->minimum_free;
+  asked->tight_room = !sized && need->room >= 0 ? need->room : 0.0;
+  asked->room_fraction = sized ? 0.0 : asked->policy->room_fraction;
+}
 
 /* A minimum of 0 is met by everything, even by what is not known: it needs no part. */
 static void ask(const struct ses_core_query *query, struct asked *asked) {
@@ -33,9 +79,12 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   double weights = 0;
   for (uint32_t i = 0; i < requirements_of(need); i++)
     weights += need->requirements[i].weight;
-  asked->plenty = asks_for_rates(need) && query->policy->plenty > 0;
+  asked->policy = query->policy;
+  asked->plenty_times = query->policy->plenty;
+  asked->plenty = asks_for_rates(need) && asked->plenty_times > 0;
   asked->reads = asked->predict_reads = asked->averages = false;
   asked->count = 0;
+  ask_for_room(need, asked);
   for (uint32_t i = 0; i < requirements_of(need); i++) {
     const struct ses_core_requirement *one = &need->requirements[i];
     if (is_rate_of_reading(one))
@@ -45,9 +94,9 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
     asked->predict_reads |= one->kind <= SES_CORE_AVERAGE_READ;
     asked->averages |= is_average(one);
     asked->parts[asked->count++] = (struct part){
-        .inverse = 1.0 / one->bound * (1.0 + 4 * __DBL_EPSILON__),
+        .factor = one->at_most ? one->bound : 1.0 / one->bound * (1.0 + 4 * __DBL_EPSILON__),
         .weight = one->weight / weights,
-        .kind = one->kind,
+        .value = value_of(one->kind),
         .place = (uint8_t)i,
         .hard = one->hard != 0,
         .at_most = one->at_most != 0,
@@ -56,28 +105,7 @@ static void ask(const struct ses_core_query *query, struct asked *asked) {
   }
 }
 
-static double value_of(uint32_t kind, const struct ses_core_element *element,
-                       const struct ses_core_offer *offer) {
-  switch (kind) {
-  case SES_CORE_CURRENT_READ:
-    return offer->read;
-  case SES_CORE_AVERAGE_READ:
-    return offer->average_read;
-  case SES_CORE_CURRENT_WRITE:
-    return offer->write;
-  case SES_CORE_AVERAGE_WRITE:
-    return offer->average_write;
-  case SES_CORE_FREE:
-    return offer->free;
-  default:
-    return kind >= SES_CORE_STATED_FIRST && kind < SES_CORE_STATED_FIRST + SES_CORE_STATED
-               ? element->stated[kind - SES_CORE_STATED_FIRST]
-               : not_a_number();
-  }
-}
-
-/* s, 0..1, where MET is the part of the bound that is there; without a branch, since half of the
- * rows may go either way. */
+/* s, 0..1, where MET is the part of the bound that is there. */
 static double shortfall(double met) {
   return larger(smaller(1.0 - met, 1.0), 0.0); /* 1 where MET is not known */
 }
@@ -87,90 +115,99 @@ static double excess(double value, double bound) {
   return value <= bound ? 0.0 : shortfall(bound / value);
 }
 
-/* Bytes that must be free, beyond what is reserved; *TIGHT: below which there may be too little. */
-static double room_needed(const struct ses_core_query *query,
-                          const struct ses_core_element *element, double claims, double *tight) {
-  const struct ses_core_need *need = query->need;
-  double least_free = query->policy->minimum_free;
-  if (need->bytes >= 0) {
-    *tight = 0.0;
-    return larger(least_free, need->bytes) + claims * need->bytes;
-  }
-  double room = larger(0.0, query->policy->room_fraction * element->size);
-  if (need->room >= 0)
-    room = larger(room, need->room);
-  *tight = room * (claims + 1.0);
-  return least_free;
-}
-
-static bool is_excluded(const struct ses_core_query *query, size_t row) {
-  return query->excluded && (query->excluded[row / 64] >> (row % 64) & 1) != 0;
-}
-
-static uint8_t refusal_of(const struct ses_core_query *query, size_t row) {
-  uint32_t state = query->elements[row].state;
-  return is_excluded(query, row)        ? SES_CORE_REFUSED_EXCLUDED
+static uint8_t refusal_of(bool excluded, uint32_t state) {
+  return excluded                       ? SES_CORE_REFUSED_EXCLUDED
          : (state & SES_CORE_INACTIVE)  ? SES_CORE_REFUSED_INACTIVE
          : (state & SES_CORE_READ_ONLY) ? SES_CORE_REFUSED_READ_ONLY
          : (state & SES_CORE_DRAINING)  ? SES_CORE_REFUSED_DRAINING
                                         : SES_CORE_ACCEPTED;
 }
 
-static void judge(const struct ses_core_query *query, const struct asked *asked, size_t row,
-                  struct ses_core_verdict *verdict) {
-  const struct ses_core_element *element = &query->elements[row];
-  double claims = claims_of(query, row);
-  double unknown = not_a_number();
-  struct ses_core_offer offer = {unknown, unknown, unknown, unknown, unknown};
-  offer_of(element, claims, query->policy, asked->predict_reads, asked->averages, &offer);
-  double tight = 0.0;
-  double room = room_needed(query, element, claims, &tight);
-  uint8_t refusal = refusal_of(query, row);
+static inline double value_for(const struct part *one, const struct ses_core_element *element,
+                               const union offered *offered) {
+  if (one->value == WRITE)
+    return offered->offer.write;
+  return one->value < STATED ? offered->values[one->value]
+                             : (double)element->stated[one->value - STATED];
+}
+
+/* Returns whether it is accepted.  SINGLE: nothing but one rate is asked for, and its distance is
+ * what is missing of it: the square root of a square. */
+static inline __attribute__((always_inline)) bool judge(const struct ses_core_element *element,
+                                                        const struct asked *asked, double claims,
+                                                        bool excluded, bool single,
+                                                        struct ses_core_verdict *verdict) {
+  union offered offered;
+  struct ses_core_offer *offer = &offered.offer;
+  offered.values[UNKNOWN] = not_a_number();
+  offer_of(element, claims, asked->policy, asked->predict_reads, asked->averages, offer);
+  double tight = larger(larger(0.0, asked->room_fraction * element->size), asked->tight_room);
+  uint8_t refusal = refusal_of(excluded, element->state);
   uint8_t unmet = 0;
-  if (refusal == SES_CORE_ACCEPTED && offer.free < room)
+  if (offer->free < asked->room + claims * asked->bytes && refusal == SES_CORE_ACCEPTED)
     refusal = SES_CORE_REFUSED_NO_ROOM;
   bool plenty = asked->plenty;
+  double distance = 0.0;
   double squares = 0.0;
-  for (uint32_t i = 0; i < asked->count; i++) {
+  if (single) {
+    double met = value_for(&asked->parts[0], element, &offered) * asked->parts[0].factor;
+    distance = shortfall(met);
+    plenty &= met >= asked->plenty_times;
+  }
+  for (uint32_t i = 0; i < asked->count && !single; i++) {
     const struct part *one = &asked->parts[i];
-    double value = value_of(one->kind, element, &offer);
-    double met = value * one->inverse;
-    double missing =
-        one->at_most ? excess(value, query->need->requirements[one->place].bound) : shortfall(met);
+    double value = value_for(one, element, &offered);
+    double met = value * one->factor;
+    double missing = one->at_most ? excess(value, one->factor) : shortfall(met);
     squares += one->weight * missing * missing;
-    plenty &= !one->rate | (met >= query->policy->plenty);
+    plenty &= !one->rate | (met >= asked->plenty_times);
     if (one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
       refusal = SES_CORE_REFUSED_REQUIREMENT;
       unmet = one->place;
     }
   }
-  double share = asked->reads ? 1.0 / (1.0 / offer.write + 1.0 / offer.read) : offer.write;
-  *verdict = (struct ses_core_verdict){
-      .distance = (float)__builtin_sqrt(smaller(larger(squares, 0.0), 1.0)),
-      .share = (float)share,
-      .refusal = refusal,
-      .unmet = unmet,
-      .tight = offer.free < tight,
-      .plenty = plenty & !(squares > 0),
-  };
+  double share = asked->reads ? 1.0 / (1.0 / offer->write + 1.0 / offer->read) : offer->write;
+  if (!single)
+    distance = __builtin_sqrt(smaller(larger(squares, 0.0), 1.0));
+  verdict->distance = (float)distance;
+  verdict->share = (float)share;
+  verdict->refusal = refusal;
+  verdict->unmet = unmet;
+  verdict->tight = offer->free < tight * (claims + 1.0);
+  verdict->plenty = plenty & !(distance > 0);
+  return refusal == SES_CORE_ACCEPTED;
+}
+
+/* Its weight is less than 1 where requirements that everything meets were left out. */
+static bool is_single(const struct asked *asked) {
+  const struct part *one = &asked->parts[0];
+  return asked->count == 1 && one->rate && !one->hard && one->weight == 1.0;
 }
 
 size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
+  const struct ses_core_element *elements = query->elements;
+  const uint64_t *excluded = query->excluded;
+  const uint32_t *claims = query->claims;
+  const size_t count = query->count;
   struct asked asked;
   ask(query, &asked);
   size_t accepted = 0;
-  size_t sound = 0;
-  for (size_t row = 0; row < query->count; row++) {
-    judge(query, &asked, row, &verdicts[row]);
-    bool takes = verdicts[row].refusal == SES_CORE_ACCEPTED;
+  size_t degraded = 0;
+  uint64_t word = 0;
+  bool single = is_single(&asked);
+  for (size_t row = 0; row < count; row++, word >>= 1) {
+    if (row % 64 == 0 && excluded)
+      word = excluded[row / 64];
+    double claimed = claims ? claims[row] : 0.0;
+    bool takes = single ? judge(&elements[row], &asked, claimed, word & 1, true, &verdicts[row])
+                        : judge(&elements[row], &asked, claimed, word & 1, false, &verdicts[row]);
     accepted += takes;
-    sound += takes && !(query->elements[row].state & SES_CORE_DEGRADED);
+    degraded += takes & ((elements[row].state & SES_CORE_DEGRADED) != 0);
   }
-  if (sound == 0 || sound == accepted)
+  if (degraded == 0 || degraded == accepted)
     return accepted;
-  for (size_t row = 0; row < query->count; row++)
-    if (verdicts[row].refusal == SES_CORE_ACCEPTED &&
-        query->elements[row].state & SES_CORE_DEGRADED)
+  for (size_t row = 0; row < count; row++)
+    if (verdicts[row].refusal == SES_CORE_ACCEPTED && elements[row].state & SES_CORE_DEGRADED)
       verdicts[row].refusal = SES_CORE_REFUSED_DEGRADED;
-  return sound;
+  return accepted - degraded;
 }

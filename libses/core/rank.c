@@ -21,6 +21,7 @@ struct best {
   float large;           /* the smallest share that is as good */
   double distance_steps; /* steps of equal distance in 1 */
   double share_steps;    /* steps of equal share in a byte per second */
+  double others_steps;   /* steps of equal streams of others in one */
   size_t limit;          /* places from here on come after those before, of the nearest */
 };
 
@@ -39,14 +40,13 @@ static bool is_accepted(const struct ses_core_verdict *verdict) {
   return verdict->refusal == SES_CORE_ACCEPTED;
 }
 
-/* The place of ROW in the order of the table, and back. */
+/* The place of ROW in the order of the table, and the row after it. */
 static inline size_t place_of(const struct ses_core_query *query, size_t row) {
   return row >= query->first ? row - query->first : row + query->count - query->first;
 }
 
-static inline size_t row_at(const struct ses_core_query *query, size_t place) {
-  size_t left = query->count - query->first;
-  return place < left ? place + query->first : place - left;
+static inline size_t after(const struct ses_core_query *query, size_t row) {
+  return row + 1 < query->count ? row + 1 : 0;
 }
 
 static double width_of(double width) { return width > 0 ? width : 1e-6; }
@@ -55,7 +55,7 @@ static double width_of(double width) { return width > 0 ? width : 1e-6; }
  * last. */
 static inline uint64_t class_of(double behind, double steps) {
   double step = behind * steps;
-  return step < MOST_STEPS ? (uint64_t)larger(step, 0.0) : (uint64_t)MOST_STEPS;
+  return step < MOST_STEPS ? (uint32_t)(int32_t)larger(step, 0.0) : (uint32_t)MOST_STEPS;
 }
 
 static inline uint64_t distance_class(const struct best *best,
@@ -74,7 +74,8 @@ static inline uint64_t share_class(const struct best *best,
 
 /* Of the rows with room if there are any, those whose distance is as good as the best. */
 static inline bool is_near(const struct best *best, const struct ses_core_verdict *verdict) {
-  return is_accepted(verdict) & !(best->roomy & verdict->tight) & (verdict->distance <= best->near);
+  return is_accepted(verdict) && !(best->roomy && verdict->tight) &&
+         verdict->distance <= best->near;
 }
 
 static void find_distance(const struct ses_core_query *query,
@@ -99,13 +100,15 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
                        struct best *best) {
   size_t few = query->few ? query->few : query->count;
   size_t place = 0;
-  for (size_t near = 0; place < query->count && near < few; place++) {
-    size_t row = row_at(query, place);
-    bool counts = is_near(best, &verdicts[row]);
-    float share = counts ? verdicts[row].share : 0.0F;
-    best->share = share > best->share ? share : best->share;
-    near += counts;
+  size_t row = query->first;
+  float most = 0.0F;
+  for (size_t near = 0; place < query->count && near < few; place++, row = after(query, row)) {
+    if (!is_near(best, &verdicts[row]))
+      continue;
+    most = verdicts[row].share > most ? verdicts[row].share : most;
+    near++;
   }
+  best->share = most;
   best->limit = place;
   double width = width_of(query->policy->equal_share) * best->share;
   best->large = (float)(best->share - width * ROUNDED_UP);
@@ -114,19 +117,39 @@ static void find_share(const struct ses_core_query *query, const struct ses_core
 
 static struct best best_of(const struct ses_core_query *query,
                            const struct ses_core_verdict *verdicts) {
-  struct best best = {.rates = asks_for_rates(query->need)};
+  struct best best = {.rates = asks_for_rates(query->need),
+                      .others_steps = 1.0 / width_of(query->policy->equal_others)};
   find_distance(query, verdicts, &best);
   find_share(query, verdicts, &best);
   return best;
 }
 
+/* Of a row that is near, and not behind the limit. */
+static inline uint64_t near_class(const struct ses_core_query *query, const struct best *best,
+                                  const struct ses_core_verdict *verdict, size_t row) {
+  uint64_t scarce =
+      (query->elements[row].state & SES_CORE_SCARCE) != 0 && best->rates && verdict->distance == 0;
+  return scarce << 30 | share_class(best, verdict);
+}
+
 static inline uint64_t classes_of(const struct ses_core_query *query, const struct best *best,
                                   const struct ses_core_verdict *verdict, size_t row) {
   uint64_t later = place_of(query, row) >= best->limit;
-  uint64_t scarce =
-      best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
-  return distance_class(best, verdict) << 32 | later << 31 | scarce << 30 |
-         share_class(best, verdict);
+  return distance_class(best, verdict) << 32 | later << 31 | near_class(query, best, verdict, row);
+}
+
+static inline double speed_of(const struct ses_core_verdict *verdict,
+                              const struct ses_core_element *element) {
+  return verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf();
+}
+
+static inline double ours_of(const struct ses_core_query *query,
+                             const struct ses_core_element *element, size_t row) {
+  return larger(element->own, 0.0) + claims_of(query, row);
+}
+
+static inline uint64_t others_of(const struct best *best, const struct ses_core_element *element) {
+  return class_of(element->others, best->others_steps);
 }
 
 /* When its turn was.  A decider that hears late does not let idle elements take turns: others have
@@ -139,13 +162,13 @@ static inline uint64_t turn_of(const struct ses_core_query *query,
 static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
                                 const struct ses_core_verdict *verdict, size_t row) {
   const struct ses_core_element *element = &query->elements[row];
-  double ours = larger(element->own, 0.0) + claims_of(query, row);
+  double ours = ours_of(query, element, row);
   return (struct key){
       .full = verdict->tight ? -room_of(element) : -__builtin_inf(),
       .classes = classes_of(query, best, verdict, row),
-      .speed = verdict->plenty ? larger(element->write_rate, 0.0) : __builtin_inf(),
+      .speed = speed_of(verdict, element),
       .ours = ours,
-      .others = class_of(element->others, 1.0 / width_of(query->policy->equal_others)),
+      .others = others_of(best, element),
       .turn = turn_of(query, element, ours),
       .place = place_of(query, row),
   };
@@ -242,25 +265,45 @@ size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_v
   return count;
 }
 
-int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
-  if (ses_core_judge(query, verdicts) == 0)
-    return -1;
-  struct best best = best_of(query, verdicts);
-  size_t count = best.roomy ? best.limit : query->count;
+/* Leave a row that comes after the first one by this member; most do by one of the first. */
+#define WEIGH(member, value)                                                                       \
+  key.member = (value);                                                                            \
+  if (!before && key.member > first.member)                                                        \
+    continue;                                                                                      \
+  before |= key.member < first.member
+
+/* The first of the rows near, where there is room on some. */
+static int first_near(const struct ses_core_query *query, const struct best *best,
+                      const struct ses_core_verdict *verdicts) {
   int chosen = -1;
   struct key first = {.classes = UINT64_MAX};
-  for (size_t place = 0; place < count; place++) {
-    size_t row = row_at(query, place);
+  size_t row = query->first;
+  for (size_t place = 0; place < best->limit; place++, row = after(query, row)) {
     const struct ses_core_verdict *verdict = &verdicts[row];
-    if (best.roomy ? !is_near(&best, verdict) : !is_accepted(verdict))
+    const struct ses_core_element *element = &query->elements[row];
+    if (!is_near(best, verdict))
       continue;
-    if (best.roomy && classes_of(query, &best, verdict, row) > first.classes)
-      continue;
-    struct key key = key_of(query, &best, verdict, row);
-    if (chosen < 0 || comes_before(&key, &first)) {
+    struct key key;
+    bool before = false;
+    WEIGH(classes, near_class(query, best, verdict, row));
+    WEIGH(speed, speed_of(verdict, element));
+    WEIGH(ours, ours_of(query, element, row));
+    WEIGH(others, others_of(best, element));
+    WEIGH(turn, turn_of(query, element, key.ours));
+    if (before) {
       chosen = (int)row;
       first = key;
     }
   }
   return chosen;
+}
+
+int ses_core_choose(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
+  if (ses_core_judge(query, verdicts) == 0)
+    return -1;
+  struct best best = best_of(query, verdicts);
+  uint32_t row;
+  if (best.roomy)
+    return first_near(query, &best, verdicts);
+  return ses_core_rank(query, verdicts, &row, 1) > 0 ? (int)row : -1;
 }
