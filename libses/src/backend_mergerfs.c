@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "sys.h"
 
@@ -201,6 +202,8 @@ static int stage(const struct ses_creation *creation) {
 
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
+  struct statx stat;
+  creation->stat = &stat;
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
@@ -208,10 +211,14 @@ static int create(struct ses_creation *creation) {
   if (failed)
     return failed;
   failed = give_name(creation);
-  if (!failed)
-    return settle(creation);
-  unlink_at(AT_FDCWD, answer->stage);
-  return failed;
+  if (failed) {
+    unlink_at(AT_FDCWD, answer->stage);
+    return failed;
+  }
+  int fd = settle(creation);
+  creation->device = (uint64_t)makedev(stat.stx_dev_major, stat.stx_dev_minor);
+  creation->inode = stat.stx_ino;
+  return fd;
 }
 
 const struct ses_backend_row ses_backend_mergerfs = {
