@@ -152,21 +152,24 @@ static inline uint64_t others_of(const struct best *best, const struct ses_core_
   return class_of(element->others, best->others_steps);
 }
 
+/* When its turn was.  A decider that hears late does not let idle elements take turns: others have
+ * placed on them meanwhile, and each decider has first rows of its own. */
 static inline uint64_t turn_of(const struct ses_core_query *query,
-                               const struct ses_core_element *element) {
-  return query->keeps_place ? 0 : element->turn;
+                               const struct ses_core_element *element, double ours) {
+  return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->turn;
 }
 
 static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
                                 const struct ses_core_verdict *verdict, size_t row) {
   const struct ses_core_element *element = &query->elements[row];
+  double ours = ours_of(query, element, row);
   return (struct key){
       .full = verdict->tight ? -room_of(element) : -__builtin_inf(),
       .classes = classes_of(query, best, verdict, row),
       .speed = speed_of(verdict, element),
-      .ours = ours_of(query, element, row),
+      .ours = ours,
       .others = others_of(best, element),
-      .turn = turn_of(query, element),
+      .turn = turn_of(query, element, ours),
       .place = place_of(query, row),
   };
 }
@@ -286,7 +289,7 @@ static int first_near(const struct ses_core_query *query, const struct best *bes
     WEIGH(speed, speed_of(verdict, element));
     WEIGH(ours, ours_of(query, element, row));
     WEIGH(others, others_of(best, element));
-    WEIGH(turn, turn_of(query, element));
+    WEIGH(turn, turn_of(query, element, key.ours));
     if (before) {
       chosen = (int)row;
       first = key;

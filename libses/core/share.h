@@ -12,11 +12,6 @@ static inline double claims_of(const struct ses_core_query *query, size_t row) {
   return query->claims ? query->claims[row] : 0.0;
 }
 
-/* The larger of what is left over of CAPABILITY and an equal part of it. */
-static inline double share_of(double capability, double left, double part) {
-  return larger(capability * left, capability * part); /* the part where LEFT is not known */
-}
-
 /* Bytes free beyond what is reserved; NaN where that is not known. */
 static inline double room_of(const struct ses_core_element *element) {
   double known = is_number(element->free) ? element->free : element->size;
@@ -29,21 +24,18 @@ static inline void offer_of(const struct ses_core_element *element, double claim
                             const struct ses_core_policy *policy, bool reads, bool averages,
                             struct ses_core_offer *offer) {
   double ours = larger(0.0, element->own) + claims + policy->ended_weight * element->ended;
-  double alone = ours <= 0.0; /* 1 or 0: a factor, since a branch would go either way */
   double limit = not_a_number();
   if (is_number(element->server_rate))
     limit = element->server_rate / (element->server_streams + claims + 1.0);
-  double left = alone * (1.0 - element->busy);
   double part = 1.0 / (ours + element->others + 1.0);
-  offer->write = least(share_of(element->write_rate, left, part), limit);
+  offer->write = least(element->write_rate * part, limit);
   if (reads)
-    offer->read = least(share_of(element->read_rate, left, part), limit);
+    offer->read = least(element->read_rate * part, limit);
   if (averages) {
-    left = alone * (1.0 - element->busy_average);
     part = 1.0 / (ours + element->others_average + 1.0);
-    offer->average_write = least(share_of(element->write_rate, left, part), offer->write);
+    offer->average_write = least(element->write_rate * part, offer->write);
     if (reads)
-      offer->average_read = least(share_of(element->read_rate, left, part), offer->read);
+      offer->average_read = least(element->read_rate * part, offer->read);
   }
   offer->free = room_of(element);
 }

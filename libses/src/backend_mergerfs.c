@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "sys.h"
 
@@ -248,6 +249,8 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
 static int create(struct ses_creation *creation) {
   struct ses_answer *answer = creation->answer;
   struct staged staged = {0};
+  struct statx stat;
+  creation->stat = &stat;
   append_name(answer->stage, answer->placement_id);
   append_name(answer->stage_in_union, answer->placement_id);
 
@@ -257,8 +260,12 @@ static int create(struct ses_creation *creation) {
   int not_linked = give_name(creation);
   int failed = not_linked ? not_linked : check_link(creation, fd, &staged);
   ses_sys_close(fd); /* before the name is opened: the program gets the lowest number */
-  if (!failed)
-    return settle(creation, &staged);
+  if (!failed) {
+    int settled = settle(creation, &staged);
+    creation->device = (uint64_t)makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    creation->inode = stat.stx_ino;
+    return settled;
+  }
   unlink_at(AT_FDCWD, answer->stage);
   bool is_named = !not_linked && failed != -ESTALE && failed != -EXDEV;
   return is_named ? take_back(creation, ANY_INODE, failed) : failed;

@@ -98,9 +98,6 @@ def test_claim_is_shown_to_everybody_before_the_file_is_there(claims: Claims) ->
     claim = claims.choose(row=3)
     wait_until(lambda: claims.table.rows()[3].own == 1, "it is counted", 5)
     wait_until(lambda: claims.open_claims()[3] == 0, "it does not count twice", 5)
-    assert claims.table.rows()[3].turn > max(
-        row.turn for row in claims.table.rows() if row.element != claim.element
-    )
     claims.complete(claim, NOT_CREATED)
 
 

@@ -16,19 +16,16 @@ def known(value: float) -> bool:
     return not math.isnan(value)
 
 
-def share(capability: float, streams: float, busy: float, alone: bool, limit: float) -> float:
+def share(capability: float, streams: float, limit: float) -> float:
     if not known(capability):
         return limit
     got = capability / (streams + 1)
-    if alone and known(busy):
-        got = max(capability * (1 - busy), got)
     return min(got, limit) if known(limit) else got
 
 
 def predict(row: Any, claims: float, policy: Any) -> dict[int, float]:
     """What a newcomer gets, by kind."""
     ours = row["own"] + claims + policy["ended_weight"] * row["ended"]
-    alone = ours == 0
     limit = row["server_rate"] / (row["server_streams"] + claims + 1)
     found = {}
     for kind, average, rate in (
@@ -38,8 +35,8 @@ def predict(row: Any, claims: float, policy: Any) -> dict[int, float]:
         if not known(row[rate]):
             found[kind] = found[average] = NAN
             continue
-        found[kind] = share(row[rate], ours + row["others"], row["busy"], alone, limit)
-        over_time = share(row[rate], ours + row["others_average"], row["busy_average"], alone, NAN)
+        found[kind] = share(row[rate], ours + row["others"], limit)
+        over_time = share(row[rate], ours + row["others_average"], NAN)
         found[average] = min(over_time, found[kind])
     free = row["free"] if known(row["free"]) else row["size"]
     found[Kind.FREE] = max(0.0, free - row["reserved"]) if known(free) else NAN
@@ -189,7 +186,7 @@ def order(
             speed,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
-            0 if keeps_place else row["turn"],
+            0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["turn"],
             visited(place),
         )  # fmt: skip
 

@@ -111,6 +111,14 @@ def test_equals_take_turns() -> None:
     table = idle_table(3)
     table["turn"] = [7, 5, 6]
     assert Query(table, ses_core.need(), ses_core.defaults()).choose() == 1
+    table["own"] = 1
+    assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 1
+
+
+def test_idle_equals_take_no_turns_where_few_are_compared() -> None:
+    table = idle_table(3)
+    table["turn"] = [7, 5, 6]
+    assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 0
 
 
 def test_claims_take_room_of_known_sizes() -> None:

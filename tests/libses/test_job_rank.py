@@ -49,11 +49,11 @@ def began(claim: Claim) -> tuple[int, int, int]:
         (
             {"OMPI_COMM_WORLD_RANK": "6", "OMPI_COMM_WORLD_SIZE": "7", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}
             | SLURM,  # of the daemon that started it
-            (6, 7, 2),
+            (6, 7, 1),
         ),
         ({"PMIX_RANK": "1"}, (1, NOT_KNOWN, 8)),
         ({"PMIX_RANK": "5", **SLURM}, (5, 8, 2)),
-        ({"PMIX_RANK": "6", **SLURM}, (6, NOT_KNOWN, 2)),
+        ({"PMIX_RANK": "6", **SLURM}, (6, NOT_KNOWN, 1)),
     ],
 )
 def test_rank_is_what_the_launcher_says(
@@ -130,6 +130,11 @@ def test_node_that_compares_fewer_goes_on_doing_so(eight: tuple[Union, TableDoub
     table.put32(table.system_at() + FEW_AT, 3)
     assert chosen(eight, **SLURM).few == 2
     assert chosen(eight, **{**SLURM, "SLURM_LOCALID": "5"}).few == 3
+
+
+def test_rank_of_a_job_much_larger_than_the_site_compares_no_others(eight: tuple[Union, TableDouble]) -> None:
+    large = {"SLURM_STEP_NUM_TASKS": "512", "SLURM_PROCID": "500", "SLURM_LOCALID": "4"}
+    assert chosen(eight, **{**SLURM, **large}).few == 1
 
 
 def test_agent_that_is_asked_is_told_the_rank(union: Union) -> None:

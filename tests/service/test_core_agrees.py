@@ -1,7 +1,7 @@
 """The core agrees with the service's own decision where the rules of both are the same.
 
-Fresh samples, no files of ours, one requirement of a rate, the queue not visible: both take the larger of
-what is left over and an equal part, and measure by the same distance.
+Fresh samples, no files of ours, one requirement of a rate, the queue not visible: both take an equal part,
+and measure by the same distance.
 """
 
 from __future__ import annotations

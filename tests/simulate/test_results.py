@@ -72,29 +72,24 @@ def test_the_table_is_where_it_was(policy: str, scenario: str, low: float, high:
     assert low < mean_gain(policy, scenario) < high
 
 
-def saved_over_in_turn(scenario: str, users: int, nodes: int) -> float:
+def saved_over_in_turn(scenario: str, users: int, nodes: int, ours: str = "ours") -> float:
     def took(policy: str) -> list[float]:
         return [
             table1.simulate(table1.Run(scenario, users, policy, "random", users, seed, nodes=nodes)).supported
             for seed in range(SEEDS)
         ]
 
-    return gain(took("ours"), took("roundrobin")).mean
+    return gain(took(ours), took("roundrobin")).mean
 
 
 @pytest.mark.parametrize(
     ("scenario", "users", "nodes", "least"),
-    [("none", 8, 0, -0.02), ("none", 10, 1, -0.02), ("uniform", 8, 0, 0.1)],
+    [("none", 8, 0, -0.03), ("none", 10, 0, -0.03), ("none", 10, 1, -0.02), ("uniform", 8, 0, 0.1)],
 )
 def test_everyone_on_ours_is_as_well_off_as_everyone_in_turn(
     scenario: str, users: int, nodes: int, least: float
 ) -> None:
     assert saved_over_in_turn(scenario, users, nodes) > least
-
-
-def test_users_in_step_on_nodes_of_their_own_lose_no_more_than_is_said() -> None:
-    """A known loss: nodes have no turns in common (docs/decision.md, "What the rule does not do")."""
-    assert saved_over_in_turn("none", 10, 0) > -0.15
 
 
 def test_the_more_often_nodes_hear_of_each_other_the_better() -> None:
@@ -103,8 +98,8 @@ def test_the_more_often_nodes_hear_of_each_other_the_better() -> None:
         for every in ("5s", "1s", "0.2s")
     ]
     assert found[0] > found[1] > found[2]
-    assert found[0] < 1.9
-    assert found[2] < 1.35
+    assert found[0] < 1.75
+    assert found[2] < 1.3
 
 
 def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
@@ -135,9 +130,7 @@ def test_files_of_unknown_size_find_room() -> None:
 def test_a_term_that_is_switched_off_is_missed() -> None:
     assert judged("strangers", "no-monitor", 640) > 1.1 * judged("strangers", "ours", 640)
     assert judged("checkpoint-8-nodes", "no-ranks", 640) > 1.5
-    assert judged("rows-of-files", "no-turns", 800, seeds=4) > 1.05 * judged(
-        "rows-of-files", "ours", 800, seeds=4
-    )
+    assert saved_over_in_turn("none", 10, 0, "no-turns") < -0.1
     assert judged("open-idle", "no-idle", 640) > 1.05 * judged("open-idle", "ours", 640)
 
 

@@ -179,23 +179,26 @@ def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) 
     assert heard(0, "user", 1.0) == 1
 
 
-def test_a_node_takes_turns_of_its_own_for_a_while() -> None:
+def test_a_node_takes_turns_of_its_own_on_idle_elements() -> None:
     turns, file = Turns(nodes=2, candidates=3), File(1, 1.0)
-    turn = np.zeros(3, np.uint64)
     turns.placed(1.0, file, 2)
     turns.placed(2.0, file, 0)
 
-    def order(file: File, lasting: float, now: float = 5.0) -> list[int]:
-        turns.fill(turn, now, file, lasting)
-        return turn.argsort(kind="stable").tolist()
+    def order(file: File, now: float = 5.0) -> list[int]:
+        return turns.seen(now, file).argsort(kind="stable").tolist()
 
-    assert order(replace(file, user="another"), 9.0, now=2.001) == [0, 1, 2], "it has not seen the last claim"
-    assert order(file, 9.0, now=2.001) == [1, 2, 0]
-    assert order(file, 9.0) == [1, 2, 0]
-    assert order(file, 3.5) == [1, 2, 0], "the first has no turn any more, and comes by the node's order"
-    assert turn.tolist()[1:] == [0, 0]
-    assert order(file, 2.5) == [0, 1, 2]
-    assert order(replace(file, node=1), 9.0) == [0, 1, 2], "nodes do not tell each other"
+    assert order(replace(file, user="another"), now=2.001) == [0, 1, 2], "it has not seen the last claim"
+    assert order(file, now=2.001) == [1, 2, 0]
+    assert order(file) == [1, 2, 0]
+    assert order(replace(file, node=1)) == [0, 1, 2], "nodes do not tell each other"
+
+
+def test_of_busy_elements_the_one_anybody_used_longest_ago_comes_first(world: Make) -> None:
+    policy = Ours(replace(world(3), nodes=2, pace=0.1))
+    files = [File(number, 1e3, f"user{number % 2}", number % 2) for number in range(6)]
+    first = [policy.choose(10.0 * number, file) for number, file in enumerate(files[:3])]
+    assert sorted(first) == [0, 1, 2]
+    assert [policy.choose(30.0 + 10.0 * number, file) for number, file in enumerate(files[3:])] == first
 
 
 def test_a_close_is_seen_late_where_agents_poll(world: Make) -> None:

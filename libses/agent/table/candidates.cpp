@@ -7,7 +7,8 @@
 namespace ses::agent {
 namespace {
 
-constexpr double kFewest = 2, kMost = 64;
+constexpr double kFewest = 3, kMost = 64;
+constexpr uint64_t kTurn = 1000; // milliseconds in which placements on busy elements are as old
 
 double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -45,9 +46,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     sampled_at_.assign(size(), std::nullopt);
     deltas_.assign(size(), {});
   }
-  if (asked_at > asked_at_ && asked_at_ != Time{}) {
-    others_placed_ += answer.rate * seconds(asked_at - asked_at_);
-  }
+  pace_ = asked_at_ == Time{} ? 0 : std::max(0.0, seconds(asked_at - asked_at_));
   revision_ = answer.revision;
   version_ = answer.version;
   told_at_ = answer.told_at;
@@ -71,8 +70,8 @@ void Candidates::add(unsigned row, double bytes) {
   Delta &delta = deltas_[row];
   delta.own += 1;
   delta.reserved += known_bytes(bytes);
-  delta.turn = ++last_turn_;
-  delta.others_then = others_placed_;
+  const double told_ms = std::clamp(told_at_ * 1000, 0.0, 1e15);
+  delta.turn = last_turn_ = std::max(last_turn_ + 1, static_cast<uint64_t>(told_ms));
 }
 
 void Candidates::remove(unsigned row, double bytes) {
@@ -112,7 +111,8 @@ uint64_t Candidates::unseen(Time now) const {
 }
 
 uint32_t Candidates::few(Time now, const ses_rank &rank) const {
-  const double unheard = rate_ * std::max(0.0, seconds(now - asked_at_));
+  // Others tell what they place half their pace later, on average.
+  const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + pace_ / 2);
   const double few = std::clamp(std::round(total_ / unheard), kFewest, kMost);
   return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), total(), &rank);
 }
@@ -132,6 +132,14 @@ std::map<uint32_t, double> Candidates::server_deltas() const {
   return streams;
 }
 
+// Of elements with a stream of ours the one that anybody used longest ago will be free first.  Of
+// idle ones that would be the same for all nodes, which would meet there: this node's own
+// placements count.  Those of a second are as old, so that many at once go by the order of the
+// node.
+uint64_t Candidates::turn_of(double own, const ElementLoad &load, const Delta &delta) {
+  return own > 0 ? std::max(load.turn, delta.turn) / kTurn * kTurn : delta.turn;
+}
+
 ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
                                         const std::map<uint32_t, double> &servers) const {
   const ElementFacts &facts = facts_->rows[row];
@@ -144,14 +152,12 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.free = load.free;
   element.reserved = std::max(0.0, load.reserved + delta.reserved);
   element.server_rate = facts.server_rate;
-  // A turn says nothing any more when others have placed half as many files as there are elements.
-  const bool turn_counts = 2 * (others_placed_ - delta.others_then) < total_;
-  element.turn = turn_counts ? delta.turn : 0;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
+  element.turn = turn_of(element.own, load, delta);
   element.ended = static_cast<float>(std::max(0.0, load.ended + delta.ended));
   const auto server = servers.find(facts.server);
   element.server_streams = static_cast<float>(

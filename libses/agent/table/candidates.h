@@ -76,26 +76,26 @@ public:
 private:
   struct Delta {
     double own = 0, ended = 0, reserved = 0;
-    // Of the last placement by this node.  Not by others: all nodes would go to the same element.
-    uint64_t turn = 0;
-    double others_then = 0; // `others_placed_` at that moment
+    uint64_t turn = 0; // of the last placement by this node
   };
 
   [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
+  // See `turn` of struct ses_core_element.
+  [[nodiscard]] static uint64_t turn_of(double own, const ElementLoad &load, const Delta &delta);
   [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen,
                                             const std::map<uint32_t, double> &servers) const;
 
   std::string revision_;
   int64_t version_ = 0;
   double told_at_ = 0, total_ = 0, rate_ = 0, max_age_ = 0;
+  double pace_ = 0; // seconds between the last two questions
   Time asked_at_{};
   ses_core_policy policy_{};
   std::shared_ptr<const TableFacts> facts_;
   std::vector<ElementLoad> loads_;
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
-  uint64_t last_turn_ = 0;
-  double others_placed_ = 0; // files that other nodes placed since the start, as far as heard
+  uint64_t last_turn_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
 };
 
 } // namespace ses::agent

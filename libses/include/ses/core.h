@@ -65,8 +65,9 @@ struct ses_core_element {
   double free;        /* bytes free when last seen; NaN: not known */
   double reserved;    /* bytes that open files are still expected to take of `free` */
   double server_rate; /* what all elements of its server give together; NaN: no limit known */
-  uint64_t turn; /* grows with each placement: the element with the least had none for longest */
-  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen */
+  uint64_t turn; /* larger for a later last placement: the element with the least comes first */
+  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen.  Only
+                    `others` decides */
   float busy_average; /* the same over the monitor's long window */
   float others;       /* streams of others now */
   float others_average;
@@ -179,7 +180,6 @@ void ses_core_observe_all(struct ses_core_element *elements, const struct ses_co
  *
  *     n = own + CLAIMS + ended_weight * ended + others
  *     a = C / (n + 1)
- *       = max(C (1 - busy), C / (n + 1))     where no file of ours is or was since the sample
  *
  * and the same with averages; an average is never more than what there is now,
  * since a file meets the load of now first.  Where the server's rate is known, a
@@ -244,8 +244,8 @@ struct ses_core_query {
   size_t count;             /* rows */
   size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
                    last: processes of one job that begin at rows of their own do not meet */
-  size_t few; /* compare only so many of the equally near rows, the first in the order of the table:
-                 for a decider who hears of others late; 0: all */
+  size_t few; /* compare only so many of the equally near rows, the first in the order of the table,
+                 and let idle ones take no turns: for a decider who hears of others late; 0: all */
   uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others
                            rely on it */
 };
@@ -268,7 +268,8 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
  *        write_rate comes first; those without plenty come after
  *     5. fewer streams of ours
  *     6. fewer streams of others, in steps of equal_others
- *     7. the last placement longest ago, unless the decider keeps its place
+ *     7. the last placement longest ago, unless the decider keeps its place, or compares
+ *        only few and no stream of ours is there
  *     8. the order of the table, from row `first` on
  */
 size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_verdict *verdicts,

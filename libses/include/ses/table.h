@@ -160,7 +160,7 @@ static inline uint32_t ses_table_few(uint32_t few, uint32_t total, const struct 
   if (rank->ranks == 0 || rank->elsewhere == 0)
     return few;
   uint64_t apart = ((uint64_t)total + rank->elsewhere / 2) / rank->elsewhere;
-  uint32_t own = apart < 2 ? 2 : apart < SES_TABLE_ELEMENTS ? (uint32_t)apart : SES_TABLE_ELEMENTS;
+  uint32_t own = apart < 1 ? 1 : apart < SES_TABLE_ELEMENTS ? (uint32_t)apart : SES_TABLE_ELEMENTS;
   return few != 0 && few < own ? few : own;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,13 @@ from ses_service.ranking import order_of_own
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World
 from ses_simulate.policies.told import Told
-from ses_simulate.policies.turns import Turns, stamp
+from ses_simulate.policies.turns import SECOND, Turns, stamp
+
+Turned: TypeAlias = npt.NDArray[np.uint64]
 
 MOST_CANDIDATES = 64
-FEWEST_COMPARED = 2
-WORTH_MINDING = 0.05  # files that were not heard of, from which fewer candidates are compared
+FEWEST_COMPARED = 3
+WORTH_MINDING = 0.5  # files that were not heard of, from which fewer candidates are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +36,14 @@ class Terms:
     own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
     idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
     readers: bool = True  # closed files count on while they are read, where samples show that they are
-    headroom: bool = True  # what is left over may be taken whole
     spread: bool = True  # fewer candidates are compared the more is unheard
     orders: bool = True  # candidates lie in an order of the node's own
     ranks: bool = (
         True  # processes of a job that know their rank begin at rows of their own, and mind the rest
     )
-    turns: float = 0.5  # of equals the node's last placement longest ago, until others made so many files
-    # for each element; 0: no turns
-    turns_of_all: bool = False  # turns are those of the whole site
+    turns: bool = True  # of equals the last placement longest ago: on busy elements anybody's,
+    idle_turns: bool = True  # on idle ones the node's own, unless few are compared
+    turns_of_all: bool = False  # on idle ones anybody's
     room: bool = True  # sizes of files of before, what open files may take, and a part of the element
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
@@ -109,10 +111,9 @@ class Tables:
                     ended[place] += change.began <= ledger.reference
                 elif change.sample == ledger.sample:
                     ended[place] -= change.ended
-            elif self._terms.turns_of_all:
+            else:
                 turn[place] = stamp(change.happened if sign > 0 else change.turn_before)
-        if self._terms.turns and not self._terms.turns_of_all:
-            self._turns.fill(turn, now, file, self._lasting(file, now))
+        turn[:] = self._turns_of(now, file, turn, own)
         query = self._query
         query.few = self._few(file, now)
         query.first = self._first(file)
@@ -124,10 +125,15 @@ class Tables:
         self._turns.placed(now, file, place)
         return int(self._orders[node][place])
 
-    def _lasting(self, file: File, now: float) -> float:
-        """Return for how many seconds a turn counts: what others placed since makes it say ever less."""
-        rate = self._told.rate_of_others(file.node, now)
-        return self._terms.turns * len(self._site) / rate if rate > 0 else math.inf
+    def _turns_of(self, now: float, file: File, heard: Turned, own: npt.NDArray[Any]) -> Turned:
+        """Return the turns of all candidates, of those heard of and those of the node itself."""
+        if not self._terms.turns:
+            return np.zeros_like(heard)
+        busy = heard // SECOND * SECOND
+        if self._terms.turns_of_all:
+            return busy
+        idle = self._turns.seen(now, file) if self._terms.idle_turns else np.zeros_like(heard)
+        return np.where(own > 0, busy, idle)
 
     def _first(self, file: File) -> int:
         """Return the row at which a process begins: each rank of a job at one of its own.
@@ -154,8 +160,6 @@ class Tables:
         self._site["ended"] = self._told.ledger.ended
         if not self._terms.others:
             self._site["others"] = 0.0
-        if not self._terms.headroom:
-            self._site["busy"] = 1.0
 
     def unseen(self) -> None:
         """Forget the samples: they are too old."""
@@ -163,14 +167,17 @@ class Tables:
         observe(self._site, self._samples, self.policy)
 
     def _few(self, file: File, now: float) -> int:
+        """Return how many candidates are compared; 0: all."""
         if not self._terms.spread:
             return 0
+        total, few = len(self._site), 0
         unheard = self._told.unheard(file.node, now)
-        if self._terms.ranks and file.rank is not None:
-            unheard = max(unheard, file.elsewhere)
-        if unheard < WORTH_MINDING:
-            return 0
-        return max(FEWEST_COMPARED, min(self._count, round(self._count / unheard)))
+        if unheard >= WORTH_MINDING:
+            few = min(self._count, max(FEWEST_COMPARED, round(total / unheard)))
+        if self._terms.ranks and file.rank is not None and file.elsewhere:
+            apart = min(self._count, max(1, round(total / file.elsewhere)))
+            few = min(few or apart, apart)
+        return few
 
     def _orders_of(self, nodes: int) -> list[npt.NDArray[np.int64]]:
         rates = np.array([device.write_rate for device in self._world.devices])
@@ -200,8 +207,7 @@ class Tables:
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
         site["reserved"][row] = ledger.reserved[row]
-        if self._terms.turns_of_all:
-            site["turn"][row] = stamp(ledger.turn[row])
+        site["turn"][row] = stamp(ledger.turn[row])
 
 
 def _lot(node: int) -> float:

@@ -1,0 +1,58 @@
+"""Whose turn it is among equal elements, as the table of a node says it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from claims_program import NOT_CREATED, Claims
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+YESTERDAY = 1_700_000_000_000  # milliseconds since the epoch
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> dict[str, Path]:
+    """Four alike."""
+    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(4)}
+    for path in paths.values():
+        path.mkdir()
+    return paths
+
+
+@pytest.fixture
+def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
+    """Those of a user of a node that was told of two files of others, and of one that ended."""
+    service.loads = {
+        "union/b0": {"own": 1, "turn": YESTERDAY + 2999},
+        "union/b1": {"own": 1, "turn": YESTERDAY + 1001},
+        "union/b2": {"own": 0, "turn": YESTERDAY + 5000},
+    }
+    agent = start(service.url)
+    agent.wait_for("union has 4 candidates")
+    agent.ask(device).close()
+    attached = Claims(agent.socket, os.getuid())
+    attached.wait_until_staged()
+    wait_until(lambda: sum(attached.table.own().values()) == 2, "nothing of this node is counted")
+    yield attached
+    attached.detach()
+    attached.table.detach()
+
+
+def test_busy_elements_take_the_turns_of_all_nodes_by_the_second(claims: Claims) -> None:
+    by_element = {row.element: row.turn for row in claims.table.rows()}
+    assert (by_element["union/b0"], by_element["union/b1"]) == (YESTERDAY + 2000, YESTERDAY + 1000)
+
+
+def test_idle_elements_take_no_turns_of_other_nodes(claims: Claims) -> None:
+    assert claims.table.rows()[2].turn != YESTERDAY + 5000
+    claim = claims.choose(row=3)
+    wait_until(lambda: claims.table.rows()[3].own == 1, "it is counted")
+    claims.complete(claim, NOT_CREATED)
+    wait_until(lambda: claims.table.rows()[3].own == 0, "it is counted off")
+    turns = [row.turn for row in claims.table.rows()]
+    assert turns[3] == max(turns) > YESTERDAY, "it is later than all that was heard of"
