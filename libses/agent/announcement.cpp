@@ -170,6 +170,7 @@ std::string announcement_body(const Announcement &announcement) {
         {{"system", table.system}, {"revision", table.revision}, {"version", table.version}});
   }
   return text_of({{"incarnation", announcement.incarnation},
+                  {"number", announcement.number},
                   {"opened", std::move(opened)},
                   {"ended", std::move(ended)},
                   {"complete", announcement.complete},
@@ -210,6 +211,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     const json object = json::parse(body);
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
+    reply.stored = object.at("stored").get<uint64_t>();
     const auto pace = object.at("next_within_seconds").get<double>();
     if (!std::isfinite(pace)) {
       return std::nullopt;
