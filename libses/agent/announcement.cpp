@@ -176,6 +176,7 @@ std::string announcement_body(const Announcement &announcement) {
   JsonText text(kUsualFile * (announcement.opened.size() + announcement.ended.size()));
   text.open("", '{');
   text.put("incarnation", announcement.incarnation);
+  text.put("number", announcement.number);
   text.open("opened", '[');
   for (size_t i = 0; i < announcement.opened.size(); ++i) {
     const auto &[group, turn] = decisions.of_file[i];
@@ -253,6 +254,7 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     const json object = json::parse(body);
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
+    reply.stored = object.at("stored").get<uint64_t>();
     const auto pace = object.at("next_within_seconds").get<double>();
     if (!std::isfinite(pace)) {
       return std::nullopt;

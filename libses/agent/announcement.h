@@ -64,6 +64,7 @@ struct Announcement {
     bool restore = false; // with its origin, for a service that does not know the placement
   };
   std::string incarnation; // 16 hexadecimal digits
+  uint64_t number = 0;     // higher than that of the one before
   std::vector<Opened> opened;
   std::vector<EndedFile> ended;
   bool complete = false; // OPENED is all that is open on this node
@@ -85,6 +86,7 @@ struct LedgerFile {
 
 struct AnnouncementReply {
   std::string instance;
+  uint64_t stored = 0; // the number up to which announcements are stored
   std::chrono::milliseconds next_within{5000};
   std::vector<uint64_t> unknown;
   std::vector<std::pair<uint64_t, std::string>> refused; // with the reason

@@ -1,12 +1,14 @@
 #include "announcement_book.h"
 
 #include <unordered_set>
+#include <utility>
 
 namespace ses::agent {
 namespace {
 
 constexpr size_t kMostWaiting = 100000;
 constexpr size_t kMostWaitingOfUid = 16384;
+constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, some 20 MB
 
 } // namespace
 
@@ -136,8 +138,11 @@ void AnnouncementBook::tell_all_again() {
   }
 }
 
-void AnnouncementBook::settle(const Batch &batch, const std::vector<uint64_t> &unknown,
+void AnnouncementBook::settle(const Batch &batch, uint64_t number,
+                              const std::vector<uint64_t> &unknown,
                               const std::vector<uint64_t> &refused) {
+  Taken taken;
+  taken.number = number;
   std::unordered_map<uint64_t, bool> restored; // of those opened now: how they came about was said
   for (const Opening &opening : batch.opened) {
     restored[opening.file.placement_id] = opening.restore;
@@ -146,7 +151,7 @@ void AnnouncementBook::settle(const Batch &batch, const std::vector<uint64_t> &u
     for (const auto &[id, said] : restored) {
       if (const auto found = map->find(id); found != map->end()) {
         found->second.acknowledged = true;
-        found->second.opening.file.choice.reset(); // told, and large
+        taken.opened.push_back(id);
         found->second.opening.restore = found->second.opening.restore && !said;
       }
     }
@@ -171,10 +176,51 @@ void AnnouncementBook::settle(const Batch &batch, const std::vector<uint64_t> &u
     }
   }
   for (const auto &[id, ending] : endings) {
-    forget(ending_, id);
+    taken.ended.push_back(*ending);
   }
   for (const uint64_t id : refused) {
     forget(open_, id);
+  }
+  if (taken.size() > 0) {
+    files_taken_ += taken.size();
+    taken_.push_back(std::move(taken));
+  }
+  while (files_taken_ > kMostTaken) {
+    forget_first_taken();
+  }
+}
+
+void AnnouncementBook::forget_first_taken() {
+  for (const uint64_t id : taken_.front().opened) {
+    for (auto *map : {&open_, &ending_}) {
+      if (const auto found = map->find(id); found != map->end() && !found->second.waiting) {
+        found->second.opening.file.choice.reset(); // stored, and large
+      }
+    }
+  }
+  for (const Ending &ending : taken_.front().ended) {
+    forget(ending_, ending.file.placement_id);
+  }
+  files_taken_ -= taken_.front().size();
+  taken_.pop_front();
+}
+
+void AnnouncementBook::stored(uint64_t number) {
+  while (!taken_.empty() && taken_.front().number <= number) {
+    forget_first_taken();
+  }
+}
+
+void AnnouncementBook::say_again() {
+  files_taken_ = 0;
+  for (Taken &taken : std::exchange(taken_, {})) {
+    for (Ending &ending : taken.ended) {
+      if (const auto found = ending_.find(ending.file.placement_id); found != ending_.end()) {
+        found->second.opening.restore = found->second.opening.file.origin != nullptr;
+        queue_opening(found->first, found->second, false);
+      }
+      queue_ending(std::move(ending), false);
+    }
   }
 }
 

@@ -47,10 +47,15 @@ public:
   // Everything that is open has to be told once more, with how it came about.
   void tell_all_again();
 
-  // The service has BATCH, and says that it does not know UNKNOWN: those are told again with how
-  // they came about, if that is known and was not said already.  REFUSED are forgotten.
-  void settle(const Batch &batch, const std::vector<uint64_t> &unknown,
+  // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
+  // told again with how they came about, if that is known and was not said already.  REFUSED are
+  // forgotten.
+  void settle(const Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
               const std::vector<uint64_t> &refused);
+  // What was taken up to NUMBER is stored: what is over of it is forgotten.
+  void stored(uint64_t number);
+  // The service is another one, which may lack what was taken and not stored: that is told again.
+  void say_again();
   void put_back(Batch batch);
   void drop(const Batch &batch);
 
@@ -71,9 +76,20 @@ private:
   void queue_ending(Ending ending, bool at_front);
   void count_off(uid_t uid);
   void forget(std::unordered_map<uint64_t, Open> &map, uint64_t id);
+  void forget_first_taken();
+
+  // An announcement that was taken and is not known to be stored.
+  struct Taken {
+    uint64_t number = 0;
+    std::vector<uint64_t> opened;
+    std::vector<Ending> ended;
+    [[nodiscard]] size_t size() const { return opened.size() + ended.size(); }
+  };
 
   std::unordered_map<uint64_t, Open> open_;
-  // Ended, but the service does not know yet: what was open of them.
+  std::deque<Taken> taken_;
+  size_t files_taken_ = 0; // in taken_
+  // Ended, but the service has not stored it yet: what was open of them.
   std::unordered_map<uint64_t, Open> ending_;
   std::deque<uint64_t> openings_;
   std::deque<Ending> endings_;

@@ -237,6 +237,7 @@ void Announcer::send(Lock &lock, Batch batch) {
 Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
   Announcement announcement;
   announcement.incarnation = incarnation_;
+  announcement.number = ++number_;
   announcement.complete = batch.complete;
   announcement.tables = service_.exchange.wanted();
   announcement.busy = service_.exchange.busy();
@@ -315,11 +316,13 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
     spdlog::debug("the service refuses placement {}: {}", format_id(id), printable(why));
     refused.push_back(id);
   }
-  book_.settle(batch, reply.unknown, refused);
   if (reply.instance != instance_) {
     instance_ = reply.instance;
     complete_due_ = true;
+    book_.say_again();
   }
+  book_.settle(batch, number_, reply.unknown, refused);
+  book_.stored(reply.stored);
   std::vector<LedgerFile> strangers;
   if (reply.open) {
     for (LedgerFile &file : *reply.open) {

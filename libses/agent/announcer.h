@@ -94,6 +94,7 @@ private:
   std::map<uid_t, std::string> generation_of_;
   Listeners listeners_;
   const std::string incarnation_;
+  uint64_t number_ = 0; // of the last announcement
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from ses_service import problems
 from ses_service.admission import Turns
 from ses_service.auth import AUTHENTICATOR, Authenticator, Principal
-from ses_service.operations import OPERATIONS, STORING, Operation
+from ses_service.operations import OPERATIONS, Operation
 from ses_service.problems import OverloadedProblem, UnauthenticatedProblem
 from ses_service.render import Reply
 from ses_service.runtime import runtime
@@ -189,7 +189,7 @@ class Edge:
         parts: tuple[str, ...],
         done: Callable[[Reply], None],
     ) -> None:
-        """Answer at once, or do the first part of what takes several turns or waits to be stored."""
+        """Answer at once, or do the first part of what takes several turns."""
         reply: Reply | None
         steps = None
         try:
@@ -200,29 +200,25 @@ class Edge:
                 reply = next(steps)
         except Exception as error:
             reply = problems.reply(problems.problem_of(error))
-        if reply is not None and reply.stored is None:
+        if reply is not None:
             done(reply)
+        if reply is not None or steps is None:
             return
-        task = asyncio.get_running_loop().create_task(self._finish(operation, reply, steps, done))
+        task = asyncio.get_running_loop().create_task(self._finish(operation, steps, done))
         self._unfinished.add(task)
         task.add_done_callback(self._unfinished.discard)
 
     async def _finish(
         self,
         operation: Operation,
-        reply: Reply | None,
-        steps: Iterator[Reply | None] | None,
+        steps: Iterator[Reply | None],
         done: Callable[[Reply], None],
     ) -> None:
         try:
-            if reply is None and steps is not None:
-                reply = await self._others_between(operation, steps)
-            if reply is not None and reply.stored is not None:
-                await asyncio.wait([asyncio.wrap_future(reply.stored)], timeout=STORING)
+            reply = await self._others_between(operation, steps)
         except Exception as error:
             reply = problems.reply(problems.problem_of(error))
-        if reply is not None:
-            done(reply)
+        done(reply)
 
     async def _others_between(self, operation: Operation, steps: Iterator[Reply | None]) -> Reply:
         """Return the answer; others have their turns between the parts of a long one.

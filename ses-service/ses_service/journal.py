@@ -1,7 +1,7 @@
 """Writes behind: what the ledger learns is in the database a moment later, and no decision waits for it.
 
-A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must not be told
-"done" before that (an agent that would forget what it said) waits for :meth:`Journal.stored`.
+A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must know what is
+stored takes a :meth:`Journal.mark` and compares it with :attr:`Journal.stored` later.
 
 A database that fails, or that another service writes, takes nothing away but memory over a restart: the
 ledger goes on, the ids of what changed are kept, up to ``MOST_WAITING`` of them, and written when the
@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -62,7 +61,7 @@ class JournalStatus:
 class Journal:
     """Keeps a database up to date with the books.
 
-    ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
+    ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
     def __init__(
@@ -79,7 +78,8 @@ class Journal:
         self._changed = books.follow()
         self._changed_sizes = books.follow_sizes()
         self._lock = threading.Lock()
-        self._awaited: Future[bool] | None = None
+        self._marked = 0
+        self._stored = 0
         self._stopped = False
         self._loop = Loop("journal", self._step)
         self._loaded = False
@@ -104,31 +104,24 @@ class Journal:
         self._loop.start()
 
     def stop(self) -> None:
-        """Store what is left, if the database answers, and end.
-
-        Nobody waits for it after that.
-        """
+        """Store what is left, if the database answers, and end."""
         if self._stopped:
             return
         ended = self._loop.stop(_LAST_WORDS)
-        with self._lock:
-            self._stopped = True
+        self._stopped = True
         if ended and self._failed is None:
             self._step()
-        self._finish(self._take_awaited(), False)
 
-    def stored(self) -> Future[bool] | None:
-        """Return what comes true when all that changed until now is stored; ``None``: do not wait.
-
-        False when it could not be stored.  Everybody who waits shares it, so that it cannot be cancelled.
-        """
+    def mark(self) -> int:
+        """Return a number for all that changed until now; it grows with each call."""
         with self._lock:
-            if self._failed is not None or self._stopped:
-                return None
-            if self._awaited is None:
-                self._awaited = Future()
-                self._awaited.set_running_or_notify_cancel()
-            return self._awaited
+            self._marked += 1
+            return self._marked
+
+    @property
+    def stored(self) -> int:
+        """The highest mark such that all that had changed at it is stored."""
+        return self._stored
 
     @property
     def status(self) -> JournalStatus:
@@ -169,24 +162,15 @@ class Journal:
         )
 
     def _step(self) -> float:
-        awaited = self._take_awaited()
-        stored = False
+        marked = self._marked
         try:
             self._books.learn()
             self._write()
-            stored = True
         except (DatabaseError, DatabaseUrlError) as error:
             self._fail(error)
-            self._finish(self._take_awaited(), False)
             return _RETRY[min(self._tries, len(_RETRY)) - 1]
-        finally:
-            self._finish(awaited, stored)
+        self._stored = marked
         return PACE
-
-    def _take_awaited(self) -> Future[bool] | None:
-        with self._lock:
-            awaited, self._awaited = self._awaited, None
-        return awaited
 
     def _write(self) -> None:
         if self._failed is not None:
@@ -270,11 +254,6 @@ class Journal:
         if self._whole:
             self._books.drain(self._changed)
             self._books.drain(self._changed_sizes)
-
-    @staticmethod
-    def _finish(awaited: Future[bool] | None, stored: bool) -> None:
-        if awaited is not None:
-            awaited.set_result(stored)
 
 
 def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:

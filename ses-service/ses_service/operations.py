@@ -7,7 +7,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.problems` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 
@@ -29,10 +29,6 @@ ANNOUNCEMENTS_WAITING = 256
 
 # Of how many files the ledger hears before others have their turn.
 FILES_AT_ONCE = 100
-
-# How long an answer waits until what it acknowledges is stored, at most; a database that takes longer is
-# as good as away.
-STORING = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +59,7 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
-    """Bring the ledger to what a node says, and tell its agent what it should know.
-
-    The answer is to wait until what was said is stored: the agent forgets what it was told is taken.
-    """
+    """Bring the ledger to what a node says, and tell its agent what it should know."""
     return _last(announce_in_parts(now, who, body, node))
 
 
@@ -93,6 +86,7 @@ def announce_in_parts(
     needs, tables = now.desk.news_for(node, have, [one.to_model() for one in body.tables])
     answer = {
         "instance": now.instance,
+        "stored": now.storing.taken(node, said.incarnation, body.number),
         "next_within_seconds": busy_pace_for(taken.nodes) if body.busy else taken.pace,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
@@ -100,8 +94,7 @@ def announce_in_parts(
         "needs": render.fragments(needs),
         "tables": render.fragments(tables),
     }
-    made = render.reply(answer)
-    yield replace(made, stored=now.stored()) if body.opened or body.ended else made
+    yield render.reply(answer)
 
 
 SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, alike=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -44,15 +43,11 @@ _GB = Kind.FREE_CAPACITY.size
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it goes over the wire, whoever sends it.
-
-    ``stored`` is done when the answer may be sent, if it must wait for that.
-    """
+    """An answer as it goes over the wire, whoever sends it."""
 
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...]
-    stored: Future[bool] | None = None
 
     def response(self) -> Response:
         """Return it as Flask takes it."""

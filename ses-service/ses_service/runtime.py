@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from ses_service.policies import Policies
 from ses_service.ports import Knowledge
 from ses_service.sources import Loop
 from ses_service.store.records import RecordStore
+from ses_service.storing import Storing
 
 RUNTIME = "qstorman.runtime"
 
@@ -89,6 +89,9 @@ class Runtime:
         )
         books = self.desk.books
         self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
+        self.storing = (
+            Storing() if (journal := self.journal) is None else Storing(journal.mark, lambda: journal.stored)
+        )
         self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
         self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
         self._housekeeping = Loop("housekeeping", self._expire)
@@ -129,10 +132,6 @@ class Runtime:
         journal = [] if self.journal is None else self.journal.notes()
         members = [] if self.members is None else self.members.notes()
         return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
-
-    def stored(self) -> Future[bool] | None:
-        """Return what comes true when all that changed until now is stored; ``None``: do not wait."""
-        return None if self.journal is None else self.journal.stored()
 
     def explained(self, placement: Placement) -> Placement:
         """Return a placement with its explanation, if that is kept anywhere."""

@@ -78,6 +78,9 @@ class ServiceDouble:
         #: Decisions as announcements said them, by placement.
         self.decided: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.instance = ""
+        #: False: what is taken is not stored, and lost when the service is killed.
+        self.stores = True
+        self.stored = 0
         #: Called with each request first; what it returns is sent instead of the usual answer.
         self.instead: Callable[[Request], Answer | None] = as_usual
         self.released = threading.Event()  # ends the delay of every answer under way
@@ -183,6 +186,7 @@ class ServiceDouble:
         unknown = []
         with self._lock:
             first = body["incarnation"] not in self._incarnations
+            self.stored = body["number"] if self.stores else 0 if first else self.stored
             self._incarnations.add(body["incarnation"])
             for file in body["opened"]:
                 placement = file["placement_id"]
@@ -210,6 +214,7 @@ class ServiceDouble:
         held = [{name: told[name] for name in names} for told in still.values()]
         answer = {
             "instance": self.instance,
+            "stored": self.stored,
             "next_within_seconds": self.pace,
             "unknown": unknown,
             "refused": [],

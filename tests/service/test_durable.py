@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import secrets
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ import pytest
 import urllib3
 from files_opened import opened as file_opened
 from service_process import SITE, Running, until
-from ses_service.operations import STORING
 from ses_service.store.database import Database, sqlite_url
 from written_here import store_of
 
@@ -27,54 +24,68 @@ AT_ONCE = 40
 
 
 class Node:
-    """A node that opens and ends files as fast as it is answered, and remembers what was acknowledged.
+    """A node's agent that opens and ends files as fast as it is answered.
 
-    ``doubtful`` are placements said to be over in announcements that were not acknowledged.
+    ``open`` and ``ended`` are what it said in announcements that were answered.  It keeps what it was not
+    told is stored, and says it again to another instance of the service.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.open: set[str] = set()
         self.ended: set[str] = set()
-        self.doubtful: set[str] = set()
         self.answers = 0
+        self._kept: list[tuple[int, list[dict[str, Any]], list[dict[str, Any]]]] = []
+        self._number = 0
+        self._instance = ""
         self._inodes = itertools.count(1)
 
     def begin(self, count: int = AT_ONCE) -> list[str]:
         return [secrets.token_hex(8) for _ in range(count)]
 
-    def announce(
-        self, service: Running, opened: list[str], ended: list[str], within: float = math.inf
-    ) -> None:
-        """Announce; an answer that takes longer than ``within`` seconds acknowledges nothing."""
-        self.doubtful |= set(ended)
-        began = time.monotonic()
-        said = {
-            "incarnation": AGENT,
-            "opened": [
+    def announce(self, service: Running, opened: list[str], ended: list[str]) -> None:
+        self._say(
+            service,
+            [
                 file_opened(one, element=f"union/b{int(one, 16) % 4 + 1}", inode=next(self._inodes))
                 for one in opened
             ],
-            "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
-        }
-        status, answer = service.call("POST", f"/v1/nodes/{self.name}/announcements", said)
-        assert status == 200, answer
-        assert not answer["refused"]
-        if time.monotonic() - began > within:
-            return
-        self.doubtful -= set(ended)
+            [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
+        )
         self.open = (self.open | set(opened)) - set(ended)
         self.ended |= set(ended)
         self.answers += 1
+
+    def settle(self, service: Running) -> None:
+        """Go on until all is stored."""
+
+        def is_stored() -> bool:
+            self._say(service, [], [])
+            return not any(opened or ended for _, opened, ended in self._kept)
+
+        until(is_stored)
 
     def storm(self, service: Running) -> None:
         """Go on until the service is gone."""
         try:
             while True:
-                ended = sorted(self.open)[: AT_ONCE // 2]
-                self.announce(service, self.begin(), ended, within=STORING / 2)
+                self.announce(service, self.begin(), sorted(self.open)[: AT_ONCE // 2])
         except (urllib3.exceptions.HTTPError, ValueError):
             return  # what was not answered may have been taken or not
+
+    def _say(self, service: Running, opened: list[dict[str, Any]], ended: list[dict[str, Any]]) -> None:
+        self._number += 1
+        self._kept.append((self._number, opened, ended))
+        said = {"incarnation": AGENT, "number": self._number, "opened": opened, "ended": ended}
+        status, answer = service.call("POST", f"/v1/nodes/{self.name}/announcements", said)
+        assert status == 200, answer
+        assert not answer["refused"]
+        if answer["instance"] != self._instance:
+            self._instance, again = answer["instance"], self._kept
+            self._kept = []
+            for _, opened, ended in again:
+                self._say(service, opened, ended)
+        self._kept = [one for one in self._kept if one[0] > answer["stored"]]
 
 
 def placements(service: Running, state: str) -> list[str]:
@@ -139,14 +150,14 @@ def test_killed_in_a_storm_nothing_acknowledged_is_lost_and_nothing_counts_twice
         is_open, is_ended = placements(service, "open"), placements(service, "ended")
         assert len(is_open) == len(set(is_open))
         assert not set(is_open) & set(is_ended)
+        until(lambda: carried(service) == len(is_open) + len(placements(service, "booked")))
+        for node in nodes:
+            node.settle(service)
+        is_open, is_ended = placements(service, "open"), placements(service, "ended")
+        assert len(is_open) == len(set(is_open))
         for node in nodes:
             assert node.ended <= set(is_ended)
-            assert node.open - node.doubtful <= set(is_open)
-        until(lambda: carried(service) == len(is_open) + len(placements(service, "booked")))
-        before = len(is_open)
-        for node in nodes:
-            node.announce(service, sorted(node.open - set(is_ended)), sorted(node.ended)[:AT_ONCE])
-        assert len(placements(service, "open")) == before
+            assert node.open <= {*is_open, *is_ended}, "what it ended last was perhaps not answered"
     finally:
         service.end()
 
@@ -175,11 +186,41 @@ def test_a_writer_that_is_killed_loses_nothing(tmp_path: Path) -> None:
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         until(lambda: check_of(service, "database")["ok"] and writers_of(service) not in ([], [before]))
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
+        node.settle(service)
     finally:
         service.end(signal.SIGKILL)
     stored = in_database(sqlite_url(tmp_path / "state" / "ledger.db"))
     assert {one for one, state in stored.items() if state == "open"} == node.open
     assert {one for one, state in stored.items() if state == "ended"} == node.ended
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_was_answered_while_the_database_hung_is_said_again(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    """Everything dies before it is stored; the node was told what is stored, and has kept the rest."""
+    own = [] if kind == "sqlite" else [f"--database-url={request.getfixturevalue('empty').url}"]
+    service = Running(tmp_path, *options(*own)).wait_ready()
+    node = Node("n1")
+    try:
+        until(lambda: check_of(service, "database")["ok"])
+        node.announce(service, node.begin(), [])
+        node.settle(service)
+        (writer,) = writers_of(service)
+        os.kill(writer, signal.SIGSTOP)
+        for _ in range(3):
+            node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
+    finally:
+        service.end(signal.SIGKILL)
+        os.kill(writer, signal.SIGKILL)
+    service = Running(tmp_path, *options(*own)).wait_ready()
+    try:
+        until(lambda: check_of(service, "database")["ok"])
+        node.settle(service)
+        assert set(placements(service, "open")) == node.open
+        assert set(placements(service, "ended")) == node.ended
+    finally:
+        service.end()
 
 
 @pytest.fixture
@@ -230,6 +271,7 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
         assert node.open <= set(placements(service, "open")), "the ledger in memory goes on"
         (small_disk / "ballast").unlink()
         until(lambda: check_of(service, "database")["ok"])
+        node.settle(service)
     finally:
         service.end(signal.SIGKILL)
     stored = in_database(sqlite_url(small_disk / "ledger.db"))
@@ -259,7 +301,7 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
         until(lambda: not check_of(service, "database")["ok"])
         node.announce(service, node.begin(), sorted(node.open)[: AT_ONCE // 2])
         empty.start()
-        until(lambda: check_of(service, "database")["ok"])
+        node.settle(service)
         service.end(signal.SIGKILL)
         service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
         until(lambda: check_of(service, "database")["ok"])
@@ -280,6 +322,7 @@ def test_a_second_service_on_a_database_goes_on_in_memory_and_takes_over(tmp_pat
     try:
         assert f"process {first.process.pid}" in check_of(second, "database")["detail"]
         node.announce(first, node.begin(), [])
+        node.settle(first)
         first.end(signal.SIGKILL)
         until(lambda: check_of(second, "database")["ok"])
         assert node.open <= set(placements(second, "open"))

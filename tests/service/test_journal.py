@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,6 @@ from files_opened import decision, new_ids
 from files_opened import opened as file_opened
 from service_process import until
 from ses_service import journal as journal_module
-from ses_service import operations
 from ses_service.books import RESTORED_LEASE
 from ses_service.desk import Desk
 from ses_service.edge import Edge
@@ -22,6 +22,7 @@ from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError
 from ses_service.store.records import RecordStore
 from ses_service.store.writer import Writer
+from ses_service.storing import Storing
 from structlog.testing import CapturingLogger
 from written_here import store_of
 
@@ -62,6 +63,7 @@ class Stored:
         self.store = Flaky(database)
         self.service = make_service(site.equal(3).environment, clock, store=self.store).refresh()
         self.journal: Journal = self.service.runtime.journal
+        self.number = 0
 
     @property
     def desk(self) -> Desk:
@@ -74,7 +76,16 @@ class Stored:
         return found
 
     def announce(self, **said: Any) -> Any:
-        answer = self.service.post("/v1/nodes/n1/announcements", {"incarnation": AGENT, **said})
+        """Announce, and wait until it is stored if the database answers."""
+        taken, number = self.say(**said), self.number
+        if self.store.away is None:
+            until(lambda: self.say()["stored"] >= number)
+        return taken
+
+    def say(self, **said: Any) -> Any:
+        self.number += 1
+        told = {"incarnation": AGENT, "number": self.number, **said}
+        answer = self.service.post("/v1/nodes/n1/announcements", told)
         assert answer.status_code == 200, answer.get_json()
         return answer.get_json()
 
@@ -102,18 +113,64 @@ def closed(placement_id: str, size: float) -> dict[str, Any]:
     return {"placement_id": placement_id, "reason": "closed", "bytes_written": size}
 
 
-def test_an_announcement_is_answered_when_it_is_stored(stored: Stored) -> None:
+def test_an_answer_waits_for_nothing_and_says_up_to_which_announcement_all_is_stored(stored: Stored) -> None:
     first, second = stored.open(2)
-    stored.announce(opened=[opened(first), opened(second)], ended=[closed(second, 7)])
+    stored.announce()
+    stored.store.slow.clear()
+    answer = stored.say(opened=[opened(first), opened(second)], ended=[closed(second, 7)])
+    number = stored.number
+    assert answer["stored"] < number
+    assert stored.say()["stored"] < number
+    assert second not in stored.in_database() or stored.in_database()[second] == "open"
+    stored.store.slow.set()
+    until(lambda: stored.say()["stored"] >= number)
     assert stored.in_database() == {first: "open", second: "ended"}
 
 
-def test_a_sign_of_life_waits_for_nothing(stored: Stored) -> None:
-    stored.announce()
-    before = stored.store.transactions
+def test_what_a_database_that_is_away_lacks_is_not_said_to_be_stored(stored: Stored) -> None:
+    (one,) = stored.open()
+    stored.announce(opened=[opened(one)])
     stored.store.away = "gone"
-    stored.announce()
-    assert stored.store.transactions == before
+    stored.say(ended=[closed(one, 7)])
+    number = stored.number
+    until(lambda: not stored.journal.status.ok)
+    assert stored.say()["stored"] < number
+    stored.store.away = None
+    until(lambda: stored.say()["stored"] >= number)
+    assert stored.in_database() == {one: "ended"}
+
+
+def test_without_a_database_nothing_will_be_more_lasting(make_service: Any, site: Any, clock: Any) -> None:
+    service = make_service(site.equal(3).environment, clock).refresh()
+    said = {"incarnation": AGENT, "number": 7}
+    assert service.post("/v1/nodes/n1/announcements", said).get_json()["stored"] == 7
+
+
+def test_each_incarnation_of_an_agent_counts_for_itself_and_the_number_never_goes_too_far() -> None:
+    marks = itertools.count(1)
+    done = 0
+    storing = Storing(lambda: next(marks), lambda: done)
+    assert [storing.taken("n1", "a", number) for number in range(1, 2001)] == [0] * 2000
+    assert storing.taken("n1", "b", 5) == 0
+    assert storing.taken("n2", "a", 9) == 0
+    done = 2001
+    assert storing.taken("n1", "b", 6) == 5
+    assert storing.taken("n1", "a", 7) == 0, "heard anew: what it said before is not known any more"
+    done = 10**6
+    assert storing.taken("n2", "a", 10) == 10
+
+
+def test_many_announcements_that_wait_take_little_memory() -> None:
+    done = 0
+    marks = itertools.count(1)
+    storing = Storing(lambda: next(marks), lambda: done)
+    for number in range(1, 5001):
+        storing.taken("n1", "a", number)
+    assert len(storing._nodes["n1"].waiting) <= 1000
+    done = 4999
+    assert storing.taken("n1", "a", 5001) < 5000
+    done = 5001
+    assert storing.taken("n1", "a", 5002) == 5001
 
 
 def test_many_changes_make_few_transactions(stored: Stored) -> None:
@@ -295,44 +352,6 @@ def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
     sizes = store_of(stored.store.database).load().sizes
     assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
-
-
-def test_nobody_waits_for_a_journal_that_has_ended(stored: Stored) -> None:
-    assert stored.journal.stored() is not None
-    stored.journal.stop()
-    assert stored.journal.stored() is None
-    stored.announce()
-
-
-def test_who_waited_when_it_ended_is_told(stored: Stored) -> None:
-    promised = stored.journal.stored()
-    assert promised is not None
-    stored.journal.stop()
-    assert promised.done()
-
-
-def test_one_who_gives_up_takes_nothing_from_the_others(stored: Stored) -> None:
-    async def two() -> bool:
-        shared = stored.journal.stored()
-        assert shared is not None
-        impatient = asyncio.wrap_future(shared)
-        impatient.cancel()
-        return await asyncio.wait_for(asyncio.wrap_future(shared), 60)
-
-    assert asyncio.run(two())
-
-
-def test_an_announcement_waits_so_long_for_a_slow_database_and_no_longer(
-    stored: Stored, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operations, "STORING", 0.05)
-    (one,) = stored.open()
-    go_on = threading.Event()
-    monkeypatch.setattr(stored.store, "slow", go_on)
-    stored.announce(opened=[opened(one)])
-    assert one not in stored.in_database() or stored.in_database()[one] == "open"
-    go_on.set()
-    until(lambda: stored.in_database() == {one: "open"})
 
 
 def test_an_explanation_is_read_aside_of_the_event_loop(

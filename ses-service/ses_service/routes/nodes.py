@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import wait
-
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -27,10 +25,7 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
     What is open on a node stays open as long as its agent is heard of.  The same announcement again changes
     nothing.
     """
-    reply = operations.announce(runtime(), caller(), json_data, node)
-    if reply.stored is not None:
-        wait([reply.stored], operations.STORING)
-    return reply.response()
+    return operations.announce(runtime(), caller(), json_data, node).response()
 
 
 @blueprint.get("/v1/nodes")

@@ -261,9 +261,11 @@ class AnnouncementIn(Said):
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
     were chosen by.  `users`: whose needs the agent wants to know, `generations` what it has of them, and
     `tables` the storage systems whose elements it wants to know.  `busy`: programs choose from them now.
+    `number`: each announcement of an incarnation has a higher one than those before.
     """
 
     incarnation: Id
+    number: Annotated[int, Field(ge=0, lt=2**53)] = 0
     opened: Annotated[list[FileOpened], Field(max_length=MOST_FILES, default_factory=list)]
     ended: Annotated[list[FileEnded], Field(max_length=MOST_FILES, default_factory=list)]
     complete: bool = False
@@ -390,9 +392,14 @@ class AnnouncementTaken(Answer):
     `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
     the ledger does not know them.  `open`: given when this agent is heard for the first time.  `needs` are
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
+
+    `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
+    or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
+    that, with how it came about, and says it again to another instance.
     """
 
     instance: str
+    stored: int
     next_within_seconds: float
     unknown: list[str]
     refused: list[RefusedFile]

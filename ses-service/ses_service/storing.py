@@ -1,0 +1,56 @@
+"""Which announcements of each node are stored.
+
+An agent numbers its announcements and keeps what it said until it is told a number up to which all is stored.
+No answer waits for that: the number comes with a later one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_MOST_NODES = 100_000
+_MOST_WAITING = 1000  # announcements of a node; beyond, the number grows in larger steps
+
+
+@dataclass(slots=True)
+class _Said:
+    incarnation: str
+    stored: int = 0
+    waiting: deque[tuple[int, int]] = field(default_factory=deque)  # number, and the mark that stores it
+
+
+class Storing:
+    """May be used from any thread.
+
+    ``mark`` returns a number for all that changed until now, and ``stored`` the highest mark whose changes
+    are stored; without them nothing is ever more lasting than it is at once.
+    """
+
+    def __init__(self, mark: Callable[[], int] = lambda: 0, stored: Callable[[], int] = lambda: 0) -> None:
+        self._mark, self._stored = mark, stored
+        self._lock = threading.Lock()
+        self._nodes: OrderedDict[str, _Said] = OrderedDict()
+
+    def taken(self, node: str, incarnation: str, number: int) -> int:
+        """Note that the ledger has what an announcement said; return up to which all are stored.
+
+        ``number`` is 0 of an agent that does not count them.
+        """
+        with self._lock:
+            said = self._nodes.get(node)
+            if said is None or said.incarnation != incarnation:
+                said = self._nodes[node] = _Said(incarnation)
+            self._nodes.move_to_end(node)
+            if len(self._nodes) > _MOST_NODES:
+                self._nodes.popitem(last=False)
+            if number:
+                said.waiting.append((number, self._mark()))
+            stored = self._stored()
+            while said.waiting and said.waiting[0][1] <= stored:
+                said.stored = max(said.stored, said.waiting.popleft()[0])
+            if len(said.waiting) > _MOST_WAITING:
+                del said.waiting[-2]
+            return said.stored

@@ -1,0 +1,87 @@
+"""What the service took and had not stored when it was killed is told again; what it stored is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def short_lived(agent: Agent, service: ServiceDouble, device: int, path: Path) -> str:
+    """Place a file, close it, and wait until the service has taken both."""
+    conversation = agent.ask(device, "app")
+    os.close(conversation.create(path))
+    service.wait_for_end(conversation.answer.placement)
+    return conversation.answer.placement
+
+
+def reborn(agent: Agent, service: ServiceDouble) -> None:
+    """Kill the service, which forgets all, and wait until another is told what is open."""
+    service.kill()
+    service.forget()
+    service.decided.clear()
+    service.revive()
+    before = len(service.announcements())
+    wait_until(
+        lambda: any(one.body["complete"] for one in service.announcements()[before:]), "it is told again"
+    )
+
+
+def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_placed(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    service.stores = False
+    placement = short_lived(agent, service, device, tmp_path / "file")
+    said = service.opened(placement), service.ended(placement), service.decided[placement][0]
+    reborn(agent, service)
+    service.wait_for_end(placement)
+    assert (service.opened(placement), service.ended(placement)) == said[:2]
+    assert service.decided[placement][0]["turn"] == said[2]["turn"]
+
+
+def test_end_that_is_stored_is_not_told_again(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    stored = short_lived(agent, service, device, tmp_path / "stored")
+    service.stores = False
+    taken = short_lived(agent, service, device, tmp_path / "taken")
+    reborn(agent, service)
+    service.wait_for_end(taken)
+    assert service.opened(stored) == []
+
+
+def test_numbers_of_announcements_grow(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path
+) -> None:
+    for number in range(3):
+        short_lived(agent, service, device, tmp_path / f"f{number}")
+    numbers = [one.body["number"] for one in service.announcements()]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] > 0
+
+
+@pytest.fixture(scope="module")
+def book_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("book") / "book_bound"
+    agent = ROOT / "libses" / "agent"
+    command = [
+        *("c++", "-std=c++20", "-O1", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program),
+        *(Path(__file__).parent / "probes" / "book_bound.cpp", agent / "announcement_book.cpp"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+def test_what_is_kept_for_a_service_that_never_stores_is_bounded(book_bound: Path) -> None:
+    """The oldest go first: it has taken them, after all."""
+    said = subprocess.run([book_bound, "30000"], capture_output=True, text=True, check=True).stdout
+    assert said == "known 10000, first 20001, to be said 10000 and 10000, known in the end 0\n"
