@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import sys
 import tempfile
 import time
@@ -77,10 +78,11 @@ class Stack:
 class Portal:
     """A person's browser, as far as this story needs one."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, trusted: ssl.SSLContext) -> None:
         self.address = address
         self.opener = urllib.request.build_opener(
-            urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+            urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()),
+            urllib.request.HTTPSHandler(context=trusted),
         )
 
     def get(self, path: str) -> str:
@@ -98,7 +100,7 @@ class Portal:
             return str(answer.read().decode())
 
 
-def rank(address: str, token: str) -> dict[str, object]:
+def rank(address: str, token: str, trusted: ssl.SSLContext) -> dict[str, object]:
     """Ask the service where a file of alice's dd would go."""
     question = {"subject": {"user": "alice", "application": "dd"}, "limit": 0}
     request = urllib.request.Request(
@@ -106,7 +108,7 @@ def rank(address: str, token: str) -> dict[str, object]:
         json.dumps(question).encode(),
         {"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=10, context=trusted) as answer:
         result: dict[str, object] = json.load(answer)
         return result
 
@@ -120,12 +122,15 @@ def expect(condition: bool, promise: str) -> None:
 
 def story(stack: Stack, service: str, portal_address: str) -> None:
     """Follow a requirement from the portal to a ranking."""
-    node = stack.compose("exec", "-T", "ses-service", "cat", "/run/qstorman-secrets/admin-token").strip()
-    before = rank(service, node)
+    secrets = "/run/qstorman-secrets"
+    authority = stack.compose("exec", "-T", "ses-service", "cat", f"{secrets}/ca.pem")
+    trusted = ssl.create_default_context(cadata=authority)
+    token = stack.compose("exec", "-T", "ses-service", "cat", f"{secrets}/admin-token").strip()
+    before = rank(service, token, trusted)
     expect(not [r for r in before["requirements"] if r["level"] == "application"],  # type: ignore[attr-defined]
            "nothing is required of alice's dd before she says so")  # fmt: skip
     try:
-        urllib.request.urlopen(f"{service}/v1/elements", timeout=10)
+        urllib.request.urlopen(f"{service}/v1/elements", timeout=10, context=trusted)
         anonymous = True
     except urllib.error.HTTPError as refused:
         anonymous = refused.code != 401
@@ -133,7 +138,7 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
 
     stack.compose("exec", "-T", "webface", "ses-webface", "account", "add", "alice", "--vo", "materials",
                   "--password-stdin", stdin=PASSWORD + "\n")  # fmt: skip
-    portal = Portal(portal_address)
+    portal = Portal(portal_address, trusted)
     page = portal.post("/sign-in", {"name": "alice", "password": PASSWORD})
     expect("alice" in page, "alice signs in to the portal, her account in PostgreSQL")
     portal.post(
@@ -147,7 +152,7 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
         },
     )
 
-    after = rank(service, node)
+    after = rank(service, token, trusted)
     levels = [(r["kind"], r["minimum"], r["level"]) for r in after["requirements"]]  # type: ignore[attr-defined]
     expect(("current-write-rate", 85.0, "application") in levels, "the service ranks by what she saved")
     first = after["candidates"][0]  # type: ignore[index]
@@ -156,7 +161,7 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
 
     stack.compose("restart", "ses-service")
     stack.wait_healthy(120)
-    again = rank(service, node)
+    again = rank(service, token, trusted)
     expect(again["requirements"] == after["requirements"], "Fuseki keeps it over a restart of the service")
     users = {
         name: stack.compose("exec", "-T", name, "cat", "/proc/1/status").split("Uid:")[1].split()[0]
@@ -206,7 +211,7 @@ def inside() -> int:
                 stack.compose("up", "-d")
                 stack.wait_healthy(180)
                 say("every service is healthy")
-                story(stack, f"http://127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[1]}")
+                story(stack, f"https://localhost:{ports[0]}", f"https://localhost:{ports[1]}")
             finally:
                 stack.compose("down", "--volumes", "--timeout", "10")
     finally:

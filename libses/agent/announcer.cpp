@@ -46,7 +46,7 @@ bool moved_data(EndReason reason) {
 } // namespace
 
 Announcer::Announcer(Service service)
-    : service_(service), client_(service.services, service.token, service.ca_file),
+    : service_(service), client_(service.services, service.token, service.trust),
       incarnation_(random_digits()), batch_limit_(kLargestBatch) {
   for (const auto &[uid, needs] : service.kept.needs().users) {
     generation_of_[uid] = needs->generation;

@@ -35,7 +35,7 @@ public:
   struct Service {
     const Services &services;
     const Token &token;
-    const std::string &ca_file;
+    const Trust &trust;
     const std::string &node;
     ServiceHealth &health;
     Exchange &exchange; // where its answers go

@@ -19,9 +19,9 @@ constexpr std::chrono::seconds kLeftoverAge{60};
 
 } // namespace
 
-Housekeeper::Housekeeper(const Services &services, Token &token, const std::string &ca_file,
+Housekeeper::Housekeeper(const Services &services, Token &token, const Trust &trust,
                          ServiceHealth &health, Systems &systems, Listeners listeners)
-    : client_(services, token, ca_file), token_(token), health_(health), systems_(systems),
+    : client_(services, token, trust), token_(token), health_(health), systems_(systems),
       listeners_(std::move(listeners)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Housekeeper::~Housekeeper() { stop(); }
@@ -86,10 +86,8 @@ void Housekeeper::refresh() {
   const auto pause = std::max<std::chrono::milliseconds>(kRefreshEvery, kPaces * listeners_.pace());
   std::uniform_real_distribution<double> chance(0.8, 1);
   refresh_at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(pause * chance(random_));
-  if (!health_.available()) {
-    if (const std::string why = token_.load(); !why.empty()) {
-      spdlog::debug("the token read before stays in use: {}", why);
-    }
+  if (const std::string why = token_.load(); !why.empty()) { // another may have taken its place
+    spdlog::debug("the token read before stays in use: {}", why);
   }
   const Reply reply = client_.request("GET", "/v1/storage-systems");
   std::string failure = failure_of(reply);

@@ -27,8 +27,8 @@ public:
     std::function<std::chrono::milliseconds()> pace;
   };
   // The listeners are called on the housekeeper's thread.
-  Housekeeper(const Services &services, Token &token, const std::string &ca_file,
-              ServiceHealth &health, Systems &systems, Listeners listeners);
+  Housekeeper(const Services &services, Token &token, const Trust &trust, ServiceHealth &health,
+              Systems &systems, Listeners listeners);
   ~Housekeeper();
 
   void start();

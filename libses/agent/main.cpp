@@ -105,7 +105,7 @@ UniqueFd take_stop_signals() {
   return UniqueFd(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int serve(const Options &options, Services &services, Token &token,
+int serve(const Options &options, Services &services, Token &token, const Trust &trust,
           std::unique_ptr<Listener> listener, int stop_signals) {
   const size_t descriptors = raise_descriptor_limit();
   std::string no_rules;
@@ -129,10 +129,10 @@ int serve(const Options &options, Services &services, Token &token,
     return kCannotStart;
   }
   lustre.start();
-  Announcer announcer({services, token, options.ca_file, options.node, health, exchange, kept});
+  Announcer announcer({services, token, trust, options.node, health, exchange, kept});
   Watcher watcher(announcer, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
-  Housekeeper housekeeper(services, token, options.ca_file, health, systems,
+  Housekeeper housekeeper(services, token, trust, health, systems,
                           {[&announcer] { announcer.service_found(); },
                            [&kept](const std::string &text) {
                              kept.set_systems(text);
@@ -187,15 +187,23 @@ int serve(const Options &options, Services &services, Token &token,
 int run(int argc, char **argv) {
   const Options options = parse_options(argc, argv);
   std::string why;
-  std::vector<ServiceAddress> addresses;
-  bool exposed = false;
-  for (const std::string &url : options.service_urls) {
-    addresses.push_back(*parse_service_url(url, why)); // checked when the options were read
-    exposed = exposed || (!addresses.back().loopback && !addresses.back().encrypted);
-  }
-  Services services(std::move(addresses));
   Token token(options.token_file);
   if (why = token.load(); !why.empty()) {
+    return refuse(kWrongUse, why);
+  }
+  std::vector<ServiceAddress> addresses;
+  for (const std::string &url : options.service_urls) {
+    addresses.push_back(*parse_service_url(url, why)); // checked when the options were read
+    if (!options.token_file.empty() && !addresses.back().loopback && !addresses.back().encrypted) {
+      return refuse(kWrongUse, "the token would travel to " + url +
+                                   " in clear text; use https://, with --service-ca FILE for an "
+                                   "authority of the site's own (ses-service tls init)");
+    }
+  }
+  Services services(std::move(addresses));
+  const Trust trust{options.ca_file, options.certificate, options.key,
+                    TrustedUsers::of(options.service_user, why)};
+  if (!why.empty()) {
     return refuse(kWrongUse, why);
   }
   umask(022);
@@ -210,10 +218,7 @@ int run(int argc, char **argv) {
   }
   set_up_log(options);
   go_first();
-  if (exposed && !options.token_file.empty()) {
-    spdlog::warn("the token travels unencrypted to a service on another machine; use https");
-  }
-  return serve(options, services, token, std::move(listener), stop_signals.get());
+  return serve(options, services, token, trust, std::move(listener), stop_signals.get());
 }
 
 } // namespace

@@ -49,15 +49,26 @@ Options parse_options(int argc, char **argv) {
       "choose from, answers those that ask, and tells the selection service when files are\n"
       "opened and closed.  Never makes a program wait longer than --answer-ms."};
   app.set_version_flag("--version", "ses-agent " SES_AGENT_VERSION);
-  app.add_option("--service,--service-url", options.service_urls,
-                 "Where ses-service listens, for example http://127.0.0.1:8630; given several\n"
-                 "times, the first that answers is used and the others when it fails")
+  app.add_option(
+         "--service,--service-url", options.service_urls,
+         "Where ses-service listens: https://HOST:8630, unix:/run/qstorman/service.sock, or\n"
+         "http://127.0.0.1:8630 on this machine; given several times, the first that\n"
+         "answers is used and the others when it fails")
       ->required()
       ->check(CLI::Validator(check_url, "URL"));
   app.add_option("--token-file", options.token_file,
                  "File with this node's token on one line; readable by its owner only (0600)");
-  app.add_option("--ca-file", options.ca_file,
-                 "Certificate authorities (PEM) for an https service, instead of the system's");
+  app.add_option("--service-ca,--ca-file", options.ca_file,
+                 "Certificate authorities (PEM) for an https service, instead of the system's")
+      ->envname("SES_SERVICE_CA")
+      ->check(CLI::ExistingFile);
+  auto *certificate = app.add_option("--tls-cert", options.certificate,
+                                     "Certificate (PEM) to show to a service that asks for one");
+  app.add_option("--tls-key", options.key, "Its key (PEM), mode 0600")->needs(certificate);
+  certificate->needs("--tls-key");
+  app.add_option("--service-user", options.service_user,
+                 "Who may be the service on this machine besides root and the agent's own user:\n"
+                 "name or number (default qstorman, where there is one)");
   app.add_option("--socket", options.socket_path, "Where programs ask")->capture_default_str();
   app.add_option("--node", options.node, "Name of this node in questions to the service")
       ->capture_default_str();

@@ -15,6 +15,9 @@ struct Options {
   std::vector<std::string> service_urls; // any of them will do
   std::string token_file;                // empty: no token is sent
   std::string ca_file;                   // empty: the system's certificate authorities
+  std::string certificate;               // shown to the service; empty: none
+  std::string key;
+  std::string service_user; // who may listen on this machine, besides root and the agent's user
   std::string socket_path;
   std::string node;
   std::string state_dir;

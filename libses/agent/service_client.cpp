@@ -1,7 +1,9 @@
 #include "service_client.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <httplib.h>
+#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -26,31 +28,113 @@ std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response 
   return std::chrono::seconds(std::min(seconds, kRetryAfterLimitSeconds));
 }
 
+constexpr const char *kSocketScheme = "unix:";
+
+bool is_loopback(const std::string &host) {
+  in_addr v4{};
+  in6_addr v6{};
+  return host == "localhost" ||
+         (inet_pton(AF_INET, host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) ||
+         (inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+}
+
+// Host and port of AUTHORITY; the port stays as it is when there is none.
+bool split_authority(const std::string &authority, std::string &host, int &port) {
+  const bool bracketed = authority.starts_with('[');
+  const size_t end = bracketed ? authority.find(']') : authority.find(':');
+  if (bracketed && end == std::string::npos) {
+    return false;
+  }
+  host = authority.substr(bracketed ? 1 : 0, end - (bracketed ? 1 : 0));
+  const std::string rest =
+      end == std::string::npos ? "" : authority.substr(end + (bracketed ? 1 : 0));
+  if (rest.empty()) {
+    return !host.empty();
+  }
+  const std::string digits = rest.substr(1);
+  if (rest[0] != ':' || digits.empty() || digits.size() > 5 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return false;
+  }
+  port = std::stoi(digits);
+  return !host.empty() && port > 0 && port < 65536;
+}
+
+std::string words_of(httplib::Error error) {
+  if (error == httplib::Error::SSLServerVerification) {
+    return "its certificate is for another name, or of an authority that --service-ca does not "
+           "hold";
+  }
+  return "HTTP: " + httplib::to_string(error);
+}
+
+// Plain HTTP to a service on this machine, whose user is proven for each connection.
+class LocalClient : public httplib::ClientImpl {
+public:
+  LocalClient(const ServiceAddress &address, const TrustedUsers &users, std::string &unproven)
+      : httplib::ClientImpl(address.socket_path.empty() ? address.host : "localhost",
+                            address.socket_path.empty() ? address.port : 80),
+        address_(address), users_(users), unproven_(unproven) {}
+
+private:
+  bool create_and_connect_socket(Socket &socket, httplib::Error &error) override {
+    if (!address_.socket_path.empty()) {
+      socket.sock = connect_to_trusted(address_.socket_path, users_, unproven_);
+      error = httplib::Error::Connection;
+      return socket.sock >= 0;
+    }
+    const auto before = listening_on(address_.port);
+    if (!httplib::ClientImpl::create_and_connect_socket(socket, error)) {
+      return false;
+    }
+    unproven_ = fault_of_tcp_peer(socket.sock, address_.port, before, users_);
+    if (!unproven_.empty()) {
+      close_socket(socket);
+      error = httplib::Error::Connection;
+    }
+    return unproven_.empty();
+  }
+
+  const ServiceAddress &address_;
+  const TrustedUsers &users_;
+  std::string &unproven_;
+};
+
 } // namespace
 
 std::optional<ServiceAddress> parse_service_url(const std::string &url, std::string &why) {
-  const bool encrypted = url.starts_with("https://");
-  if (!encrypted && !url.starts_with("http://")) {
-    why = "'" + url + "' is not a URL of the service: it must start with http:// or https://";
+  ServiceAddress address;
+  address.url = url;
+  if (url.starts_with(kSocketScheme)) {
+    address.socket_path = url.substr(std::strlen(kSocketScheme));
+    address.loopback = true;
+    if (!address.socket_path.starts_with('/')) {
+      why = "'" + url +
+            "' names no socket by its whole path, such as unix:/run/qstorman/service.sock";
+      return std::nullopt;
+    }
+    return address;
+  }
+  address.encrypted = url.starts_with("https://");
+  if (!address.encrypted && !url.starts_with("http://")) {
+    why =
+        "'" + url + "' is not a URL of the service: it must start with https://, http:// or unix:/";
     return std::nullopt;
   }
-  const size_t host_at = encrypted ? 8 : 7;
+  const size_t host_at = address.encrypted ? 8 : 7;
   const size_t path_at = std::min(url.find('/', host_at), url.size());
   const std::string authority = url.substr(host_at, path_at - host_at);
-  if (authority.empty() || authority.find_first_of("@?# ") != std::string::npos) {
+  address.port = address.encrypted ? 443 : 80;
+  if (authority.find_first_of("@?# ") != std::string::npos ||
+      !split_authority(authority, address.host, address.port)) {
     why = "'" + url + "' names no host, or holds more than a host, a port and a path";
     return std::nullopt;
   }
-  ServiceAddress address;
-  address.url = url;
-  address.origin = url.substr(0, path_at);
   address.prefix = url.substr(path_at);
   while (address.prefix.ends_with('/')) {
     address.prefix.pop_back();
   }
-  address.encrypted = encrypted;
-  const std::string host = authority.substr(0, authority.rfind(':'));
-  address.loopback = host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  address.loopback = is_loopback(address.host);
   return address;
 }
 
@@ -92,23 +176,32 @@ std::string Token::value() const {
   return value_;
 }
 
-ServiceClient::ServiceClient(const Services &services, const Token &token,
-                             const std::string &ca_file, std::chrono::milliseconds time_out)
-    : services_(services), token_(token), ca_file_(ca_file), time_out_(time_out) {
+ServiceClient::ServiceClient(const Services &services, const Token &token, const Trust &trust,
+                             std::chrono::milliseconds time_out)
+    : services_(services), token_(token), trust_(trust), time_out_(time_out) {
   connect_to(services.current());
 }
 
 void ServiceClient::connect_to(size_t service) {
   connected_to_ = service;
-  http_ = std::make_unique<httplib::Client>(services_.at(service).origin);
+  const ServiceAddress &address = services_.at(service);
+  if (address.encrypted) {
+    http_ = std::make_unique<httplib::SSLClient>(address.host, address.port, trust_.certificate,
+                                                 trust_.key);
+    http_->enable_server_certificate_verification(true);
+    if (!trust_.ca_file.empty()) {
+      http_->set_ca_cert_path(trust_.ca_file);
+    }
+  } else if (address.loopback) {
+    http_ = std::make_unique<LocalClient>(address, trust_.users, unproven_);
+  } else {
+    http_ = std::make_unique<httplib::ClientImpl>(address.host, address.port);
+  }
   http_->set_keep_alive(true);
   http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
   http_->set_connection_timeout(time_out_);
   http_->set_read_timeout(time_out_);
   http_->set_write_timeout(time_out_);
-  if (!ca_file_.empty()) {
-    http_->set_ca_cert_path(ca_file_);
-  }
 }
 
 ServiceClient::~ServiceClient() = default;
@@ -147,10 +240,13 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     request.headers.emplace("Content-Type", "application/json");
     request.body = body;
   }
-  if (const std::string token = token_.value(); !token.empty()) {
+  const ServiceAddress &address = services_.at(connected_to_);
+  if (const std::string token = token_.value();
+      !token.empty() && (address.encrypted || address.loopback)) {
     request.headers.emplace("Authorization", "Bearer " + token);
   }
   Reply reply;
+  unproven_.clear();
   const auto started = std::chrono::steady_clock::now();
   // A read time-out alone lets a peer that drips bytes hold the thread for ever.
   request.content_receiver = [&](const char *data, size_t length, uint64_t, uint64_t) {
@@ -167,7 +263,8 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     reply.timed_out = result.error() == httplib::Error::Read && taken >= time_out_ / 2;
     reply.nobody_there = result.error() == httplib::Error::Connection;
     reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
-                                  : "HTTP: " + httplib::to_string(result.error());
+                  : !unproven_.empty() ? unproven_
+                                       : words_of(result.error());
     reply.body.clear();
     return reply;
   }

@@ -1,4 +1,6 @@
-// One keep-alive HTTP(S) connection to the ses-service in use, and the node's token.
+// One keep-alive connection to the ses-service in use, and the node's token: by https, at a UNIX
+// socket, or by plain http on this machine.  Nothing is sent before the other end is proven: by
+// its certificate, or by the user who listens (peer_proof.h).
 //
 // Used by one thread at a time.  Every request has a time-out; a reply larger
 // than 4 MiB is cut off and counts as none.  Knows nothing about what the
@@ -16,22 +18,26 @@
 #include <utility>
 #include <vector>
 
+#include "peer_proof.h"
+
 namespace httplib {
-class Client;
+class ClientImpl;
 }
 
 namespace ses::agent {
 
 // One of the services that may be asked.
 struct ServiceAddress {
-  std::string url;    // as given
-  std::string origin; // scheme://host[:port]
-  std::string prefix; // path before /v1, without a slash at the end; often empty
-  bool loopback = false;
+  std::string url;  // as given
+  std::string host; // without the brackets of an IPv6 address; empty for a UNIX socket
+  int port = 0;
+  std::string socket_path; // empty for TCP
+  std::string prefix;      // path before /v1, without a slash at the end; often empty
+  bool loopback = false;   // a UNIX socket, too
   bool encrypted = false;
 };
 
-// None when URL is not http:// or https:// with a host; WHY then says so.
+// None when URL is not https:// or http:// with a host, or unix: with a path; WHY then says so.
 [[nodiscard]] std::optional<ServiceAddress> parse_service_url(const std::string &url,
                                                               std::string &why);
 
@@ -65,6 +71,14 @@ private:
   std::string value_;
 };
 
+// Whom the agent believes to be the service, and what it shows of its own.
+struct Trust {
+  std::string ca_file;     // PEM; empty: the system's certificate authorities
+  std::string certificate; // PEM; empty: none is shown
+  std::string key;
+  TrustedUsers users; // who may listen on this machine
+};
+
 struct Reply {
   int status = 0;    // 0: no usable reply; error says why
   std::string error; // empty when there is a status
@@ -78,7 +92,7 @@ struct Reply {
 
 class ServiceClient {
 public:
-  ServiceClient(const Services &services, const Token &token, const std::string &ca_file,
+  ServiceClient(const Services &services, const Token &token, const Trust &trust,
                 std::chrono::milliseconds time_out = std::chrono::seconds(1));
   ~ServiceClient();
 
@@ -95,10 +109,11 @@ private:
 
   const Services &services_;
   const Token &token_;
-  const std::string ca_file_;
+  const Trust trust_;
   const std::chrono::milliseconds time_out_;
   size_t connected_to_ = 0;
-  std::unique_ptr<httplib::Client> http_;
+  std::string unproven_; // why the other end of the last connection was not believed
+  std::unique_ptr<httplib::ClientImpl> http_;
 };
 
 } // namespace ses::agent

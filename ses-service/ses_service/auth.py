@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -31,6 +32,7 @@ from typing import ParamSpec, TypeVar
 import structlog
 from flask import current_app, g, request
 
+from ses_service.local_door import uid_of
 from ses_service.members.tokens import TokenError, Tokens
 from ses_service.problems import ForbiddenProblem, UnauthenticatedProblem
 
@@ -39,6 +41,9 @@ R = TypeVar("R")
 
 AUTHENTICATOR = "qstorman.authenticator"
 
+_HOST = re.compile(
+    r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A
+)
 _DOTS = 2  # a signed token (JWS, RFC 7515) is three parts
 
 _log = structlog.get_logger("ses_service")
@@ -240,9 +245,11 @@ def _toml_text(value: str) -> str:
 class Authenticator:
     """Turns a request into a principal.
 
-    With ``trust_loopback`` a request without a token acts as admin when it comes from this machine,
-    names it by address or as localhost (so that no web page can be made to send it), and did not pass
-    a proxy.  ``signed`` reads tokens of an OIDC issuer: who has one acts as that user.
+    With ``trust_loopback`` a request without a token acts as admin when it comes from this machine, names
+    it by address or as localhost and nothing else (so that no web page can be made to send it), and did
+    not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
+    admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
+    user.
     """
 
     def __init__(
@@ -260,6 +267,9 @@ class Authenticator:
         authorization = header("Authorization")
         acting = header("X-Acting-User")
         if authorization is None:
+            uid = uid_of(remote or "")
+            if uid is not None and not _proxied(header):
+                return _of_this_machine(uid, acting)
             if self._trust_loopback and _is_local(header, host, remote):
                 return Principal("loopback", Role.ADMIN, acting)
             raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
@@ -284,15 +294,37 @@ def _signed_in(tokens: Tokens, token: str) -> Principal:
     return Principal(f"signed token of {user}", Role.USER, user)
 
 
+def _proxied(header: Callable[[str], str | None]) -> bool:
+    return bool(header("X-Forwarded-For") or header("Forwarded"))
+
+
+def _of_this_machine(uid: int, acting: str | None) -> Principal:
+    """Return who a user is that the kernel names at a UNIX socket.  Raises UnauthenticatedProblem."""
+    if uid in (0, os.geteuid()):
+        return Principal(f"uid {uid}", Role.ADMIN, acting)
+    try:
+        name = _name_of(uid)
+    except KeyError:
+        raise UnauthenticatedProblem(f"This machine knows no user with uid {uid}.") from None
+    return Principal(f"uid {uid}", Role.USER, name)
+
+
+@lru_cache(4096)
+def _name_of(uid: int) -> str:
+    return pwd.getpwuid(uid).pw_name
+
+
 def _is_local(header: Callable[[str], str | None], host: str, remote: str | None) -> bool:
-    if header("X-Forwarded-For") or header("Forwarded"):
+    if _proxied(header):
         return False
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return _is_loopback(remote or "") and _names_this_machine(name)
+    return _is_loopback(remote or "") and _names_this_machine(host)
 
 
+@lru_cache(256)
 def _names_this_machine(host: str) -> bool:
-    return host == "localhost" or _is_loopback(host.strip("[]"))
+    """Whether a Host header is localhost or a loopback address, with a port or without, and nothing else."""
+    found = _HOST.fullmatch(host)
+    return found is not None and (found["name"] is not None or _is_loopback(found["v4"] or found["v6"]))
 
 
 @lru_cache(256)
@@ -313,7 +345,9 @@ def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @wraps(view)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-            g.caller = found = authenticator.principal(request.headers.get, request.host, request.remote_addr)
+            g.caller = found = authenticator.principal(
+                request.headers.get, request.headers.get("Host", ""), request.remote_addr
+            )
             if found.role not in accepted:
                 raise ForbiddenProblem(
                     f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."

@@ -22,6 +22,7 @@ from ses_service.knowledge import (
     KnowledgeBaseError,
     LastKnown,
 )
+from ses_service.local_door import LocalDoor, LocalDoorError
 from ses_service.members import directory
 from ses_service.members.mapping import read_mapping
 from ses_service.members.tables import MembersFileError
@@ -33,7 +34,10 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.writer_process import WriterProcess
+from ses_service.tls import FollowedTls, TlsError, check_address, files_of
+from ses_service.tls_commands import tls
 from ses_service.token_commands import token
+from ses_service.trust import Trust
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -63,6 +67,19 @@ def main() -> None:
 
 @main.command()
 @click.option("--listen", type=Address(), default="127.0.0.1:8630", show_default=True, help="Where to serve.")
+@click.option(
+    "--socket",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="UNIX socket to serve at, too: programs of this machine need no token there.",
+)
+@click.option(
+    "--tls-cert", type=_FILE, help="Certificate (PEM), for https; see: ses-service tls init.  Followed."
+)
+@click.option("--tls-key", type=_FILE, help="Its key (PEM), mode 0600.")
+@click.option("--tls-ca", type=_FILE, help="Clients must show a certificate of this authority (PEM).")
+@click.option(
+    "--trusted-ca", type=_FILE, help="Authority (PEM) of monitor and peers with https.  [the system's]"
+)
 @click.option(
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
@@ -108,6 +125,11 @@ def main() -> None:
 @click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
 def serve(
     listen: tuple[str, int],
+    socket: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
+    trusted_ca: Path | None,
     state_dir: Path,
     monitor_url: str | None,
     kb_url: str | None,
@@ -134,6 +156,13 @@ def serve(
     except OSError as error:
         raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     try:
+        tls_files = files_of(tls_cert, tls_key, tls_ca)
+        check_address(address, tls_files)
+    except TlsError as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        followed = None if tls_files is None else FollowedTls(tls_files)
+        trust = Trust(trusted_ca, tls_files)
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
@@ -148,15 +177,18 @@ def serve(
         DatabaseUrlError,
         MembersFileError,
         directory.DirectoryError,
+        TlsError,
         OSError,
     ) as error:
         raise click.ClickException(str(error)) from None
     wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
     if wrong:
         raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
-    if tokens is None and not trust_loopback and (mapping is None or mapping.oidc is None):
+    if peer_token and any(not one.startswith("https://") for one in peer):
+        raise click.UsageError("--peer-token-file: a token is shown to peers with https only")
+    if tokens is None and not trust_loopback and socket is None and (mapping is None or mapping.oidc is None):
         raise click.UsageError(
-            "nobody could call: give --tokens FILE, or --trust-loopback on your own machine"
+            "nobody could call: give --tokens FILE or --socket PATH, or --trust-loopback on your own machine"
         )
     with ExitStack() as cleanup:
         cleanup.callback(writer.close)
@@ -182,6 +214,7 @@ def serve(
                 store=RecordStore(database, writer),
                 peers=peer,
                 peer_token=peer_token,
+                trust=trust,
                 members=mapping,
                 members_state=state_dir / "members.json",
                 accounts_state=state_dir / "accounts.json",
@@ -204,7 +237,19 @@ def serve(
         except DatabaseUrlError as error:
             raise click.ClickException(str(error)) from None
         cleanup.callback(running.stop)
-        serve_http(app, address, port, ready=lambda: log.info("serving", address=address, port=port))
+        door = None
+        if socket is not None:
+            try:
+                door = LocalDoor(socket)
+            except LocalDoorError as error:
+                raise click.ClickException(str(error)) from None
+            cleanup.callback(door.close)
+
+        def ready() -> None:
+            scheme = "http" if followed is None else "https"
+            log.info("serving", address=address, port=port, scheme=scheme, socket=str(socket or ""))
+
+        serve_http(app, address, port, ready=ready, tls=followed, door=door)
         log.info("stopped")
 
 
@@ -246,6 +291,7 @@ def openapi() -> None:
 
 
 main.add_command(token)
+main.add_command(tls)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(accept_smaller_site)

@@ -17,6 +17,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ses_service.edge import Asked, Edge
+from ses_service.local_door import remote_of
 from ses_service.render import Reply
 
 _ARRIVAL = 10.0  # seconds a request may take to arrive
@@ -94,6 +95,9 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
         super().connection_made(cast(asyncio.Transport, _OnePiece(transport, self.loop)))
+        if self.client is None and (plain := transport.get_extra_info("socket")) is not None:
+            local = remote_of(plain.fileno())
+            self.client = None if local is None else (local, 0)
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:

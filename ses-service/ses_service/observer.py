@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 
 from ses_service.model import Observation
 from ses_service.sources import Loop, SourceStatus
+from ses_service.trust import Trust
 
 MAX_ANSWER = 64 * 2**20
 _WAIT = 5.0
@@ -105,13 +106,14 @@ class MonitorClient:
         wait: float = _WAIT,
         patience: float = _PATIENCE,
         between: Callable[[], None] = _nothing,
+        trust: Trust | None = None,
     ) -> None:
         self._url = url.rstrip("/") + "/v1/observations"
         self._wait = wait
         self._patience = patience
         self._between = between
         self._kept: dict[str, Observation] = {}
-        self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False)
+        self._pool = (trust or Trust()).pool()
 
     def observations(self, after: int | None, clock: Callable[[], float]) -> Seen:
         """Return all observations, at once or when newer than ``after``.
@@ -277,8 +279,9 @@ class Observer:
         clock: Callable[[], float],
         client: MonitorClient | None = None,
         between: Callable[[], None] = _nothing,
+        trust: Trust | None = None,
     ) -> None:
-        self._client = client or (MonitorClient(url, between=between) if url else None)
+        self._client = client or (MonitorClient(url, between=between, trust=trust) if url else None)
         self._take = take
         self._clock = clock
         self._sequence: int | None = None

@@ -22,6 +22,7 @@ from ses_service.books import Books
 from ses_service.placement import Placement, PlacementState
 from ses_service.sources import Loop
 from ses_service.tally import elements_of
+from ses_service.trust import Trust
 
 PATH = "/v1/ledger/changes"
 PACE = 0.2
@@ -59,6 +60,7 @@ class Peer:
         origin: str,
         books: Books,
         clock: Callable[[], float] = time.monotonic,
+        trust: Trust | None = None,
     ) -> None:
         self.status = PeerStatus(url, up=False, detail="not told anything yet", told_at=None)
         self._url = url.rstrip("/") + PATH
@@ -69,7 +71,7 @@ class Peer:
         self._books = books
         self._clock = clock
         self._changed = books.follow()
-        self._http = urllib3.PoolManager(num_pools=1, maxsize=1, retries=False)
+        self._http = (trust or Trust()).pool()
         self._sequence = 0
         self._whole = True
         self._tries = 0

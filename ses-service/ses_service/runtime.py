@@ -30,6 +30,7 @@ from ses_service.ports import Knowledge
 from ses_service.sources import Loop
 from ses_service.store.records import RecordStore
 from ses_service.storing import Storing
+from ses_service.trust import Trust
 
 RUNTIME = "qstorman.runtime"
 
@@ -43,8 +44,9 @@ class ServiceConfig:
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
-    services, to which ``peer_token`` is shown.  ``members`` is a members file; what is known by it is kept in
-    ``members_state``, and what portals tell of their accounts in ``accounts_state``.
+    services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
+    is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
+    accounts in ``accounts_state``.
     """
 
     knowledge: Knowledge | None = None
@@ -57,6 +59,7 @@ class ServiceConfig:
     store: RecordStore | None = None
     peers: tuple[str, ...] = ()
     peer_token: str | None = None
+    trust: Trust = field(default_factory=Trust)
     members: MembersMapping | None = None
     members_state: Path | None = None
     accounts_state: Path | None = None
@@ -85,14 +88,20 @@ class Runtime:
             prepare=config.prepare,
         )
         self.observer = Observer(
-            config.monitor_url, self._take_observations, config.clock, between=self.courtesy.give_way
+            config.monitor_url,
+            self._take_observations,
+            config.clock,
+            between=self.courtesy.give_way,
+            trust=config.trust,
         )
         books = self.desk.books
         self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
         self.storing = (
             Storing() if (journal := self.journal) is None else Storing(journal.mark, lambda: journal.stored)
         )
-        self.peers = tuple(Peer(url, config.peer_token, self.instance, books) for url in config.peers)
+        self.peers = tuple(
+            Peer(url, config.peer_token, self.instance, books, trust=config.trust) for url in config.peers
+        )
         self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)

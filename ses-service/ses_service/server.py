@@ -7,6 +7,7 @@ a short answer two to four times as much time.
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import signal
 import socket
@@ -20,7 +21,9 @@ from uvicorn import Config, Server
 
 from ses_service.connection import Connection
 from ses_service.edge import Edge
+from ses_service.local_door import LocalDoor
 from ses_service.memory import collecting
+from ses_service.tls import FollowedTls
 
 _BACKLOG = 4096
 _KEPT_OPEN = 75  # seconds; longer than the longest pause between two announcements of an agent
@@ -31,13 +34,24 @@ _SWITCH = 0.001
 
 
 class _Server(Server):
-    def __init__(self, config: Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: Config, ready: Callable[[], None], door: LocalDoor | None) -> None:
         super().__init__(config)
         self._ready = ready
+        self._door = door
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and say so."""
         await super().startup(sockets)
+        if self._door is not None:
+            self.servers.append(
+                await asyncio.get_running_loop().create_unix_server(
+                    lambda: Connection(
+                        config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                    ),
+                    sock=self._door.socket,
+                    backlog=_BACKLOG,
+                )
+            )
         self._ready()
 
     @contextmanager
@@ -64,10 +78,19 @@ def numeric_address(host: str, port: int) -> str:
     return str(address[0])
 
 
-def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) -> None:
+def serve(
+    app: APIFlask,
+    address: str,
+    port: int,
+    *,
+    ready: Callable[[], None],
+    tls: FollowedTls | None = None,
+    door: LocalDoor | None = None,
+) -> None:
     """Serve until a signal to end comes; ``ready`` is called when connections are accepted.
 
-    ``address`` comes from :func:`numeric_address`.  Must be called from the main thread.
+    With ``tls``, by https; at ``door``, too, by plain HTTP that does not leave the machine. ``address``
+    comes from :func:`numeric_address`. Must be called from the main thread.
     """
     sys.setswitchinterval(_SWITCH)
     _allow_many_connections()
@@ -92,7 +115,9 @@ def serve(app: APIFlask, address: str, port: int, *, ready: Callable[[], None]) 
     }
     memory.start()
     try:
-        _Server(Config(edge, **options), ready).run()
+        if tls is not None:
+            options["ssl_context_factory"] = lambda *_: tls.context
+        _Server(Config(edge, **options), ready, door).run()
     finally:
         edge.close()
         memory.stop()

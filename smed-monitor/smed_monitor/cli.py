@@ -22,6 +22,7 @@ from smed_monitor.server import serve as serve_forever
 from smed_monitor.settings import ElementSettings, Settings, Target, load
 from smed_monitor.site import described
 from smed_monitor.textfile import page, write
+from smed_monitor.tls import MEND, TlsError, files_of, is_local
 
 
 def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -75,6 +76,17 @@ def main() -> None:
     help="HOST:PORT; port 0: a free one, told in the first line of the log.",
 )
 @click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Certificate (PEM), for https; see: ses-service tls init.  Followed.",
+)
+@click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
+@click.option(
+    "--tls-ca",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Clients must show a certificate of this authority (PEM).",
+)
+@click.option(
     "--state-dir",
     type=click.Path(path_type=Path, file_okay=False),
     callback=_made,
@@ -88,11 +100,26 @@ def main() -> None:
     type=click.Choice(["debug", "info", "warning", "error"]),
     help="Least important events to log, as JSON lines on standard error.",
 )
-def serve(path: Path, site: Path | None, listen: str, state_dir: Path | None, log_level: str) -> None:
+def serve(
+    path: Path,
+    site: Path | None,
+    listen: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
+    state_dir: Path | None,
+    log_level: str,
+) -> None:
     """Scrape and answer until SIGTERM."""
     settings = _settings(path, site)
-    _log_to_stderr(log_level)
-    serve_forever(settings, listen, state_dir)
+    try:
+        files = files_of(tls_cert, tls_key, tls_ca)
+        if files is None and not is_local(listen):
+            raise TlsError(f"it would listen on {listen} for everybody, unverified and in clear text. {MEND}")
+        _log_to_stderr(log_level)
+        serve_forever(settings, listen, state_dir, files)
+    except TlsError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @main.command()

@@ -21,6 +21,7 @@ from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped
 from smed_monitor.app import create_app
 from smed_monitor.monitor import Monitor
 from smed_monitor.settings import Settings
+from smed_monitor.tls import TlsFiles
 
 THREADS = 32
 MOST_WAITING = 24
@@ -54,10 +55,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 class Server(BaseApplication):  # type: ignore[misc]
     """Everything gunicorn needs to know."""
 
-    def __init__(self, settings: Settings, listen: str, state_dir: Path | None) -> None:
+    def __init__(self, settings: Settings, listen: str, state_dir: Path | None, tls: TlsFiles | None) -> None:
         self._settings = settings
         self._state_dir = state_dir
         self._listen = listen
+        self._tls = {} if tls is None else tls.options()
         self.monitor: Monitor | None = None
         super().__init__()
 
@@ -74,6 +76,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "loglevel": "warning",
             "when_ready": _listening,
             "worker_exit": _stopped,
+            **self._tls,
         }
         for name, value in options.items():
             self.cfg.set(name, value)
@@ -86,9 +89,14 @@ class Server(BaseApplication):  # type: ignore[misc]
         return create_app(self.monitor, most_waiting=MOST_WAITING)
 
 
-def serve(settings: Settings, listen: str, state_dir: Path | None = None) -> None:
-    """Serve on ``listen`` (``host:port``) until SIGTERM or SIGINT; leaves by SystemExit."""
-    Server(settings, listen, state_dir).run()
+def serve(
+    settings: Settings, listen: str, state_dir: Path | None = None, tls: TlsFiles | None = None
+) -> None:
+    """Serve on ``listen`` (``host:port``) until SIGTERM or SIGINT; leaves by SystemExit.
+
+    With ``tls``, by https.  Raises TlsError when the files cannot be used.
+    """
+    Server(settings, listen, state_dir, tls).run()
 
 
 def _collect_rarely() -> None:
@@ -104,7 +112,8 @@ def _collect_rarely() -> None:
 def _listening(arbiter: Arbiter) -> None:
     for listener in arbiter.LISTENERS:
         host, port = listener.sock.getsockname()[:2]
-        log.info("listening", url=f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        scheme = "https" if arbiter.cfg.is_ssl else "http"
+        log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
 
 
 def _stopped(_arbiter: Arbiter, worker: Worker) -> None:

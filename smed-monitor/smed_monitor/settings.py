@@ -52,7 +52,8 @@ class _Model(BaseModel):
 class Target(_Model):
     """One source.  A scrape that takes longer than ``timeout_seconds`` in all is cut off.
 
-    Exporters have a ``url``; collectors of this node's files have ``root`` (Lustre: where proc and sys
+    Exporters have a ``url``, and with https ``ca_file`` (PEM) where the system's authorities did not sign
+    their certificate; collectors of this node's files have ``root`` (Lustre: where proc and sys
     are) or ``paths`` (the mount points to look at, or the union whose branches they are) or ``table``
     (the file smed-sampler writes).
     """
@@ -60,6 +61,7 @@ class Target(_Model):
     name: Name
     collector: str
     url: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    ca_file: Annotated[str, AfterValidator(_mount_point)] | None = None
     root: Annotated[str, AfterValidator(_mount_point)] = "/"
     paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
     table: Annotated[str, AfterValidator(_mount_point)] | None = None

@@ -20,9 +20,11 @@ from service_double import ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
-    "--help", "--version", "--service", "--service-url", "--token-file", "--ca-file", "--socket", "--node",
+    "--help", "--version", "--service", "--service-url", "--token-file", "--service-ca", "--ca-file",
+    "--socket", "--node",
     "--state-dir", "--answer-ms", "--asks-per-second", "--log-level", "--foreground", "--background",
     "--jobs-dir", "--lustre-form", "--include", "--exclude", "--exclude-program",
+    "--tls-cert", "--tls-key", "--service-user",
 }  # fmt: skip
 
 
@@ -51,14 +53,32 @@ def test_version_is_the_projects(binary: Path) -> None:
     ("options", "reason"),
     [
         ((), "--service is required"),
-        (("--service-url", "127.0.0.1:8630"), "must start with http:// or https://"),
+        (("--service-url", "127.0.0.1:8630"), "must start with https://, http:// or unix:/"),
         (("--service-url", "http://"), "names no host"),
+        (("--service-url", "http://h:0"), "names no host, or holds more"),
+        (("--service-url", "unix:run/s"), "names no socket by its whole path"),
+        (("--service-url", "http://h", "--service-user", "no-such-user"), "no user no-such-user"),
+        (("--service-url", "http://h", "--service-ca", "/nonexistent"), "/nonexistent"),
+        (("--service-url", "http://h", "--tls-cert", "/x"), "--tls-key"),
         (("--service-url", "http://name:secret@host"), "names no host, or holds more"),
         (("--service-url", "http://h", "--log-level", "loud"), "loud not in {debug,info,warning,error}"),
         (("--service-url", "http://h", "--answer-ms", "0"), "not in range"),
         (("--service-url", "http://h", "--frobnicate"), "--frobnicate"),
     ],
-    ids=["no-url", "no-scheme", "no-host", "password", "level", "budget", "unknown"],
+    ids=[
+        "no-url",
+        "no-scheme",
+        "no-host",
+        "no-port",
+        "no-path",
+        "no-user",
+        "no-ca",
+        "no-key",
+        "password",
+        "level",
+        "budget",
+        "unknown",
+    ],
 )
 def test_wrong_use_is_explained(binary: Path, options: tuple[str, ...], reason: str) -> None:
     status, said = refused(binary, *options)

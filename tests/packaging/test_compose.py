@@ -84,7 +84,21 @@ def test_port_is_the_one_the_program_documents(service: str) -> None:
     assert f"EXPOSE {port}" in dockerfile(service)
     published = SERVICES[service].get("ports", [])
     assert all(entry.endswith(f":{port}") for entry in published)
-    assert f":{port}/" in " ".join(SERVICES[service]["healthcheck"]["test"])
+    assert f"https://localhost:{port}/" in " ".join(SERVICES[service]["healthcheck"]["test"])
+
+
+@pytest.mark.parametrize("service", sorted(PROGRAMS))
+def test_what_listens_beyond_its_container_speaks_tls(service: str) -> None:
+    setup = (ROOT / "packaging/compose/setup.sh").read_text()
+    for option, ending in (("--tls-cert", ".pem"), ("--tls-key", "-key.pem")):
+        folder, _, name = options(service)[option].rpartition("/")
+        assert name == service + ending
+        given = re.search(rf"^give {folder} (.*)$", setup, re.MULTILINE)
+        assert given, folder
+        assert name in given[1].split()
+        volumes = [mounted.split(":")[1] for mounted in SERVICES[service]["volumes"]]
+        assert folder in volumes
+    assert f" {service},localhost" in setup
 
 
 def test_addresses_between_parts_name_services_and_their_ports() -> None:
@@ -94,7 +108,7 @@ def test_addresses_between_parts_name_services_and_their_ports() -> None:
         if (match := re.search(r"^EXPOSE (\d+)$", dockerfile(name), re.MULTILINE))
     }
     named = re.findall(
-        r"http://([a-z-]+):(\d+)", " ".join(" ".join(s.get("command", [])) for s in SERVICES.values())
+        r"https?://([a-z-]+):(\d+)", " ".join(" ".join(s.get("command", [])) for s in SERVICES.values())
     )
     assert named
     assert all(ports[name] == port for name, port in named)

@@ -19,9 +19,12 @@ PATIENCE = 120.0
 
 
 class Running:
-    """A service process, by default on a free port; its log is kept."""
+    """A service process, by default on a free port; its log is kept.
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+    ``ca`` is the authority of the certificate it is given among the options.
+    """
+
+    def __init__(self, folder: Path, *options: str, port: int | None = None, ca: Path | None = None) -> None:
         self.port = port or free_port()
         self.log = folder / "service.log"
         command = [
@@ -35,15 +38,15 @@ class Running:
         ]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
-        self.http = urllib3.PoolManager(timeout=PATIENCE, retries=False)
+        self.url = f"{'https' if ca else 'http'}://127.0.0.1:{self.port}"
+        self.http = urllib3.PoolManager(timeout=PATIENCE, retries=False, ca_certs=ca and str(ca))
 
     def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> tuple[int, Any]:
         headers = {"Content-Type": "application/json"}
         if token:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
-        url = f"http://127.0.0.1:{self.port}{path}"
-        answer = self.http.request(method, url, body=data, headers=headers)
+        answer = self.http.request(method, self.url + path, body=data, headers=headers)
         return answer.status, json.loads(answer.data)
 
     def wait_ready(self) -> Running:

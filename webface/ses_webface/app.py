@@ -53,6 +53,8 @@ def create_app(
             service_token(settings.service_token_file),
             deadline_seconds=settings.service_deadline_seconds,
             observe=metrics.service_call,
+            ca=settings.service_ca,
+            shown=settings.tls,
         ),
         metrics=metrics,
         clock=clock,

@@ -22,8 +22,10 @@ from ses_webface.app import create_app
 from ses_webface.database import Database
 from ses_webface.errors import WebfaceError
 from ses_webface.portal import Portal
+from ses_webface.proven import ClearTextError
 from ses_webface.server import serve as run_server
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
+from ses_webface.tls import MEND, TlsError, files_of, is_local
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -74,7 +76,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except WebfaceError as error:
+        except (WebfaceError, TlsError, ClearTextError) as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -86,6 +88,17 @@ def main() -> None:
 
 @main.command()
 @click.option("--listen", default="127.0.0.1:8632", show_default=True, help="Address and port.")
+@click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Certificate (PEM), for https; see: ses-service tls init.  Followed.",
+)
+@click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
+@click.option(
+    "--tls-ca",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Clients must show a certificate of this authority (PEM).",
+)
 @click.option(
     "--service-url",
     default="http://127.0.0.1:8630",
@@ -99,8 +112,18 @@ def main() -> None:
     envvar="SES_WEBFACE_SERVICE_TOKEN_FILE",
     help="File (0600) with the portal's token for the service.",
 )
+@click.option(
+    "--service-ca",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    envvar="SES_SERVICE_CA",
+    help="Authority (PEM) of an https service.  [the system's]",
+)
 @_database_options
-@click.option("--behind-proxy", is_flag=True, help="Trust X-Forwarded-* of one proxy in front.")
+@click.option(
+    "--behind-proxy",
+    is_flag=True,
+    help="A proxy in front speaks https: trust its X-Forwarded-*, and listen where it is.",
+)
 @click.option("--threads", type=click.IntRange(1, 64), default=8, show_default=True)
 @click.option(
     "--log-level",
@@ -110,8 +133,12 @@ def main() -> None:
 )
 def serve(
     listen: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
     service_url: str,
     service_token_file: Path | None,
+    service_ca: Path | None,
     state_dir: Path,
     database_url: str | None,
     behind_proxy: bool,
@@ -120,18 +147,26 @@ def serve(
 ) -> None:
     """Serve the portal; brings its database up to date first."""
     _log_to_stderr(log_level)
+    tls = files_of(tls_cert, tls_key, tls_ca)
+    if tls is None and not behind_proxy and not is_local(listen):
+        raise TlsError(
+            f"It would listen on {listen}, where passwords travel in clear text. {MEND}  Or serve behind a "
+            "proxy that speaks https, and say so: --behind-proxy"
+        )
     app = create_app(
         Settings(
             state_dir=state_dir,
             database_url=_url(state_dir, database_url),
             service_url=service_url,
             service_token_file=service_token_file,
+            service_ca=service_ca,
+            tls=None if tls is None else (tls.certificate, tls.key),
             behind_proxy=behind_proxy,
         )
     )
     parts: Portal = app.extensions["ses_webface"]
     telling = AccountTelling(parts.accounts, parts.selection)
-    run_server(app, listen, threads=threads, log_level=log_level, started=telling.start)
+    run_server(app, listen, threads=threads, log_level=log_level, started=telling.start, tls=tls)
 
 
 @main.group()

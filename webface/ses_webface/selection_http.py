@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -25,6 +26,7 @@ from ses_webface.errors import (
     ServiceUnavailableError,
     TokenRefusedError,
 )
+from ses_webface.proven import UnprovenError, base_url, pool
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,
@@ -47,20 +49,33 @@ Observer = Callable[[str, str, float], None]
 class HttpSelectionService:
     """ses-service at ``url``, asked with the portal's ``token`` (None: the service trusts us).
 
-    ``observe`` is told (method, outcome, seconds) of every call.
+    ``observe`` is told (method, outcome, seconds) of every call.  ``ca`` is the authority of an https
+    service, if not the system's; the certificate and key of ``shown`` are for one that asks for them.  Raises
+    ClearTextError where the token would travel in clear text.
     """
 
     def __init__(
-        self, url: str, token: str | None, *, deadline_seconds: float = 4.0, observe: Observer | None = None
+        self,
+        url: str,
+        token: str | None,
+        *,
+        deadline_seconds: float = 4.0,
+        observe: Observer | None = None,
+        ca: Path | None = None,
+        shown: tuple[Path, Path] | None = None,
     ) -> None:
         self._observe = observe
-        self._url = url.rstrip("/")
+        self._url = base_url(url)
         self._token = token
         self._deadline = deadline_seconds
-        self._pool = urllib3.PoolManager(
+        self._pool = pool(
+            url,
+            secret=token is not None,
+            ca=ca,
             maxsize=16,
             retries=False,
             timeout=urllib3.Timeout(connect=min(1.0, deadline_seconds), read=deadline_seconds),
+            **({} if shown is None else {"cert_file": str(shown[0]), "key_file": str(shown[1])}),
         )
 
     def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
@@ -230,6 +245,15 @@ class HttpSelectionService:
                 if writes:
                     raise
                 return self._once(method, path, headers, payload, end)
+        except UnprovenError as error:
+            why = str(error).partition(": ")[2]
+            raise ServiceUnavailableError(
+                f"What answers as the selection service is not trusted: {why}."
+            ) from error
+        except urllib3.exceptions.SSLError as error:
+            raise ServiceUnavailableError(
+                f"What answers as the selection service is not proven by its certificate: {error}."
+            ) from error
         except urllib3.exceptions.NewConnectionError as error:  # a TimeoutError to urllib3
             raise ServiceUnavailableError("The selection service cannot be reached.") from error
         except urllib3.exceptions.TimeoutError as error:

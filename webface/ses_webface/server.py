@@ -11,6 +11,8 @@ from gunicorn import systemd  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
+from ses_webface.tls import TlsFiles
+
 _PAUSE = 5.0  # seconds between two words to the watchdog
 
 
@@ -43,8 +45,16 @@ class _Server(BaseApplication):  # type: ignore[misc]
         return self._app
 
 
-def serve(app: Flask, listen: str, *, threads: int, log_level: str, started: Callable[[], None]) -> None:
-    """Serve until SIGTERM or SIGINT; does not return before all requests are answered.
+def serve(
+    app: Flask,
+    listen: str,
+    *,
+    threads: int,
+    log_level: str,
+    started: Callable[[], None],
+    tls: TlsFiles | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, by https with ``tls``; returns when all requests are answered.
 
     ``started`` is called in the process that serves, before its first request.
     """
@@ -63,5 +73,6 @@ def serve(app: Flask, listen: str, *, threads: int, log_level: str, started: Cal
             "loglevel": log_level,
             "proc_name": "ses-webface",
             "post_worker_init": lambda _worker: started(),
+            **({} if tls is None else tls.options()),
         },
     ).run()

@@ -16,13 +16,16 @@ class Settings:
     """Settings of one portal.
 
     ``behind_proxy`` trusts one hop of X-Forwarded-For/-Proto/-Host: only for a proxy that sets
-    them.  ``service_deadline_seconds`` bounds every call to the selection service.
+    them.  ``service_ca`` is the authority of an https service; ``tls`` is our certificate and key.
+    ``service_deadline_seconds`` bounds every call to the selection service.
     """
 
     state_dir: Path
     database_url: str
     service_url: str
     service_token_file: Path | None = None
+    service_ca: Path | None = None
+    tls: tuple[Path, Path] | None = None
     behind_proxy: bool = False
     service_deadline_seconds: float = 4.0
 

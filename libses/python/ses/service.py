@@ -22,6 +22,7 @@ from ses.errors import (
     SesError,
     UnreachableError,
 )
+from ses.proven import ClearTextError, UnprovenError, base_url, pool
 from ses.settings import ServiceAddress, read_token
 
 JSON = dict[str, Any]
@@ -50,9 +51,19 @@ class ServiceClient:
     def __init__(self, address: ServiceAddress, timeout_seconds: float = 10.0) -> None:
         self.url = address.url
         self.token_file = address.token_file
-        self._pool = urllib3.PoolManager(
-            timeout=urllib3.Timeout(connect=min(3.0, timeout_seconds), read=timeout_seconds), retries=False
-        )
+        shown = {"cert_file": address.certificate, "key_file": address.key}
+        try:
+            self._pool = pool(
+                address.url,
+                secret=address.token_file is not None,
+                ca=address.ca,
+                timeout=urllib3.Timeout(connect=min(3.0, timeout_seconds), read=timeout_seconds),
+                retries=False,
+                **{name: str(path) for name, path in shown.items() if path is not None},
+            )
+        except ClearTextError as error:
+            raise NotAllowedError(str(error)) from None
+        self._base = base_url(address.url)
         self._headers: dict[str, str] | None = None
 
     def elements(self) -> JSON:
@@ -152,13 +163,21 @@ class ServiceClient:
         try:
             response = self._pool.request(
                 method,
-                self.url + path,
+                self._base + path,
                 fields=fields,
                 body=None if body is None else json.dumps(body).encode(),
                 headers=sent,
                 redirect=False,
                 **({} if patience_seconds is None else {"timeout": _patient(patience_seconds)}),
             )
+        except UnprovenError as error:
+            why = str(error).partition(": ")[2]
+            raise NotAllowedError(f"What answers at {self.url} is not trusted: {why}.") from error
+        except urllib3.exceptions.SSLError as error:
+            raise NotAllowedError(
+                f"What answers at {self.url} is not proven to be the service: {error}. Name the authority "
+                "that signed its certificate with --service-ca or SES_SERVICE_CA."
+            ) from error
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
             raise UnreachableError(
                 f"Nothing answers at {self.url} ({_cause(error)}). Start ses-service, or name "

@@ -11,28 +11,49 @@ from ses.errors import NotAllowedError, UsageError
 
 DEFAULT_URL = "http://127.0.0.1:8630"
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
+SERVICE_SOCKET = Path("/run/qstorman/service.sock")
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """The service's base URL without a trailing slash, and the token file (``None``: no token)."""
+    """The service's base URL without a trailing slash, and the token file (``None``: no token).
+
+    ``unix:`` and a path is a socket of this machine.  ``ca`` is the authority (PEM) of an https service, if
+    not the system's; ``certificate`` and ``key`` are shown to one that asks for them.
+    """
 
     url: str = DEFAULT_URL
     token_file: Path | None = None
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
 
 
-def service_address(url: str | None, token_file: Path | None) -> ServiceAddress:
+def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
     """Fill in what the command line left open.
 
-    The token file is ``SES_TOKEN_FILE`` or, if it exists, ``~/.config/ses/token``.  Nothing is
-    read here.  Raises UsageError for an address that is not HTTP.
+    The service is the socket of this machine's, where there is one.  The token file is ``SES_TOKEN_FILE`` or,
+    if it exists, ``~/.config/ses/token``.  Nothing is read here.  Raises UsageError for an address that is
+    neither HTTP nor a socket.
     """
-    chosen = (url or os.environ.get("SES_SERVICE_URL") or DEFAULT_URL).rstrip("/")
-    if not chosen.startswith(("http://", "https://")):
-        raise UsageError(f"The service address {chosen!r} must start with http:// or https://.")
+    local = f"unix:{SERVICE_SOCKET}" if SERVICE_SOCKET.exists() else DEFAULT_URL
+    chosen = (url or os.environ.get("SES_SERVICE_URL") or local).rstrip("/")
+    if not chosen.startswith(("http://", "https://", "unix:/")):
+        raise UsageError(f"The service address {chosen!r} must start with https://, http:// or unix:/.")
     if token_file is None:
         token_file = _configured_token_file()
-    return ServiceAddress(chosen, token_file)
+    return ServiceAddress(
+        chosen,
+        token_file,
+        ca or _path("SES_SERVICE_CA"),
+        _path("SES_TLS_CERT"),
+        _path("SES_TLS_KEY"),
+    )
+
+
+def _path(variable: str) -> Path | None:
+    named = os.environ.get(variable)
+    return Path(named) if named else None
 
 
 def _configured_token_file() -> Path | None:

@@ -47,7 +47,7 @@ class HttpSource(Source):
     def __init__(self, target: Target) -> None:
         parts = urlsplit(target.url or "")
         self._host = parts.hostname or ""
-        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._tls = ssl.create_default_context(cafile=target.ca_file) if parts.scheme == "https" else None
         self._port = parts.port or (443 if self._tls else 80)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._request = (

@@ -12,14 +12,17 @@ from typing import Any, TypeVar
 import click
 
 from ses.service import ServiceClient
-from ses.settings import DEFAULT_URL, service_address
+from ses.settings import DEFAULT_URL, SERVICE_SOCKET, service_address
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 _url_option = click.option(
-    "--url", help=f"The selection service. [SES_SERVICE_URL, else {DEFAULT_URL}]", metavar="URL"
+    "--url",
+    help=f"The selection service. [SES_SERVICE_URL, else unix:{SERVICE_SOCKET} if it exists, "
+    f"else {DEFAULT_URL}]",
+    metavar="URL",
 )
 _token_option = click.option(
     "--token-file",
@@ -27,15 +30,24 @@ _token_option = click.option(
     help="File (mode 0600) with your token. [SES_TOKEN_FILE, else ~/.config/ses/token]",
 )
 
+_ca_option = click.option(
+    "--service-ca",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Authority (PEM) of an https service. [SES_SERVICE_CA, else the system's]",
+)
+
 
 def service_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--url``, ``--token-file`` and ``--json``; it receives ``client, as_json``."""
+    """Give a command the options of a call: where, with which token, verified by what, and ``--json``.
+
+    It receives ``client, as_json``.
+    """
 
     @functools.wraps(command)
-    def with_client(*, url: str | None, token_file: Path | None, **rest: Any) -> Any:
-        return command(client=ServiceClient(service_address(url, token_file)), **rest)
+    def with_client(*, url: str | None, token_file: Path | None, service_ca: Path | None, **rest: Any) -> Any:
+        return command(client=ServiceClient(service_address(url, token_file, service_ca)), **rest)
 
-    return _url_option(_token_option(json_option(with_client)))
+    return _url_option(_token_option(_ca_option(json_option(with_client))))
 
 
 def subject_options(command: Command) -> Command:

@@ -1,0 +1,268 @@
+"""A token leaves agent, command and portal only to a service that is proven: by its certificate, or on this
+machine by the user who listens.  Whoever takes the place of a stopped service hears nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import urllib3
+from click.testing import CliRunner
+from service_process import PATIENCE, SITE, Running, until
+from ses.cli import main as ses_command
+from ses_service.cli import main as service_command
+from ses_webface import proven as portal_proven
+from ses_webface.errors import ServiceUnavailableError
+from ses_webface.selection_http import HttpSelectionService
+from thief import Thief
+
+ROOT = Path(__file__).parents[2]
+AGENT = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "agent" / "ses-agent"
+SECRET = "secret-of-n17"
+
+
+class Site(NamedTuple):
+    service: Running
+    folder: Path
+    ca: Path
+    other_ca: Path
+    socket: Path
+    token: str
+
+
+def run(*command: str) -> str:
+    done = CliRunner().invoke(service_command, list(command))
+    assert done.exit_code == 0, done.output
+    return done.output.strip()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A service with https and a UNIX socket."""
+    folder = tmp_path_factory.mktemp("site")
+    for path in (folder, folder.parent):
+        path.chmod(0o755)
+    run("tls", "init", str(folder / "tls"), "here,localhost,127.0.0.1")
+    run("tls", "init", str(folder / "other"), "here,localhost,127.0.0.1")
+    tokens = folder / "tokens.toml"
+    token = run("token", "new", f"--tokens={tokens}", "--role=node", "--node=n17")
+    service = Running(
+        folder,
+        f"--site={SITE}",
+        f"--tokens={tokens}",
+        f"--socket={folder / 'door'}",
+        f"--tls-cert={folder / 'tls' / 'here.pem'}",
+        f"--tls-key={folder / 'tls' / 'here-key.pem'}",
+        ca=folder / "tls" / "ca.pem",
+    )
+    yield Site(
+        service.wait_ready(),
+        folder,
+        folder / "tls" / "ca.pem",
+        folder / "other" / "ca.pem",
+        folder / "door",
+        token,
+    )
+    service.end()
+
+
+class Agent:
+    """A real agent of node n17."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.log = folder / "agent.log"
+        command = [
+            str(AGENT),
+            *("--node", "n17", "--socket", str(folder / "agent.sock"), "--state-dir", str(folder / "agent")),
+            *("--log-level", "debug", *options),
+        ]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, stderr=log)
+
+    def wait_for(self, text: str) -> None:
+        until(lambda: text in self.log.read_text("utf-8") or self.process.poll() is not None)
+        assert text in self.log.read_text("utf-8")
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(PATIENCE)
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> Iterator[Any]:
+    started: list[Agent] = []
+
+    def start(*options: str) -> Agent:
+        started.append(Agent(tmp_path, *options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+def token_file(folder: Path, token: str = SECRET) -> Path:
+    path = folder / "token"
+    path.touch(0o600)
+    path.write_text(token, "utf-8")
+    return path
+
+
+def ses(*arguments: str, **environment: str) -> tuple[int, str]:
+    done = CliRunner().invoke(ses_command, list(arguments), env={"COLUMNS": "200", **environment})
+    return done.exit_code, " ".join(done.output.split())
+
+
+# Who took the place of the service
+
+
+@pytest.fixture
+def thief(stranger: int, open_folder: Path) -> Iterator[Thief]:
+    with Thief(stranger, open_folder / "thief.log") as found:
+        yield found
+
+
+@pytest.fixture
+def thief_at_socket(stranger: int, open_folder: Path) -> Iterator[Thief]:
+    place = open_folder / "taken"
+    place.mkdir()
+    os.chown(place, stranger, stranger)
+    with Thief(stranger, open_folder / "thief.log", place / "door") as found:
+        yield found
+
+
+def test_an_agent_tells_a_stranger_at_the_port_nothing(agents: Any, thief: Thief, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{thief.where}"
+    agent = agents("--service", url, "--token-file", str(token_file(tmp_path)))
+    agent.wait_for("uid 65534 listens there, neither root")
+    agent.wait_for("--service-user")
+    assert thief.heard_nothing()
+
+
+def test_an_agent_tells_a_stranger_at_the_socket_nothing(
+    agents: Any, thief_at_socket: Thief, tmp_path: Path
+) -> None:
+    url = f"unix:{thief_at_socket.where}"
+    agent = agents("--service", url, "--token-file", str(token_file(tmp_path)))
+    agent.wait_for("uid 65534 listens there, neither root")
+    assert thief_at_socket.heard_nothing()
+
+
+def test_an_agent_speaks_to_the_user_it_is_told_is_the_service(
+    agents: Any, thief: Thief, tmp_path: Path
+) -> None:
+    url = f"http://127.0.0.1:{thief.where}"
+    agents("--service", url, "--token-file", str(token_file(tmp_path)), "--service-user", "65534")
+    until(lambda: SECRET in thief.heard())
+
+
+@pytest.mark.parametrize("kind", ["port", "socket"])
+def test_the_command_tells_a_stranger_nothing(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    found: Thief = request.getfixturevalue("thief" if kind == "port" else "thief_at_socket")
+    url = f"http://localhost:{found.where}" if kind == "port" else f"unix:{found.where}"
+    asked = ["elements", "--url", url, "--token-file", str(token_file(tmp_path))]
+    status, said = ses(*asked)
+    assert status == 4
+    assert "uid 65534 listens there, neither root" in said
+    assert "SES_SERVICE_USER" in said
+    assert found.heard_nothing()
+    ses(*asked, SES_SERVICE_USER="65534")
+    assert SECRET in found.heard()
+
+
+def test_the_portal_tells_a_stranger_nothing(thief: Thief) -> None:
+    portal = HttpSelectionService(f"http://127.0.0.1:{thief.where}", SECRET)
+    with pytest.raises(ServiceUnavailableError, match="uid 65534 listens there"):
+        portal.check()
+    assert thief.heard_nothing()
+
+
+# Clear text
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.7:8630", "http://127.evil.example", "http://[2001:db8::1]"])
+def test_no_token_is_sent_to_another_machine_in_clear_text(url: str, tmp_path: Path) -> None:
+    file = str(token_file(tmp_path))
+    done = subprocess.run(
+        [AGENT, "--service", url, "--token-file", file], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, "clear text; use https://" in done.stderr) == (2, True), done.stderr
+    status, said = ses("elements", "--url", url, "--token-file", file)
+    assert (status, "clear text. Use https://" in said) == (4, True), said
+    with pytest.raises(portal_proven.ClearTextError, match="https"):
+        HttpSelectionService(url, SECRET)
+
+
+# The real one
+
+
+def test_agent_command_and_portal_speak_https_to_who_is_proven(
+    agents: Any, site: Site, tmp_path: Path
+) -> None:
+    file = str(token_file(tmp_path, site.token))
+    agents("--service", site.service.url, "--token-file", file, "--service-ca", str(site.ca)).wait_for(
+        "service found"
+    )
+    status, said = ses(
+        "elements", "--url", site.service.url, "--token-file", file, SES_SERVICE_CA=str(site.ca)
+    )
+    assert (status, "union/b1" in said) == (0, True), said
+    HttpSelectionService(site.service.url, site.token, ca=site.ca).check()
+
+
+@pytest.mark.parametrize("wrong", ["authority", "name"])
+def test_a_certificate_of_another_authority_or_name_is_refused(
+    wrong: str, agents: Any, site: Site, tmp_path: Path
+) -> None:
+    file = str(token_file(tmp_path, site.token))
+    ca = site.other_ca if wrong == "authority" else site.ca
+    url = site.service.url
+    if wrong == "name":
+        run("tls", "init", str(site.folder / "tls"), "elsewhere")
+        for kind in (".pem", "-key.pem"):
+            shutil.copy(site.folder / "tls" / f"here{kind}", tmp_path / f"kept{kind}")
+            shutil.copy(site.folder / "tls" / f"elsewhere{kind}", site.folder / "tls" / f"here{kind}")
+    try:
+        agent = agents("--service", url, "--token-file", file, "--service-ca", str(ca))
+        agent.wait_for("its certificate is for another name, or of an authority")
+        status, said = ses("elements", "--url", url, "--token-file", file, "--service-ca", str(ca))
+        assert (status, "not proven" in said) == (4, True), said
+        with pytest.raises(ServiceUnavailableError, match="not proven by its certificate"):
+            HttpSelectionService(url, site.token, ca=ca).check()
+    finally:
+        if wrong == "name":
+            for kind in (".pem", "-key.pem"):
+                shutil.copy(tmp_path / f"kept{kind}", site.folder / "tls" / f"here{kind}")
+
+
+def test_at_the_socket_of_this_machine_nothing_needs_to_be_configured(
+    agents: Any, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents("--service", f"unix:{site.socket}").wait_for("service found")
+    monkeypatch.setattr("ses.settings.SERVICE_SOCKET", site.socket)
+    status, said = ses("elements", SES_SERVICE_URL="", SES_TOKEN_FILE="", HOME="/nonexistent")
+    assert (status, "union/b1" in said) == (0, True), said
+    HttpSelectionService(f"unix:{site.socket}", None).check()
+
+
+def test_plain_http_says_nothing_to_https_and_back(site: Site) -> None:
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        urllib3.request("GET", site.service.url.replace("https", "http") + "/healthz", retries=False)
+
+
+def test_command_and_portal_prove_in_the_same_way() -> None:
+    for name, parts in (
+        ("proven.py", ("libses/python/ses", "webface/ses_webface")),
+        ("tls.py", ("smed-monitor/smed_monitor", "webface/ses_webface")),
+    ):
+        one, other = ((ROOT / part / name).read_text("utf-8") for part in parts)
+        assert one == other
