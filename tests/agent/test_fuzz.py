@@ -20,8 +20,8 @@ from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("announcement", "claims/claim_ring", "claims/needs", "json_text", "lustre_health",
-           "lustre_place", "lustre_targets", "service_json", "service_messages", "systems", "table/candidates",
-           "table/choice", "table/table_answer", "wire")  # fmt: skip
+           "lustre_place", "lustre_targets", "service_json", "service_messages", "systems",
+           "table/candidates", "table/choice", "table/table_answer", "wire")  # fmt: skip
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 
