@@ -153,9 +153,7 @@ static int decide(dev_t device) {
   struct ses_spot spot;
   struct ses_choice choice;
   struct ses_answer answer;
-  static const struct ses_rank none;
-  struct ses_stated stated = {
-      .application = ses_table_hash("table_bench"), .expected_bytes = -1, .rank = &none};
+  struct ses_stated stated = {.application = ses_table_hash("table_bench"), .expected_bytes = -1};
   if (!ses_spot_find(&spot, stated.application, major(device), minor(device)) ||
       !ses_choose(&spot, &stated, &choice) || !ses_choice_answer(&spot, &stated, &choice, &answer))
     return -1;

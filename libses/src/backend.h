@@ -14,7 +14,7 @@
 struct ses_creation {
   const char *path;
   struct ses_answer *answer; /* checked by accepts(); create() may use its strings as scratch */
-  struct statx *stat;        /* scratch; after success: the created file, as the program sees it */
+  struct statx *stat;        /* the back end's scratch */
   uint64_t parent_inode;     /* of the directory the file is created in */
   unsigned parent_major;     /* its device */
   unsigned parent_minor;
@@ -24,7 +24,11 @@ struct ses_creation {
   int dirfd;
   int flags; /* as in openat(); contains O_CREAT */
   unsigned mode;
-  int strayed; /* after success: 0, or why (errno) the file lies elsewhere than the answer said */
+  /* After success: the created file as the program sees it, and 0, or why (errno) it lies elsewhere
+   * than the answer said. */
+  uint64_t device;
+  uint64_t inode;
+  int strayed;
 };
 
 struct ses_backend_row {

@@ -22,6 +22,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "area.h"
 #include "large.h"
@@ -56,6 +57,8 @@ struct area {
   _Atomic long owner;
   struct making making;
   struct ses_lov_work work;
+  struct ses_lov_choice choice;
+  struct statx stat;
   char path[PATH_ROOM];
   unsigned char inherited[SES_LUSTRE_DEFAULT_MAX];
   unsigned char blob[BLOB_ROOM];
@@ -95,13 +98,14 @@ static bool suits(const char *name, int flags) {
 /* The layout for FORM in area->blob; its size, or -errno. */
 static __attribute__((noinline)) long compose(const struct making *making, unsigned form) {
   const struct ses_answer *answer = making->creation->answer;
-  struct ses_lov_choice choice = {.form = (enum ses_lov_form)form,
-                                  .pool = answer->pool,
-                                  .osts = answer->osts,
-                                  .ost_count = answer->ost_count,
-                                  .stripe_count = answer->stripe_count,
-                                  .stripe_size = (uint32_t)answer->stripe_size};
-  return ses_lov_edit(making->area->inherited, (size_t)making->inherited, &choice,
+  struct ses_lov_choice *choice = &making->area->choice;
+  *choice = (struct ses_lov_choice){.form = (enum ses_lov_form)form,
+                                    .pool = answer->pool,
+                                    .osts = answer->osts,
+                                    .ost_count = answer->ost_count,
+                                    .stripe_count = answer->stripe_count,
+                                    .stripe_size = (uint32_t)answer->stripe_size};
+  return ses_lov_edit(making->area->inherited, (size_t)making->inherited, choice,
                       making->area->blob, BLOB_ROOM, &making->area->work);
 }
 
@@ -303,7 +307,10 @@ static int create(struct ses_creation *creation) {
   if (!area)
     return -EAGAIN;
   area->making = (struct making){.creation = creation, .area = area};
+  creation->stat = &area->stat;
   int fd = make(&area->making);
+  creation->device = (uint64_t)makedev(area->stat.stx_dev_major, area->stat.stx_dev_minor);
+  creation->inode = area->stat.stx_ino;
   ses_area_give_back(&area->owner);
   return fd;
 }

@@ -9,6 +9,7 @@
 #include "large.h"
 #include "needs.h"
 #include "recall.h"
+#include "settings.h"
 #include "sys.h"
 #include "table_segment.h"
 
@@ -115,9 +116,11 @@ choose_rows(const struct ses_spot *spot, const struct ses_core_query *query, str
 enum outcome { CHOSEN, REFUSED, LOST };
 
 /* One choice out of the table as it is, not yet claimed. */
-static enum outcome look(const struct ses_spot *spot, const struct ses_rank *rank,
-                         struct area *area, struct ses_choice *choice) {
+static enum outcome look(const struct ses_spot *spot, struct area *area,
+                         struct ses_choice *choice) {
   const struct ses_table_system *system = system_of(spot);
+  const struct ses_rank *rank = &ses_settings()->rank;
+  struct ses_claim *slot = choice->slot.claim;
   choice->sequence = word(&system->sequence);
   if (choice->sequence % 2 != 0)
     return LOST;
@@ -130,16 +133,18 @@ static enum outcome look(const struct ses_spot *spot, const struct ses_rank *ran
     excluded |= ~load(&spot->of.claims->head.staged[spot->system]);
   count_claims(spot, area, count);
   uint32_t total = word(&system->total);
-  choice->first = ses_table_first(system->numbers, count, total, rank);
-  choice->few = ses_table_few(word(&system->few), total, rank);
+  uint32_t first = ses_table_first(system->numbers, count, total, rank);
+  uint32_t few = ses_table_few(word(&system->few), total, rank);
+  slot->first = (uint8_t)first;
+  slot->few = few;
   struct ses_core_query query = {.need = &area->need,
                                  .policy = &system->policy,
                                  .elements = system->elements,
                                  .claims = area->claims,
                                  .excluded = &excluded,
                                  .count = count,
-                                 .first = choice->first,
-                                 .few = choice->few,
+                                 .first = first,
+                                 .few = few,
                                  .keeps_place = rank->ranks != 0};
   choice->row_count = choose_rows(spot, &query, area);
   if (!is_whole(system, choice->sequence))
@@ -186,18 +191,16 @@ static uint16_t as_seen(float own, uint32_t claims) {
 }
 
 /* Into the slot what the agent needs to know of the choice. */
-static void record(const struct ses_spot *spot, const struct ses_rank *rank,
-                   const struct area *area, const struct ses_choice *choice) {
+static void record(const struct ses_spot *spot, const struct area *area,
+                   const struct ses_choice *choice) {
   const struct ses_table_system *system = system_of(spot);
   struct ses_claim *slot = choice->slot.claim;
   slot->row_count = choice->row_count;
   slot->system = spot->system;
   slot->epoch = load(&system->epoch);
   memcpy(slot->rows, choice->rows, sizeof slot->rows);
-  slot->first = (uint8_t)choice->first;
-  slot->few = choice->few;
-  slot->rank = rank->rank;
-  slot->ranks = rank->ranks;
+  slot->rank = ses_settings()->rank.rank;
+  slot->ranks = ses_settings()->rank.ranks;
   memcpy(&slot->need, &area->need, sizeof slot->need);
   memset(slot->seen, 0, sizeof slot->seen);
   for (unsigned row = 0; row < area->count; row++)
@@ -211,10 +214,10 @@ static void wake(const struct ses_table *table) {
     ses_sys3(SYS_futex, ses_address(&table->head.asleep), FUTEX_WAKE, INT32_MAX);
 }
 
-static bool choose_and_claim(const struct ses_spot *spot, const struct ses_rank *rank,
-                             struct area *area, struct ses_choice *choice) {
+static bool choose_and_claim(const struct ses_spot *spot, struct area *area,
+                             struct ses_choice *choice) {
   for (unsigned tried = 1; tried <= CHOICES; tried++) {
-    enum outcome outcome = look(spot, rank, area, choice);
+    enum outcome outcome = look(spot, area, choice);
     if (outcome == REFUSED)
       return false;
     if (outcome == CHOSEN && claim(spot, area, choice, tried == CHOICES)) {
@@ -247,10 +250,9 @@ bool ses_choose(const struct ses_spot *spot, const struct ses_stated *stated,
   memset(choice, 0, sizeof *choice);
   bool chosen = false;
   if (ses_slot_take(&spot->of, &choice->slot)) {
-    chosen = find_need(spot, stated, area, &choice->slot) &&
-             choose_and_claim(spot, stated->rank, area, choice);
+    chosen = find_need(spot, stated, area, &choice->slot) && choose_and_claim(spot, area, choice);
     if (chosen)
-      record(spot, stated->rank, area, choice);
+      record(spot, area, choice);
     else
       ses_slot_give_back(&choice->slot);
   }

@@ -32,10 +32,9 @@ struct ses_stated {
   uint64_t application; /* ses_table_hash() of its name */
   const struct ses_wire_requirement *requirements;
   unsigned count;
-  unsigned stripe_count;       /* 0: not stated */
-  uint64_t stripe_size;        /* bytes; 0: not stated */
-  long long expected_bytes;    /* -1: not stated */
-  const struct ses_rank *rank; /* of the program in its job */
+  unsigned stripe_count;    /* 0: not stated */
+  uint64_t stripe_size;     /* bytes; 0: not stated */
+  long long expected_bytes; /* -1: not stated */
 };
 
 /* What was chosen, and claimed in SLOT. */
@@ -43,8 +42,6 @@ struct ses_choice {
   struct ses_slot slot;
   uint32_t sequence; /* of the system when it was chosen from */
   float distance;
-  uint32_t first; /* see struct ses_core_query, as the next */
-  uint32_t few;
   unsigned row_count;
   uint8_t rows[SES_CLAIMS_STRIPES];
 };

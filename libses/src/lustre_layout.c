@@ -287,9 +287,8 @@ static __attribute__((noinline)) long resize(unsigned char *into, size_t size, s
 }
 
 /* Change the layout of SIZE bytes at INTO. */
-static __attribute__((noinline)) long edit_composite(const struct ses_lov_choice *choice,
-                                                     unsigned char *into, size_t size, size_t room,
-                                                     struct ses_lov_work *work) {
+static long edit_composite(const struct ses_lov_choice *choice, unsigned char *into, size_t size,
+                           size_t room, struct ses_lov_work *work) {
   struct ses_lov_component *was = &work->component;
   bool changed = false;
   for (unsigned i = 0;; i++) {

@@ -88,7 +88,6 @@ static struct ses_stated stated_by(const struct ses_need *need) {
   stated.application =
       is_named(need) ? ses_table_hash(need->application) : ses_settings()->application_hash;
   stated.count = ses_requirements_of(need, &stated.requirements);
-  stated.rank = &ses_settings()->rank;
   if (need) {
     stated.expected_bytes = need->expected_bytes;
     stated.stripe_count = need->stripe_count;

@@ -1,6 +1,5 @@
 #include <stddef.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "ask.h"
 #include "device.h"
@@ -28,9 +27,9 @@ static void fill_ask(const struct ses_order *order, struct ses_ask *ask) {
   memcpy(ask->application, application, strnlen(application, sizeof ask->application - 1));
 }
 
-/* STRAYED: 0, or why the file lies elsewhere than the agent said. */
 static void tell(const struct ses_order *order, struct ses_conversation *conversation,
-                 struct ses_work *work, uint64_t placement_id, int strayed) {
+                 struct ses_work *work, uint64_t placement_id) {
+  int strayed = order->scene.file.strayed;
   struct ses_report *report = &work->report;
   int holder = order->need ? order->need->holder : 0;
   int result = order->result;
@@ -42,8 +41,8 @@ static void tell(const struct ses_order *order, struct ses_conversation *convers
   report->fd = !created ? -1 : holder ? -holder : result;
   int handle = -1;
   if (created) {
-    report->device = (uint64_t)makedev(work->stat.stx_dev_major, work->stat.stx_dev_minor);
-    report->inode = work->stat.stx_ino;
+    report->device = order->scene.file.device;
+    report->inode = order->scene.file.inode;
     handle = ses_ask_open_handle(order->scene.file.dirfd, order->scene.file.path);
   }
   ses_ask_report(conversation, report, handle);
@@ -71,9 +70,8 @@ enum ses_place_status ses_place_by_asking(struct ses_order *order) {
   if (status != SES_PLACE_PLACED)
     return status;
   uint64_t placement_id = work.answer.placement_id;
-  int strayed = 0;
   ses_scene_fill_where(order->where, &work.answer);
-  order->result = ses_scene_create(scene, &work, &strayed);
-  tell(order, &conversation, &work, placement_id, strayed);
-  return ses_scene_outcome(order->where, order->result, strayed);
+  order->result = ses_scene_create(scene, &work);
+  tell(order, &conversation, &work, placement_id);
+  return ses_scene_outcome(scene, order->where, order->result);
 }

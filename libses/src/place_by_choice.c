@@ -12,9 +12,9 @@ static __attribute__((noinline)) bool is_unsuited(struct ses_scene *scene) {
   return ses_scene_is_unsuited(scene, &work);
 }
 
-static void finish(const struct ses_order *order, const struct ses_slot *slot,
-                   const struct statx *stat, int strayed) {
+static void finish(const struct ses_order *order, const struct ses_slot *slot) {
   int result = order->result;
+  int strayed = order->scene.file.strayed;
   bool created = result >= 0 && strayed == 0;
   bool for_another = order->need && order->need->holder;
   struct ses_slot_end end = {.outcome = created ? SES_OUTCOME_CREATED : SES_OUTCOME_NOT_CREATED,
@@ -24,8 +24,8 @@ static void finish(const struct ses_order *order, const struct ses_slot *slot,
                                                                    order->scene.file.parent_minor),
                              .directory_inode = order->scene.file.parent_inode};
   if (created) {
-    end.device = (uint64_t)makedev(stat->stx_dev_major, stat->stx_dev_minor);
-    end.inode = stat->stx_ino;
+    end.device = order->scene.file.device;
+    end.inode = order->scene.file.inode;
   }
   ses_slot_complete(slot, &end);
 }
@@ -40,11 +40,10 @@ create_there(struct ses_order *order, const struct ses_spot *spot, const struct 
   int holder = order->need ? order->need->holder : 0;
   ses_slot_describe(&choice->slot, scene->file.dirfd, scene->file.path, scene->path_length,
                     ses_application_of(order->need), holder ? holder : ses_self_pid());
-  int strayed = 0;
   ses_scene_fill_where(order->where, &work.answer);
-  order->result = ses_scene_create(scene, &work, &strayed);
-  finish(order, &choice->slot, &work.stat, strayed);
-  return ses_scene_outcome(order->where, order->result, strayed);
+  order->result = ses_scene_create(scene, &work);
+  finish(order, &choice->slot);
+  return ses_scene_outcome(scene, order->where, order->result);
 }
 
 enum ses_place_status ses_place_by_choice(struct ses_order *order, const struct ses_spot *spot,

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/statfs.h>
 
 #include "clock.h"
 #include "device.h"
@@ -29,33 +30,42 @@ static const char *parent_path(const struct ses_scene *scene, struct ses_work *w
   return work->parent;
 }
 
-static int stat_parent(const struct ses_scene *scene, struct ses_work *work, int sync) {
+static int stat_parent(const struct ses_scene *scene, struct ses_work *work, int sync,
+                       struct statx *stat) {
   return ses_sys_statx(scene->file.dirfd, parent_path(scene, work),
                        sync | (scene->file.parent_length ? 0 : AT_EMPTY_PATH),
-                       STATX_TYPE | STATX_MODE | STATX_GID, &work->stat);
+                       STATX_TYPE | STATX_MODE | STATX_GID, stat);
 }
 
-/* The type of the parent's file system; 0 when it cannot be told.  Overwrites work->stat. */
+/* The type of the parent's file system; 0 when it cannot be told. */
 __attribute__((noinline)) static unsigned long file_system_of_parent(const struct ses_scene *scene,
                                                                      struct ses_work *work) {
-  struct statfs *found = &work->file_system;
+  struct statfs found;
   const char *parent = parent_path(scene, work);
   long failed;
   if (scene->file.dirfd == AT_FDCWD || *parent == '/')
-    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(found));
+    failed = ses_sys2(SYS_statfs, ses_address(*parent ? parent : "."), ses_address(&found));
   else /* another directory of the same file system, as a rule; the agent has the last word */
-    failed = ses_sys2(SYS_fstatfs, scene->file.dirfd, ses_address(found));
-  return failed ? 0 : (unsigned long)found->f_type;
+    failed = ses_sys2(SYS_fstatfs, scene->file.dirfd, ses_address(&found));
+  return failed ? 0 : (unsigned long)found.f_type;
+}
+
+static __attribute__((noinline)) bool look_at_parent(struct ses_scene *scene,
+                                                     struct ses_work *work) {
+  struct statx stat;
+  if (stat_parent(scene, work, AT_STATX_DONT_SYNC, &stat) != 0 || !S_ISDIR(stat.stx_mode))
+    return false;
+  scene->file.parent_major = stat.stx_dev_major;
+  scene->file.parent_minor = stat.stx_dev_minor;
+  scene->file.parent_inode = stat.stx_ino;
+  scene->file.parent_mode = stat.stx_mode;
+  scene->file.parent_gid = stat.stx_gid;
+  return true;
 }
 
 static bool can_device(struct ses_scene *scene, struct ses_work *work) {
-  if (stat_parent(scene, work, AT_STATX_DONT_SYNC) != 0 || !S_ISDIR(work->stat.stx_mode))
+  if (!look_at_parent(scene, work))
     return false;
-  scene->file.parent_major = work->stat.stx_dev_major;
-  scene->file.parent_minor = work->stat.stx_dev_minor;
-  scene->file.parent_inode = work->stat.stx_ino;
-  scene->file.parent_mode = work->stat.stx_mode;
-  scene->file.parent_gid = work->stat.stx_gid;
   /* Lustre numbers its devices as it likes: only the kind of file system tells. */
   enum ses_device_state state =
       ses_device_lookup(scene->file.parent_major, scene->file.parent_minor);
@@ -103,17 +113,17 @@ static bool has_default_acl(const struct ses_scene *scene, struct ses_work *work
 }
 
 bool ses_scene_is_unsuited(struct ses_scene *scene, struct ses_work *work) {
-  struct statx *stat = &work->stat;
+  struct statx stat;
   if (scene->in_place)
     return false;
   uint64_t seen = ses_directory_changes();
-  if (stat_parent(scene, work, AT_STATX_SYNC_AS_STAT) != 0 ||
-      stat->stx_dev_major != scene->file.parent_major ||
-      stat->stx_dev_minor != scene->file.parent_minor || has_default_acl(scene, work))
+  if (stat_parent(scene, work, AT_STATX_SYNC_AS_STAT, &stat) != 0 ||
+      stat.stx_dev_major != scene->file.parent_major ||
+      stat.stx_dev_minor != scene->file.parent_minor || has_default_acl(scene, work))
     return true;
-  scene->file.parent_mode = stat->stx_mode;
-  scene->file.parent_gid = stat->stx_gid;
-  ses_directory_remember(scene->file.parent_major, scene->file.parent_minor, stat->stx_ino, seen);
+  scene->file.parent_mode = stat.stx_mode;
+  scene->file.parent_gid = stat.stx_gid;
+  ses_directory_remember(scene->file.parent_major, scene->file.parent_minor, stat.stx_ino, seen);
   return false;
 }
 
@@ -145,10 +155,9 @@ enum ses_place_status ses_scene_look_at_name(const struct ses_scene *scene, bool
   return found == 0 ? SES_PLACE_EXISTS : SES_PLACE_UNSUITED;
 }
 
-int ses_scene_create(struct ses_scene *scene, struct ses_work *work, int *strayed) {
+int ses_scene_create(struct ses_scene *scene, struct ses_work *work) {
   struct ses_creation *file = &scene->file;
   file->answer = &work->answer;
-  file->stat = &work->stat;
   file->strayed = 0;
   file->flags &= ~SES_PLACE_NODE;
   /* An answer for another kind of file system than this is? */
@@ -156,11 +165,12 @@ int ses_scene_create(struct ses_scene *scene, struct ses_work *work, int *straye
       ses_backend_is_in_place(file->answer) == scene->in_place ? ses_backend_create(file) : -EXDEV;
   if (result == -EEXIST)
     atomic_store_explicit(&name_taken_ms, ses_clock_ms() + NAME_TAKEN_MS, memory_order_relaxed);
-  *strayed = file->strayed;
   return result;
 }
 
-enum ses_place_status ses_scene_outcome(struct ses_where *where, int result, int strayed) {
+enum ses_place_status ses_scene_outcome(const struct ses_scene *scene, struct ses_where *where,
+                                        int result) {
+  int strayed = scene->file.strayed;
   if (where)
     where->error = result >= 0 ? strayed : -result;
   return result >= 0 && strayed == 0 ? SES_PLACE_PLACED : SES_PLACE_FAILED;

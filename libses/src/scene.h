@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/statfs.h>
 
 #include "backend.h"
 #include "place.h"
@@ -25,10 +24,6 @@ struct ses_scene {
 /* The buffers of one step.  No two steps that have them lie on the stack together (2 KiB of it is
  * the limit for everything: threads and signal handlers may have little). */
 struct ses_work {
-  union {
-    struct statx stat;
-    struct statfs file_system; /* needed before anything else is looked at */
-  };
   union {
     char parent[SES_PARENT_MAX];
     struct ses_ask ask;
@@ -52,12 +47,12 @@ bool ses_scene_is_unsuited(struct ses_scene *scene, struct ses_work *work);
  * without asking.  SES_PLACE_PLACED: neither, as far as the create itself would not say so. */
 enum ses_place_status ses_scene_look_at_name(const struct ses_scene *scene, bool at_hand);
 
-/* Create as the checked answer in WORK says: a descriptor, or -errno and nothing is left.
- * STRAYED: 0, or why the file lies elsewhere than the answer said. */
-int ses_scene_create(struct ses_scene *scene, struct ses_work *work, int *strayed);
+/* Create as the checked answer in WORK says: a descriptor, or -errno and nothing is left. */
+int ses_scene_create(struct ses_scene *scene, struct ses_work *work);
 
 /* What a result of that means, and into WHERE, which may be NULL. */
-enum ses_place_status ses_scene_outcome(struct ses_where *where, int result, int strayed);
+enum ses_place_status ses_scene_outcome(const struct ses_scene *scene, struct ses_where *where,
+                                        int result);
 
 /* Into WHERE, which may be NULL, what the answer says. */
 void ses_scene_fill_where(struct ses_where *where, const struct ses_answer *answer);

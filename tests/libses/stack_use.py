@@ -48,11 +48,6 @@ class StackUse:
         for caller, called in _EDGE.findall(text):
             self.calls[_short(caller)].add(_short(called))
 
-    def forget(self, *functions: str) -> None:
-        """Leave these out, and what only they call."""
-        for function in functions:
-            del self.frames[function]
-
     def deepest(self, function: str, above: tuple[str, ...] = ()) -> tuple[int, tuple[str, ...]]:
         """Bytes of the deepest stack that begins with FUNCTION, and the functions on it."""
         assert function not in above, f"{function} calls itself"

@@ -111,14 +111,16 @@ def test_call_before_the_constructors_works(union: Union, probes: Path) -> None:
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="asks gcc who calls whom")
 def test_library_adds_little_stack(build: Path, tmp_path: Path) -> None:
-    """What can lie on one stack at a time, whatever function of ours a program calls: 2 KiB on a union,
-    half a KiB more where a layout of Lustre is composed, or a line is written to SES_LOG afterwards."""
+    """What can lie on one stack at a time, whatever function of ours a program calls: 2 KiB."""
     targets = ("ses_place", "ses_wrapper", "ses_core")
     whole = StackUse(build, targets, tmp_path)
     assert whole.frames.keys() >= {"openat", "mkstemp", "fopen", "mknodat", "ses_place_open"}
-    assert whole.deepest_of_all()[0] <= 2560, whole.deepest_of_all()
-    whole.forget("place.c:place_and_log", "backend_lustre.c:create")
     assert whole.deepest_of_all()[0] <= 2048, whole.deepest_of_all()
+    assert {
+        "place.c:place_and_log",
+        "lustre_layout.c:resize",
+        "backend_mergerfs.c:create",
+    } <= whole.frames.keys()
     assert any("ses_core_choose" in called for called in whole.calls.values()), "the core is seen"
 
 

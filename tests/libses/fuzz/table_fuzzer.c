@@ -180,9 +180,7 @@ static unsigned choose_all(const char *application, unsigned minor, long long si
   static const struct ses_wire_requirement own = {
       .kind = SES_KIND_FREE_CAPACITY, .minimum = 1, .weight = 1};
   struct ses_spot spot;
-  static const struct ses_rank rank = {.rank = 5, .ranks = 8, .elsewhere = 4, .job = 42};
-  struct ses_stated stated = {.rank = &rank,
-                              .application = ses_table_hash(application),
+  struct ses_stated stated = {.application = ses_table_hash(application),
                               .requirements = &own,
                               .count = size >= 0,
                               .stripe_count = size >= 0 ? 4 : 0,
