@@ -211,20 +211,21 @@ static int refresh(const struct ses_creation *creation, int fd, uint64_t inode) 
   return failed ? failed : is_file(stat, inode) ? 0 : -ESTALE;
 }
 
-/* From the file that has its name now to its descriptor, or -errno. */
-static int settle(const struct ses_creation *creation, const struct staged *staged) {
-  uint64_t inode = ANY_INODE;
+/* From the file that has its name now to its descriptor, or -errno; INODE is as take_back() needs
+ * it.
+ */
+static int settle(const struct ses_creation *creation, const struct staged *staged,
+                  uint64_t *inode) {
   int fd = open_name(creation);
-  int failed = identify(creation, staged, fd, &inode);
+  int failed = identify(creation, staged, fd, inode);
   unlink_at(AT_FDCWD, creation->answer->stage);
   if (!failed)
-    failed = refresh(creation, fd, inode);
+    failed = refresh(creation, fd, *inode);
   if (!failed)
     return fd;
   if (fd >= 0)
     ses_sys_close(fd);
-  /* ESTALE: somebody else's file has the name by now. */
-  return failed == -ESTALE ? failed : take_back(creation, inode, failed);
+  return failed;
 }
 
 /*
@@ -260,15 +261,17 @@ static int create(struct ses_creation *creation) {
   int not_linked = give_name(creation);
   int failed = not_linked ? not_linked : check_link(creation, fd, &staged);
   ses_sys_close(fd); /* before the name is opened: the program gets the lowest number */
-  if (!failed) {
-    int settled = settle(creation, &staged);
-    creation->device = (uint64_t)makedev(stat.stx_dev_major, stat.stx_dev_minor);
-    creation->inode = stat.stx_ino;
-    return settled;
-  }
-  unlink_at(AT_FDCWD, answer->stage);
-  bool is_named = !not_linked && failed != -ESTALE && failed != -EXDEV;
-  return is_named ? take_back(creation, ANY_INODE, failed) : failed;
+  uint64_t inode = ANY_INODE;
+  bool is_named = !not_linked && failed != -EXDEV;
+  if (failed)
+    unlink_at(AT_FDCWD, answer->stage);
+  else if ((fd = settle(creation, &staged, &inode)) < 0)
+    failed = fd;
+  if (failed) /* ESTALE: somebody else's file has the name by now. */
+    return is_named && failed != -ESTALE ? take_back(creation, inode, failed) : failed;
+  creation->device = (uint64_t)makedev(stat.stx_dev_major, stat.stx_dev_minor);
+  creation->inode = stat.stx_ino;
+  return fd;
 }
 
 const struct ses_backend_row ses_backend_mergerfs = {

@@ -27,7 +27,7 @@ typedef int (*mkostemps_function)(char *pattern, int suffix_length, int flags);
 static const char marks[] = "XXXXXX";
 
 /* Six letters nobody can foresee; the clock stands in when the kernel has no random numbers yet. */
-static void fill_letters(char *letters) {
+static __attribute__((noinline)) void fill_letters(char *letters) {
   static const char alphabet[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   uint64_t value = 0;
   if (ses_sys3(SYS_getrandom, ses_address(&value), sizeof value, 1 /* GRND_NONBLOCK */) !=
