@@ -1,11 +1,12 @@
 """What ses-agent takes of a node: processor time while files are created, and wake-ups while none are.
 
-An unmodified program under the library creates and closes empty files in a mergerfs union at an even
-rate; agent, service and union are the real ones.  Counted is the processor time of all threads of the
-agent, as a part of one processor.  Then nobody creates anything, and what is counted is how often its
-threads went to sleep.  No number makes this fail.
+Unmodified programs under the library create empty files in a mergerfs union at an even rate, and close
+them at once or after a while; agent, service and union are the real ones.  Counted is the processor time
+of all threads of the agent, as a part of one processor.  Then nobody creates anything, and what is counted
+is how often its threads went to sleep.  No number makes this fail.
 
     .venv/bin/python benchmarks/agent_load.py [--build build/libses] [--rate 2000] [--seconds 20]
+        [--programs 1] [--open 0]
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ from ses_benchmarks.processes import Usage  # noqa: E402
 
 LOOP = """
 import os, sys, time
-directory, rate, seconds = sys.argv[1], float(sys.argv[2]), float(sys.argv[3])
+directory, (rate, seconds, held) = sys.argv[1], map(float, sys.argv[2:])
 begun, made, flags = time.monotonic(), 0, os.O_CREAT | os.O_EXCL | os.O_WRONLY
 while (now := time.monotonic()) < begun + seconds:
     if made > (now - begun) * rate:
         time.sleep(1 / rate)
         continue
-    os.close(os.open(f"{directory}/{made}", flags))
+    fd = os.open(f"{directory}/{made}", flags)
+    if held:
+        time.sleep(held)
+    os.close(fd)
     made += 1
 print(made)
 """
@@ -45,14 +49,19 @@ def sleeps(pid: int) -> int:
     return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
 
 
-def create(site: Chain, library: Path, name: str, rate: float, seconds: float) -> int:
-    """Files that a program under the library made."""
-    directory = site.union / name
-    directory.mkdir()
+def create(
+    site: Chain, library: Path, name: str, rate: float, seconds: float, programs: int = 1, held: float = 0
+) -> int:
+    """Files that programs under the library made, each ``held`` open for so many seconds."""
     environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
-    command = [sys.executable, "-c", LOOP, directory, str(rate), str(seconds)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return int(done.stdout)
+    running = []
+    for number in range(programs):
+        directory = site.union / f"{name}{number}"
+        directory.mkdir()
+        arguments = [directory, str(rate / programs), str(seconds), str(held)]
+        command = [sys.executable, "-c", LOOP, *arguments]
+        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    return sum(int(program.communicate()[0]) for program in running)
 
 
 def main() -> int:
@@ -61,6 +70,8 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
     parser.add_argument("--rate", type=float, default=2000)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--programs", type=int, default=1)
+    parser.add_argument("--open", type=float, default=0, help="seconds each file is open")
     given = parser.parse_args()
     library = given.build / "libses-wrapper.so"
     with (
@@ -70,7 +81,7 @@ def main() -> int:
         create(site, library, "warm", 50, 2)
         site.settle()
         before, begun = Usage.of(site.agent), time.monotonic()
-        made = create(site, library, "files", given.rate, given.seconds)
+        made = create(site, library, "files", given.rate, given.seconds, given.programs, given.open)
         site.settle()
         used = Usage.of(site.agent).processor_seconds - before.processor_seconds
         seconds = time.monotonic() - begun

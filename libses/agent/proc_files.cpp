@@ -102,13 +102,6 @@ std::optional<uid_t> owner_of(pid_t pid) {
   return pid > 0 && lstat(path.c_str(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
 }
 
-std::optional<FileId> file_at(pid_t pid, int fd) {
-  const std::string path = descriptors_path(pid) + "/" + std::to_string(fd);
-  const auto facts = fd < 0 ? std::nullopt : facts_at(AT_FDCWD, path.c_str(), 0);
-  return facts && facts->regular && gives_access(AT_FDCWD, path.c_str()) ? std::optional(facts->id)
-                                                                         : std::nullopt;
-}
-
 std::optional<FileFacts> facts_in(int directory, const std::string &name) {
   return facts_at(directory, name.c_str(), AT_SYMLINK_NOFOLLOW);
 }

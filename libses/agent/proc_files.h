@@ -48,8 +48,6 @@ struct FileFacts {
 
 // Who runs PID; none when it is gone.
 [[nodiscard]] std::optional<uid_t> owner_of(pid_t pid);
-// The regular file that descriptor FD of PID is of, unless it is O_PATH.
-[[nodiscard]] std::optional<FileId> file_at(pid_t pid, int fd);
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the
 // process is gone or is another user's.
 [[nodiscard]] std::set<FileId> open_files_of(pid_t pid);

@@ -13,12 +13,22 @@ bool ProcessLook::is_of(uid_t uid) {
   return *owner_ && **owner_ == uid;
 }
 
-bool ProcessLook::has_at(int fd, const FileId &file) {
+ProcessLook::At &ProcessLook::at(int fd) {
   const auto [known, first] = at_.try_emplace(fd);
   if (first) {
-    known->second = file_at(pid_, fd);
+    known->second.handle = open_handle(pid_, fd);
+    known->second.facts = facts_of(known->second.handle.get());
   }
-  return known->second && *known->second == file;
+  return known->second;
+}
+
+bool ProcessLook::has_at(int fd, const FileId &file) {
+  const auto &facts = at(fd).facts;
+  return facts && facts->id == file;
+}
+
+UniqueFd ProcessLook::take_at(int fd, const FileId &file) {
+  return has_at(fd, file) ? std::move(at(fd).handle) : UniqueFd();
 }
 
 bool ProcessLook::has_open(const FileId &file) {
@@ -49,6 +59,9 @@ const ProcessState &ProcessLook::state() {
   }
   return *state_;
 }
+
+// The kernel closes what a process has open before it is gone: one that has something is not.
+bool ProcessLook::is_exiting() { return !(open_ && !open_->empty()) && state().exiting; }
 
 const std::string &ProcessLook::job() {
   if (!job_) {

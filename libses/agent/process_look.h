@@ -22,7 +22,8 @@ public:
 
   // UID runs it.
   [[nodiscard]] bool is_of(uid_t uid);
-  // Descriptor FD is of FILE.
+  // A handle to FILE by descriptor FD, else an invalid one.
+  [[nodiscard]] UniqueFd take_at(int fd, const FileId &file);
   [[nodiscard]] bool has_at(int fd, const FileId &file);
   [[nodiscard]] bool has_open(const FileId &file);
   // The same when it may be moving FILE from one descriptor to another, as a shell does that
@@ -31,12 +32,19 @@ public:
   // Which of its children, and theirs, has FILE open, maybe inherited from it; 0: none.
   [[nodiscard]] pid_t child_with(const FileId &file);
   [[nodiscard]] const ProcessState &state();
+  [[nodiscard]] bool is_exiting();
   // The job of a batch system it belongs to; empty: none.
   [[nodiscard]] const std::string &job();
 
 private:
+  struct At {
+    UniqueFd handle;
+    std::optional<FileFacts> facts;
+  };
+  [[nodiscard]] At &at(int fd);
+
   const pid_t pid_;
-  std::map<int, std::optional<FileId>> at_;
+  std::map<int, At> at_;
   std::optional<std::optional<uid_t>> owner_;
   std::optional<std::set<FileId>> open_;
   bool looked_twice_ = false;

@@ -78,6 +78,7 @@ private:
     PlacedFile file;
     bool polled = false;   // looked at twice a second: no close event may come
     bool orphaned = false; // its process is gone, somebody else has it open
+    bool told = false;     // of a close, since the last look
   };
   using Files = std::map<uint64_t, Watched>; // by placement id
 
@@ -92,6 +93,7 @@ private:
   void check(const std::set<uint64_t> &placements);
   void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
   void process_gone(pid_t pid);
+  void forget_processes();
   void look_around();
   void end(Files::iterator it, EndReason reason);
   void tell_end(uid_t uid, uint64_t id, EndReason reason,
@@ -108,8 +110,8 @@ private:
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
 
-  std::mutex mutex_; // guards the two below, and goes with the next
-  std::condition_variable stopped_;
+  std::mutex mutex_;              // guards the two below, and goes with the next
+  std::condition_variable go_on_; // of a thread that rests
   std::vector<PlacedFile> arrived_;
   std::optional<std::vector<LedgerFile>> to_compare_;
 
@@ -123,6 +125,8 @@ private:
     std::string job;
   };
   std::map<pid_t, Process> processes_;
+  std::vector<pid_t> idle_processes_; // have no files, or had none for a while
+  Clock::time_point forgotten_at_{};
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
   std::set<uint64_t> unchecked_;                  // closed, perhaps

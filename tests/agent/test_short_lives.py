@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 from patience import wait_until
@@ -42,10 +43,10 @@ def run(
 
     files = 0
 
-    def run(*command: str, makes: int = 1) -> Agent:
+    def run(*command: str, makes: int = 1, stdin: IO[bytes] | None = None) -> Agent:
         nonlocal files
         files += makes
-        subprocess.run(command, env=environment, check=True, timeout=120)
+        subprocess.run(command, env=environment, check=True, timeout=120, stdin=stdin)
         wait_until(lambda: len(service.ended_as) == files, "all placements are ended")
         return agent
 
@@ -80,6 +81,29 @@ def test_file_of_a_program_that_exits_at_once_is_told_with_path_and_size(
         run(*command, f"{file}{number}")
     expected = Path("/etc/passwd").stat().st_size if size is None else size
     assert told(service) == {f"{file}{number}": expected for number in range(20)}
+
+
+LEFT_BEHIND = (
+    "import os, sys\n"
+    "fd = os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY)\n"
+    "if os.fork() == 0:\n"
+    "    os.read(0, 1)\n"
+    "    os.write(fd, b'child')\n"
+)
+
+
+def test_file_that_a_program_leaves_to_a_child_is_open_until_the_child_ends(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path
+) -> None:
+    """The program ends as soon as the file is there; nobody saw it with the file open."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
+        run(sys.executable, "-c", LEFT_BEHIND, str(union / "left"), makes=0, stdin=pipe.stdout)
+        wait_until(lambda: len(service.open_now()) == 1, "it is open")
+        run(sys.executable, "-c", LOOP, str(union), "100", makes=100)
+        assert len(service.open_now()) == 1
+        pipe.communicate(b"x")
+    run("true", makes=1)
+    assert told(service)[str(union / "left")] == 5
 
 
 def test_thousand_files_leave_no_descriptor_in_the_agent(

@@ -15,10 +15,11 @@ using std::chrono::milliseconds;
 constexpr size_t kMostWaiting = 65536;
 constexpr size_t kMostWaitingOfUid = 16384;
 constexpr size_t kMostInRound = 1024; // of a user
+constexpr size_t kHurry = 4096;       // so many that wait do not wait for the next round
 constexpr milliseconds kRoundEvery{20};
 constexpr size_t kMostOrphans = 4096;
 constexpr size_t kMostJobs = 1024;
-constexpr int kRoundPause = 9;          // times as long as a round took
+constexpr int kRoundPause = 39;         // times as long as a round took
 constexpr milliseconds kLookEvery{200}; // through all processes
 constexpr int kLookPause = 19;
 constexpr milliseconds kLongestPause{1000};
@@ -69,7 +70,7 @@ void Finder::find(std::vector<ClaimedFile> files) {
       queue.push_back(std::move(file));
       ++count_;
     }
-    wake = idle_ && count_ > 0;
+    wake = idle_ ? count_ > 0 : count_ >= kHurry;
   }
   if (wake) {
     wake_.notify_one();
@@ -117,7 +118,7 @@ void Finder::work() {
     if (done) {
       return;
     }
-    wake_.wait_until(lock, next, [this] { return stopping_; });
+    wake_.wait_until(lock, next, [this] { return stopping_ || count_ >= kHurry; });
   }
 }
 
@@ -242,11 +243,7 @@ const std::string &Finder::job_of(pid_t pid, ProcessLook &process) {
 // children.
 UniqueFd Finder::open_in(const ClaimedFile &file, ProcessLook &process) {
   const FileId &id = file.claim.file;
-  UniqueFd handle;
-  if (process.has_at(file.claim.fd, id)) {
-    handle = open_handle(file.claim.pid, file.claim.fd);
-  }
-  if (const auto facts = facts_of(handle.get()); facts && facts->id == id) {
+  if (UniqueFd handle = process.take_at(file.claim.fd, id)) {
     return handle;
   }
   const pid_t holder = process.has_moved(id) ? file.claim.pid : process.child_with(id);
