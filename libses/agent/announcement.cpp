@@ -110,6 +110,7 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   file.opened_at > 0 ? text.put("opened_at", file.opened_at) : text.put_null("opened_at");
   text.put_text_or_null("application", file.application);
   text.put_text_or_null("job", file.job);
+  text.put("idle", file.idle);
   if (opened.restore && file.origin && !file.origin->elements.empty()) {
     put_restore(text, *file.origin);
   } else {

@@ -48,6 +48,7 @@ struct OpenedFile {
   std::string job;                      // empty: none
   std::shared_ptr<const Origin> origin; // null: not known, as the next
   std::shared_ptr<const Choice> choice;
+  bool idle = false;
 };
 
 struct EndedFile {

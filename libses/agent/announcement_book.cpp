@@ -68,6 +68,13 @@ void AnnouncementBook::opened(uid_t uid, OpenedFile file) {
   queue_opening(id, open, false);
 }
 
+void AnnouncementBook::moved(uint64_t id, bool idle) {
+  if (const auto found = open_.find(id); found != open_.end()) {
+    found->second.opening.file.idle = idle;
+    queue_opening(id, found->second, false);
+  }
+}
+
 bool AnnouncementBook::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
   if (waiting() >= 2 * kMostWaiting) { // crowded_by() stopped new placements long before

@@ -80,8 +80,9 @@ void Announcer::stop(std::chrono::milliseconds limit) {
 }
 
 void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
+                     const std::vector<IdleFiles::Changed> &moved,
                      std::vector<AnnouncementBook::Ending> ended) {
-  if (opened.empty() && ended.empty()) {
+  if (opened.empty() && moved.empty() && ended.empty()) {
     return;
   }
   std::vector<Exchange::Ended> counted;
@@ -91,13 +92,17 @@ void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
                   name_of(file.reason));
     counted.push_back({file.placement_id, moved_data(file.reason)});
   }
+  service_.exchange.moved(moved);
   service_.exchange.ended(counted);
   bool is_time = false;
   {
     const std::lock_guard lock(mutex_);
-    is_time = note_waiting(opened.size() + ended.size());
+    is_time = note_waiting(opened.size() + moved.size() + ended.size());
     for (auto &[uid, file, restore] : opened) {
       book_.opened(uid, std::move(file));
+    }
+    for (const auto &[id, idle] : moved) {
+      book_.moved(id, idle);
     }
     for (auto &[uid, file] : ended) {
       if (!book_.ended(uid, std::move(file))) {
@@ -350,7 +355,7 @@ void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time
   ServiceNews news;
   news.asked_at = asked_at;
   for (const auto &opening : batch.opened) {
-    news.opened.push_back(opening.file.placement_id);
+    news.opened.push_back({opening.file.placement_id, opening.file.idle});
   }
   for (const auto &ending : batch.ended) {
     news.ended.push_back(ending.file.placement_id);

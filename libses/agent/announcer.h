@@ -23,6 +23,7 @@
 #include "announcement.h"
 #include "announcement_book.h"
 #include "identity.h"
+#include "idle_files.h"
 #include "service_client.h"
 #include "service_health.h"
 #include "table/exchange.h"
@@ -52,8 +53,10 @@ public:
   ~Announcer();
   void start(Listeners listeners);
 
-  // Placements that were opened, and then those that ended.
+  // Placements that were opened, then those that became idle or are not any more, then those that
+  // ended.
   void tell(std::vector<AnnouncementBook::Opening> opened,
+            const std::vector<IdleFiles::Changed> &moved,
             std::vector<AnnouncementBook::Ending> ended);
   // All that on_ledger() was called with has been said.
   void compared();

@@ -102,6 +102,9 @@ void SocketServer::take_news() {
     parts_.table.look_at_mounts(now);
     parts_.table.tick(now);
   }
+  for (const auto &[id, idle] : arrived.moved) {
+    parts_.table.rest(id, idle);
+  }
   for (const auto &[id, closed] : arrived.ended) {
     parts_.table.end(id, closed);
   }

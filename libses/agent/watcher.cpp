@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -31,6 +32,7 @@ constexpr size_t kMostPolled = 4; // times as many as are watched
 // What epoll's data says: one of these, or a pid.
 constexpr uint64_t kClosed = 1ull << 32;
 constexpr uint64_t kWake = 2ull << 32;
+constexpr uint64_t kMoved = 3ull << 32;
 
 bool add_to(int epoll, int fd, uint64_t data) {
   epoll_event event{};
@@ -43,12 +45,14 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 Watcher::Watcher(Announcer &announcer, size_t most_watched, int highest_handle)
     : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      epoll_(epoll_create1(EPOLL_CLOEXEC)), closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
   }
   add_to(epoll_.get(), wake_.get(), kWake);
+  add_to(epoll_.get(), idle_.descriptor(), kMoved);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -99,7 +103,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
   if (hurry) {
     go_on_.notify_all();
   }
-  announcer_.tell({}, std::move(lost));
+  announcer_.tell({}, {}, std::move(lost));
   eventfd_write(wake_.get(), 1);
 }
 
@@ -111,10 +115,11 @@ void Watcher::compare(std::vector<LedgerFile> files) {
   eventfd_write(wake_.get(), 1);
 }
 
-int Watcher::time_to_look() const {
+int Watcher::milliseconds_to_next() const {
   int next = files_.empty() ? -1 : polled_.empty() ? kLookMilliseconds : kPollMilliseconds;
-  if (!idle_processes_.empty()) {
-    next = next < 0 ? kForgetMilliseconds : std::min(next, kForgetMilliseconds);
+  if (const auto due = idle_.due()) {
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
+    next = std::min(next, static_cast<int>(std::max<long long>(wait.count(), 0)));
   }
   return next;
 }
@@ -123,7 +128,7 @@ void Watcher::work() {
   auto looked_at = Clock::now();
   while (!stopping_) {
     epoll_event events[64];
-    const int count = epoll_wait(epoll_.get(), events, 64, time_to_look());
+    const int count = epoll_wait(epoll_.get(), events, 64, milliseconds_to_next());
     const auto begun = Clock::now();
     take_over();
     read_events();
@@ -134,6 +139,7 @@ void Watcher::work() {
         process_gone(static_cast<pid_t>(events[i].data.u64));
       }
     }
+    moved_ = idle_.look(Clock::now());
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
       looked_at = Clock::now();
@@ -150,7 +156,9 @@ void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<u
   ended_.push_back({uid, {id, reason, size, std::move(path)}});
 }
 
-void Watcher::tell() { announcer_.tell(std::exchange(opened_, {}), std::exchange(ended_, {})); }
+void Watcher::tell() {
+  announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
+}
 
 // Looking at a process takes time in proportion to what it has open, so the next round waits for
 // many times as long as this one took: however many files programs close, looking after them takes
@@ -268,6 +276,9 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   if (polled) {
     polled_.insert(id);
   }
+  if (!polled) {
+    idle_.add(id, file.handle.get(), Clock::now());
+  }
   placement_of_.try_emplace(file.id, id);
   files_.emplace(id, Watched{std::move(file), polled, false, false});
   unchecked_.insert(id); // it may have been closed before the watch was there
@@ -306,7 +317,7 @@ bool Watcher::follow_process(pid_t pid) {
 }
 
 void Watcher::read_events() {
-  CloseEvents::Closed closed = closes_.read_all();
+  FileEvents::Happened closed = closes_.read_all();
   if (closed.lost_some) {
     for (const auto &[id, watched] : files_) {
       if (!watched.orphaned) { // those are looked for anyway
@@ -429,6 +440,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   unchecked_.erase(id);
   orphans_.erase(id);
   closes_.remove(id);
+  idle_.remove(id);
   if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
     process->second.placements.erase(id);
     if (process->second.placements.empty()) { // it may well have more

@@ -10,6 +10,9 @@
 // reported under the device and inode of another, that one is gone and its number was given out
 // again.
 //
+// An open file in which nothing moves for a while is told to be idle (idle_files.h), unless it has
+// to be looked for in its process.
+//
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
 #ifndef SES_AGENT_WATCHER_H
@@ -28,7 +31,8 @@
 #include <vector>
 
 #include "announcer.h"
-#include "close_events.h"
+#include "file_events.h"
+#include "idle_files.h"
 #include "proc_files.h"
 #include "process_look.h"
 #include "unique_fd.h"
@@ -100,13 +104,14 @@ private:
                 std::optional<uint64_t> size = std::nullopt, std::string path = {});
   void tell();
   [[nodiscard]] bool follow_process(pid_t pid);
-  [[nodiscard]] int time_to_look() const;
+  [[nodiscard]] int milliseconds_to_next() const;
 
   Announcer &announcer_;
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
-  CloseEvents closes_;  // of the thread only
+  FileEvents closes_; // of the thread only, as the next
+  IdleFiles idle_;
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
 
@@ -132,6 +137,7 @@ private:
   std::set<uint64_t> unchecked_;                  // closed, perhaps
   std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
   std::vector<AnnouncementBook::Ending> ended_;
+  std::vector<IdleFiles::Changed> moved_;
   bool said_no_room_ = false;
   std::thread thread_;
 };

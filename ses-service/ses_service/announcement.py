@@ -236,6 +236,7 @@ def _restored(
         inode=opening.inode,
         pid=opening.pid,
         opened_at=max(booked_at, min(now, opening.opened_at or now)),
+        idle=bool(opening.idle),
     )
     turn = one.turn
     told = None if turn is None else announcement.decisions.find(turn.decision)

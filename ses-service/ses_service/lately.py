@@ -106,7 +106,7 @@ class Lately:
     def averaged(self, open_now: Floats, sampled_at: Floats, window: float) -> Floats:
         """Return the streams per row as the monitor averages what it measures.
 
-        ``open_now`` are all that have not ended.  To a sample, what happened x seconds before it weighs
+        ``open_now`` are all that go on.  To a sample, what happened x seconds before it weighs
         exp(-x / window).
         """
         row, began, ended = self._placed()

@@ -86,6 +86,7 @@ class Opening:
     user: str | None = None
     application: str | None = None
     job: str | None = None
+    idle: bool | None = None
 
 
 class Ledger:
@@ -147,7 +148,8 @@ class Ledger:
 
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
-        self._tally.bind(table, sampled_at, now, [*self._active.values(), *self._foreign.counted()])
+        active = [one for one in self._active.values() if not one.idle]
+        self._tally.bind(table, sampled_at, now, [*active, *self._foreign.counted()])
 
     def observe(
         self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
@@ -179,7 +181,7 @@ class Ledger:
         self._tally.booked(placement)
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
-        """Note that the file was created; called again, renew the lease.
+        """Note that the file was created; called again, renew the lease and note whether it is idle.
 
         A placement that ended by itself is taken up again, since the agent that speaks of it knows
         better; with ``node``, also one that was said to be unused.  Raises UnknownPlacementError,
@@ -201,6 +203,10 @@ class Ledger:
             self._leave(before)
             self._active[opened.placement_id] = opened
             self._enter(opened)
+            if opened.idle and not before.idle:
+                self._tally.end(before, now)
+            elif before.idle and not opened.idle:
+                self._tally.begin(opened)
         self._note(opened.placement_id)
         return opened
 
@@ -219,7 +225,8 @@ class Ledger:
         placement = self._active.pop(placement_id, None)
         if placement is None:
             return self._complete(self.get(placement_id), bytes_written, path)
-        self._tally.end(placement, now)
+        if not placement.idle:
+            self._tally.end(placement, now)
         ended = placement.copy()
         ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
         ended.bytes_written = bytes_written
@@ -356,6 +363,7 @@ class Ledger:
             # An agent's clock may be wrong; a file is not opened before it was booked, or in the future.
             opened_at = min(now, max(before.booked_at, opening.opened_at or now))
         subject = before.subject
+        idle = before.idle if opening.idle is None else opening.idle
         announced = node is not None and node in self._nodes
         return replace(
             before,
@@ -371,6 +379,8 @@ class Ledger:
             inode=before.inode if opening.inode is None else opening.inode,
             pid=before.pid if opening.pid is None else opening.pid,
             opened_at=opened_at,
+            idle=idle,
+            resumed_at=now if before.idle and not idle else before.resumed_at,
             lease_until=math.inf if announced else now + self._policies.open_lease,
             ended_at=None,
             end_reason=None,
@@ -380,7 +390,8 @@ class Ledger:
         self._active[placement.placement_id] = placement
         self._foreign.settle(placement.placement_id)
         self._enter(placement)
-        self._tally.begin(placement)
+        if not placement.idle:
+            self._tally.begin(placement)
         self._note(placement.placement_id)
 
     def _enter(self, placement: Placement) -> None:

@@ -146,7 +146,7 @@ class Peer:
 
 def _change(placement_id: str, placement: Placement | None) -> dict[str, Any]:
     """Return a placement as a peer wants it."""
-    if placement is None or placement.state is PlacementState.ENDED:
+    if placement is None or placement.state is PlacementState.ENDED or placement.idle:
         return {"placement_id": placement_id, "state": PlacementState.ENDED.value, "stripes": []}
     return {
         "placement_id": placement_id,

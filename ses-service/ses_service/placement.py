@@ -111,6 +111,9 @@ class Placement:
     ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
     ``expected_from`` says where the expected size is from: ``request`` or ``history``.
     ``stripe_size`` ``None`` leaves it to the file system.
+
+    ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
+    became one again.
     """
 
     placement_id: str
@@ -140,6 +143,8 @@ class Placement:
     inode: str | None = None
     pid: int | None = None
     opened_at: float | None = None
+    idle: bool = False
+    resumed_at: float | None = None
     ended_at: float | None = None
     end_reason: EndReason | None = None
     bytes_written: float | None = None

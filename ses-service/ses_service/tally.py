@@ -24,10 +24,10 @@ _WINDOWS = 5  # what ended so many windows before a sample is less than a hundre
 class LedgerCounts:
     """Counts per element; the owner's live arrays, valid until the next change.
 
-    ``open_now``: placements not ended.  ``averaged``: placements over the window of the element's last
-    sample, as the monitor averages.  ``ended``: placements begun before the middle of that window that
-    ended after it.  ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last
-    placement was made, ended ones included; 0 where none is known.
+    ``open_now``: placements not ended; those that are idle count as ended here.  ``averaged``: placements
+    over the window of the element's last sample, as the monitor averages.  ``ended``: placements begun
+    before the middle of that window that ended after it.  ``reserved``: bytes announced by placements not
+    ended.  ``booked_last``: when the last placement was made, ended ones included; 0 where none is known.
     """
 
     open_now: Floats
@@ -47,6 +47,11 @@ def elements_of(placement: Placement) -> tuple[str, ...]:
     if len(placement.stripes) > 1:
         return tuple(one.id for one in placement.stripes)
     return (placement.element.id,)
+
+
+def _began(placement: Placement) -> float:
+    """Return since when it is a stream."""
+    return placement.booked_at if placement.resumed_at is None else placement.resumed_at
 
 
 class Tally:
@@ -95,13 +100,14 @@ class Tally:
         self.counts.averaged[:] = self._lately.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Placement) -> None:
-        """Count a stream; one that ended lately goes on."""
-        self._take_back_end(placement.placement_id)
+        """Count a stream; one that ended lately goes on, unless it was idle in between."""
+        if placement.resumed_at is None:
+            self._take_back_end(placement.placement_id)
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
             self.changed.add(row)
-        self._lately.put(placement.placement_id, elements_of(placement), placement.booked_at)
+        self._lately.put(placement.placement_id, elements_of(placement), _began(placement))
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
@@ -109,8 +115,8 @@ class Tally:
             self.changed.add(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
-            self.counts.ended[row] += placement.booked_at <= self._reference[row] < now
-        self._lately.put(placement.placement_id, elements_of(placement), placement.booked_at, now)
+            self.counts.ended[row] += _began(placement) <= self._reference[row] < now
+        self._lately.put(placement.placement_id, elements_of(placement), _began(placement), now)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""

@@ -140,7 +140,8 @@ class ServiceDouble:
         told: list[dict[str, Any]] = []
         with self._lock:
             for file in self.opened_as.get(placement, []):
-                facts = {name: value for name, value in file.items() if name not in ("restore", "decision")}
+                left_out = ("restore", "decision", "idle")
+                facts = {name: value for name, value in file.items() if name not in left_out}
                 told += [] if facts in told else [facts]
         return told
 
@@ -155,6 +156,11 @@ class ServiceDouble:
         with self._lock:
             told = self.ended_as.get(placement, [])
             return [{name: end[name] for name in ("reason", "bytes_written")} for end in told]
+
+    def is_idle(self, placement: str) -> bool:
+        """What was told of it last."""
+        with self._lock:
+            return bool(self.opened_as[placement][-1]["idle"])
 
     def open_now(self) -> set[str]:
         with self._lock:
@@ -233,7 +239,10 @@ class ServiceDouble:
         """A row of loads, with what the ledger holds."""
         with self._lock:
             own = sum(
-                placed == element and id in self.opened_as and id not in self.ended_as
+                placed == element
+                and id in self.opened_as
+                and id not in self.ended_as
+                and not self.opened_as[id][-1]["idle"]
                 for id, placed in self.placements.items()
             )
         load: dict[str, Any] = {

@@ -115,6 +115,45 @@ def test_the_same_announcement_again_changes_nothing(site: Site) -> None:
     assert site.open_now() == [1, 0, 0]
 
 
+def test_an_idle_file_is_open_but_no_stream_until_it_moves(site: Site) -> None:
+    one, other = site.book(1), site.book(2, "u/b")
+
+    def say(idle: bool, agent: str = FIRST) -> None:
+        site.now += 10
+        told = opened(one, Origin(("u/a",), 100.0, 0.0, "program", 5e9))
+        site.say(saying(replace(told, opening=replace(told.opening, idle=idle)), opened(other), agent=agent))
+
+    def streams_in_sample() -> list[float]:
+        site.ledger.observe(np.full(3, site.now), site.now)
+        return [round(streams, 1) for streams in site.ledger.counts.averaged.tolist()]
+
+    say(False)
+    assert site.open_now() == [1, 1, 0]
+    for _ in range(2):  # the same again changes nothing
+        say(True)
+        assert site.open_now() == [0, 1, 0]
+        assert site.ledger.get(one).state is PlacementState.OPEN
+    assert streams_in_sample() == [0, 1, 0]
+    site.ledger.bind(site.table, np.full(3, site.now), site.now)
+    assert site.open_now() == [0, 1, 0], "also after a change of the site"
+    say(False)
+    assert site.open_now() == [1, 1, 0]
+    assert streams_in_sample() == [0, 1, 0], "it begins with that"
+    say(True)
+    site.say(saying(ended=(Ended(one, EndReason.CLOSED, 10.0),)))
+    assert site.open_now() == [0, 1, 0]
+
+
+def test_a_file_that_is_idle_when_a_ledger_first_hears_of_it_is_no_stream(site: Site) -> None:
+    told = opened("0" * 15 + "9", Origin(("u/a",), 100.0, 0.0, "program", 5e9))
+    site.say(saying(replace(told, opening=replace(told.opening, idle=True))))
+    assert site.open_now() == [0, 0, 0]
+    assert site.ledger.counts.reserved.tolist() == [0, 0, 0]
+    site.say(saying(replace(told, opening=replace(told.opening, idle=False))))
+    assert site.open_now() == [1, 0, 0]
+    assert site.ledger.counts.reserved.tolist() == [5e9, 0, 0]
+
+
 @given(
     files=st.integers(1, 7),
     said=st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=12),

@@ -47,6 +47,15 @@ void Exchange::put(ServiceNews news) {
   ring();
 }
 
+void Exchange::moved(const std::vector<IdleFiles::Changed> &moved) {
+  if (moved.empty()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  arrived_.moved.insert(arrived_.moved.end(), moved.begin(), moved.end());
+  ring();
+}
+
 void Exchange::ended(const std::vector<Ended> &ended) {
   if (ended.empty()) {
     return;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "claims/needs.h"
+#include "idle_files.h"
 #include "table/table_answer.h"
 #include "unique_fd.h"
 
@@ -33,7 +34,8 @@ struct ServiceNews {
   std::vector<TableAnswer> tables;
   std::map<uid_t, std::shared_ptr<const UserNeeds>> needs; // of the users it was asked about
   std::shared_ptr<const UserNeeds> site_needs;             // null: as before
-  std::vector<uint64_t> opened, ended, unknown, refused;   // placements
+  std::vector<IdleFiles::Changed> opened;                  // placements, as the next
+  std::vector<uint64_t> ended, unknown, refused;
 };
 
 class Exchange {
@@ -44,8 +46,9 @@ public:
   };
   struct Arrived {
     std::vector<ServiceNews> news;
-    std::vector<Ended> ended;
-    bool mounts = false; // are others than before
+    std::vector<IdleFiles::Changed> moved;
+    std::vector<Ended> ended; // after that
+    bool mounts = false;      // are others than before
   };
 
   Exchange();
@@ -61,6 +64,7 @@ public:
   // Programs that can make claims run here.
   [[nodiscard]] bool busy() const;
   void put(ServiceNews news);
+  void moved(const std::vector<IdleFiles::Changed> &moved);
   void ended(const std::vector<Ended> &ended);
   void mounts_changed();
 

@@ -26,10 +26,6 @@ template <size_t N> std::string text_in(const char (&field)[N]) {
   return std::string(field, strnlen(field, N));
 }
 
-double part_of(double bytes, size_t rows) {
-  return bytes > 0 ? bytes / static_cast<double>(rows) : bytes;
-}
-
 } // namespace
 
 TableKeeper::TableKeeper(const Parts &parts)
@@ -173,7 +169,10 @@ void TableKeeper::hear(const ServiceNews &news) {
       systems_[found->second.system].heard.push_back(id);
     }
   };
-  for (const uint64_t id : news.opened) {
+  for (const auto &[id, idle] : news.opened) {
+    if (const auto found = placed_.find(id); found != placed_.end()) {
+      found->second.heard_idle = idle;
+    }
     note(id, &Placed::heard_opened);
   }
   for (const uint64_t id : news.ended) {
@@ -207,7 +206,7 @@ void TableKeeper::settle(uint64_t id) {
   }
   Placed &placed = found->second;
   count(placed, false);
-  placed.told = placed.told || placed.heard_opened;
+  placed.settle();
   if (placed.ended && placed.heard_ended) {
     placed_.erase(found);
     return;
@@ -242,31 +241,12 @@ void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now
   publish(*number, now);
 }
 
-// Puts PLACED into the counts of its elements, or takes it out.
 void TableKeeper::count(const Placed &placed, bool in) {
   System &system = systems_[placed.system];
-  if (!system.candidates) {
-    return;
+  if (system.candidates) {
+    placed.count(*system.candidates, in);
+    system.dirty = true;
   }
-  Candidates &candidates = *system.candidates;
-  const double bytes = part_of(placed.bytes, placed.rows.size());
-  for (const uint8_t row_then : placed.rows) {
-    const auto row = placed.facts == candidates.facts()
-                         ? std::optional<unsigned>(row_then)
-                         : candidates.facts()->row_of(placed.facts->rows[row_then].element);
-    if (!row) {
-      continue;
-    }
-    if (!placed.ended && !placed.told) {
-      in ? candidates.add(*row, bytes) : candidates.remove(*row, bytes);
-    } else if (placed.ended && placed.told) {
-      in ? candidates.end(*row, bytes, placed.closed)
-         : candidates.undo_end(*row, bytes, placed.closed);
-    } else if (placed.ended && placed.closed) {
-      in ? candidates.add_ended(*row) : candidates.remove_ended(*row);
-    }
-  }
-  system.dirty = true;
 }
 
 void TableKeeper::count_again(unsigned number) {
@@ -374,6 +354,17 @@ bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const Tabl
   return is_first;
 }
 
+void TableKeeper::rest(uint64_t id, bool idle) {
+  const auto found = placed_.find(id);
+  if (found == placed_.end() || found->second.ended) {
+    return;
+  }
+  count(found->second, false);
+  found->second.idle = idle;
+  found->second.rested = true;
+  count(found->second, true);
+}
+
 void TableKeeper::end(uint64_t id, bool closed) {
   const auto found = placed_.find(id);
   if (found == placed_.end() || found->second.ended) {
@@ -382,7 +373,7 @@ void TableKeeper::end(uint64_t id, bool closed) {
   Placed &placed = found->second;
   count(placed, false);
   placed.ended = true;
-  placed.closed = closed;
+  placed.closed = closed && !placed.idle;                // what was idle is no stream that ended
   if (!closed && !placed.told && !placed.heard_opened) { // it came to nothing
     placed_.erase(found);
     return;

@@ -21,6 +21,7 @@
 #include "table/candidates.h"
 #include "table/choice.h"
 #include "table/exchange.h"
+#include "table/placed.h"
 #include "table/places.h"
 #include "table/table_board.h"
 #include "table/table_segment.h"
@@ -63,6 +64,8 @@ public:
   // those of FACTS.  False when there is one of that id.
   bool place(uint64_t id, unsigned system, std::shared_ptr<const TableFacts> facts,
              const std::vector<uint8_t> &rows, double bytes);
+  // It is idle, no stream, or is not any more.
+  void rest(uint64_t id, bool idle);
   // It has ended (CLOSED: it moved data), or has come to nothing.
   void end(uint64_t id, bool closed);
   // Shows programs what was counted since the last call.
@@ -100,16 +103,6 @@ private:
     std::vector<uint64_t> heard; // placements the service spoke of, but not yet of this table
     bool dirty = false;
   };
-  struct Placed {
-    unsigned system = 0;
-    std::shared_ptr<const TableFacts> facts;
-    std::vector<uint8_t> rows;
-    double bytes = -1;
-    bool told = false;                              // the service's word counts it
-    bool ended = false, closed = false;             // here
-    bool heard_opened = false, heard_ended = false; // by the service, whose word is to come
-  };
-
   void take_over();
   [[nodiscard]] std::optional<unsigned> slot_of(const std::string &name);
   void hear(const ServiceNews &news);

@@ -208,7 +208,10 @@ class TableWanted(Said):
 
 
 class FileOpened(Said):
-    """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53."""
+    """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
+
+    ``idle``: nothing was written or read for seconds; it is told again when that changes.
+    """
 
     placement_id: Id
     user: Text
@@ -219,6 +222,7 @@ class FileOpened(Said):
     opened_at: Time | None = None
     application: Text | None = None
     job: Text | None = None
+    idle: bool = False
     restore: Restore | None = None
     decision: TurnMade | None = None
 
@@ -234,6 +238,7 @@ class FileOpened(Said):
             self.user,
             self.application,
             self.job,
+            self.idle,
         )
         return Opened(
             opening,

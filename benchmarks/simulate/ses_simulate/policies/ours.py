@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 
 from ses_simulate.monitor import Sample
-from ses_simulate.policies.habit import Habit
 from ses_simulate.policies.interface import File, Policy, World
 from ses_simulate.policies.sizes import Sizes
 from ses_simulate.policies.table import PRODUCT, Tables, Terms
@@ -55,19 +54,11 @@ class Ours(_Followed):
         self._tables = Tables(world, self._told, terms)
         self._max_age = 6 * world.sampling.interval + world.sampling.delay
         self._taken = 0.0
-        self._habit = Habit(world)
         self._sizes = Sizes()
 
     def closed(self, now: float, file: File, element: int) -> None:
-        """Count the file on for as long as it takes to read, where files are read back."""
+        """Learn its size."""
         self._sizes.closed(file.size)
-        opened = self._open.get(file.number)
-        if opened is not None and self._terms.readers:
-            lasts = self._habit.lasts(now - opened.began, element)
-            self._habit.closed(now, now + lasts, element)
-            if self._habit.read_back:
-                self._engine.at(now + lasts, partial(self._ended, file.number))
-                return
         super().closed(now, file, element)
 
     def choose(self, now: float, file: File) -> int:
@@ -79,7 +70,6 @@ class Ours(_Followed):
 
     def observe(self, now: float, sample: Sample) -> None:
         """Take the sample; nodes hear of it when their agents next speak with the service."""
-        self._habit.observe(sample)
         if self._terms.monitor:
             self._engine.at(now + self._told.pace, partial(self._observe, sample))
 

@@ -1,4 +1,4 @@
-#include "close_events.h"
+#include "file_events.h"
 
 #include <sys/inotify.h>
 
@@ -6,12 +6,12 @@
 
 namespace ses::agent {
 
-CloseEvents::CloseEvents() : inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+FileEvents::FileEvents(uint32_t kinds)
+    : kinds_(kinds), inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
 
-bool CloseEvents::add(int handle, uint64_t placement) {
+bool FileEvents::add(int handle, uint64_t placement) {
   const std::string file = "/proc/self/fd/" + std::to_string(handle);
-  const int watch =
-      inotify_add_watch(inotify_.get(), file.c_str(), IN_CLOSE_WRITE | IN_CLOSE_NOWRITE);
+  const int watch = inotify_add_watch(inotify_.get(), file.c_str(), kinds_);
   if (watch < 0) {
     return false;
   }
@@ -20,7 +20,7 @@ bool CloseEvents::add(int handle, uint64_t placement) {
   return true;
 }
 
-void CloseEvents::remove(uint64_t placement) {
+void FileEvents::remove(uint64_t placement) {
   const auto found = watch_of_.find(placement);
   if (found == watch_of_.end()) {
     return;
@@ -39,21 +39,33 @@ void CloseEvents::remove(uint64_t placement) {
   }
 }
 
-CloseEvents::Closed CloseEvents::read_all() {
-  Closed closed;
+// The kernel has.
+void FileEvents::forget(int watch) {
+  const auto [first, last] = placements_of_.equal_range(watch);
+  for (auto it = first; it != last; ++it) {
+    watch_of_.erase(it->second);
+  }
+  placements_of_.erase(first, last);
+}
+
+FileEvents::Happened FileEvents::read_all() {
+  Happened happened;
   alignas(inotify_event) char buffer[16384];
   for (;;) {
     const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
     if (length <= 0) {
-      return closed;
+      return happened;
     }
     for (const char *at = buffer; at < buffer + length;) {
       const auto *event = reinterpret_cast<const inotify_event *>(at);
       at += sizeof *event + event->len;
-      closed.lost_some = closed.lost_some || (event->mask & IN_Q_OVERFLOW) != 0;
+      happened.lost_some = happened.lost_some || (event->mask & IN_Q_OVERFLOW) != 0;
       const auto [first, last] = placements_of_.equal_range(event->wd);
       for (auto it = first; it != last; ++it) {
-        closed.placements.insert(it->second);
+        happened.placements.insert(it->second);
+      }
+      if ((event->mask & IN_IGNORED) != 0) {
+        forget(event->wd);
       }
     }
   }

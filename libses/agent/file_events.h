@@ -1,8 +1,8 @@
-// inotify, as far as the watcher needs it: which watched files had a descriptor closed.
+// inotify, as far as the watcher needs it: with which watched files something happened.
 //
 // Used by one thread.  Placements are named by their id; two of them may share one file.
-#ifndef SES_AGENT_CLOSE_EVENTS_H
-#define SES_AGENT_CLOSE_EVENTS_H
+#ifndef SES_AGENT_FILE_EVENTS_H
+#define SES_AGENT_FILE_EVENTS_H
 
 #include <cstdint>
 #include <map>
@@ -12,9 +12,10 @@
 
 namespace ses::agent {
 
-class CloseEvents {
+class FileEvents {
 public:
-  CloseEvents();
+  // KINDS of events, as inotify names them; with IN_ONESHOT a file is watched until the first.
+  explicit FileEvents(uint32_t kinds);
 
   // Readable when there are events; -1 where inotify cannot be used at all.
   [[nodiscard]] int descriptor() const { return inotify_.get(); }
@@ -23,14 +24,19 @@ public:
   [[nodiscard]] bool add(int handle, uint64_t placement);
   void remove(uint64_t placement);
 
-  struct Closed {
+  [[nodiscard]] bool watches(uint64_t placement) const { return watch_of_.contains(placement); }
+
+  struct Happened {
     std::set<uint64_t> placements;
-    bool lost_some = false; // the kernel's queue was full: any file may have been closed
+    bool lost_some = false; // the kernel's queue was full: it may have been any file
   };
   // What happened since the last call; never waits.
-  [[nodiscard]] Closed read_all();
+  [[nodiscard]] Happened read_all();
 
 private:
+  void forget(int watch);
+
+  const uint32_t kinds_;
   const UniqueFd inotify_;
   std::map<uint64_t, int> watch_of_;
   std::multimap<int, uint64_t> placements_of_;
@@ -38,4 +44,4 @@ private:
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_CLOSE_EVENTS_H
+#endif // SES_AGENT_FILE_EVENTS_H

@@ -1,0 +1,36 @@
+#include "table/placed.h"
+
+#include <optional>
+
+namespace ses::agent {
+
+void Placed::count(Candidates &candidates, bool in) const {
+  for (const uint8_t row_then : rows) {
+    const auto row = facts == candidates.facts()
+                         ? std::optional<unsigned>(row_then)
+                         : candidates.facts()->row_of(facts->rows[row_then].element);
+    if (row) {
+      count_row(candidates, *row, in);
+    }
+  }
+}
+
+void Placed::count_row(Candidates &candidates, unsigned row, bool in) const {
+  const double part = bytes > 0 ? bytes / static_cast<double>(rows.size()) : bytes;
+  const bool is_stream = !ended && !idle;
+  if (is_stream && !told) {
+    if (!in) {
+      candidates.remove(row, part);
+    } else if (rested) { // a file that goes on is no turn
+      candidates.undo_end(row, part, false);
+    } else {
+      candidates.add(row, part);
+    }
+  } else if (!is_stream && told) {
+    in ? candidates.end(row, part, closed) : candidates.undo_end(row, part, closed);
+  } else if (ended && closed) {
+    in ? candidates.add_ended(row) : candidates.remove_ended(row);
+  }
+}
+
+} // namespace ses::agent

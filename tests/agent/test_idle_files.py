@@ -1,0 +1,106 @@
+"""Open files in which nothing moves: no streams, in the node's table and for the service, until they move."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from claims_program import Claims
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+
+@pytest.fixture
+def branches(tmp_path: Path) -> dict[str, Path]:
+    """One for each of the files, and one more."""
+    paths = {f"union/b{number}": tmp_path / f"b{number}" for number in range(5)}
+    for path in paths.values():
+        path.mkdir()
+    return paths
+
+
+@pytest.fixture
+def claims(agent: Agent, device: int) -> Iterator[Claims]:
+    agent.ask(device).close()
+    attached = Claims(agent.socket, os.getuid())
+    attached.wait_until_staged()
+    yield attached
+    attached.detach()
+    attached.table.detach()
+
+
+@contextmanager
+def going_on(*steps: Callable[[], object]) -> Iterator[Callable[[], bool]]:
+    """Take the steps again and again meanwhile; gives whether they were ever long in coming."""
+    done = threading.Event()
+    last, longest = time.monotonic(), 0.0
+
+    def go_on() -> None:
+        nonlocal last, longest
+        while not done.wait(0.02):
+            for step in steps:
+                step()
+            longest = max(longest, time.monotonic() - last)
+            last = time.monotonic()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield lambda: max(longest, time.monotonic() - last) > 1
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    made = [claims.choose(row=row) for row in range(4)]
+    ids = [claims.id_of(claim) for claim in made]
+    paths = [tmp_path / name for name in ("silent", "grows", "overwritten", "read")]
+    silent, grows, overwritten, read = files = [
+        claims.create(claim, path) for claim, path in zip(made, paths, strict=True)
+    ]
+    os.write(read, b"x" * 4096)
+    with going_on(
+        lambda: os.write(grows, b"more"),
+        lambda: os.pwrite(overwritten, b"the same place", 0),
+        lambda: os.pread(read, 4096, 0),
+    ) as machine_stood_still:
+        wait_until(lambda: service.opened(ids[0]) and service.is_idle(ids[0]), "the service hears of it")
+        wait_until(lambda: claims.table.own()["union/b0"] == 0, "it is no stream")
+        streams = [claims.table.rows()[row].own for row in (1, 2, 3)]
+        idle = [service.is_idle(id) for id in ids[1:]]
+        assert (idle, streams) == ([False] * 3, [1.0] * 3) or machine_stood_still()
+        turns = [row.turn for row in claims.table.rows()]
+        os.write(silent, b"x")
+        wait_until(lambda: not service.is_idle(ids[0]), "the service hears that it goes on")
+        wait_until(lambda: claims.table.own()["union/b0"] == 1, "it is a stream again")
+        assert [row.turn for row in claims.table.rows()] == turns, "nobody placed anything"
+    for fd in files:
+        os.close(fd)
+    service.wait_for_end(ids[0])
+    assert service.ended(ids[0]) == [{"reason": "closed", "bytes_written": 1}]
+
+
+def test_idle_file_is_told_as_such_to_a_service_that_forgot_it(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    claim = claims.choose(row=1)
+    fd = claims.create(claim, tmp_path / "file")
+    placement = claims.id_of(claim)
+    wait_until(lambda: service.opened(placement) and service.is_idle(placement), "it is idle")
+    service.kill()
+    service.forget()
+    service.revive()
+    wait_until(lambda: service.opened(placement), "it is told again")
+    assert service.is_idle(placement)
+    os.close(fd)
+    service.wait_for_end(placement)
+    wait_until(lambda: claims.table.own()["union/b1"] == 0, "it does not count")
