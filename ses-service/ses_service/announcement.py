@@ -177,7 +177,7 @@ def take(
         if found is None:
             unknown.append(end.placement_id)
         elif found.subject.node not in (None, announcement.node):
-            refused.append((end.placement_id, "The placement was booked for another node."))
+            refused.append((end.placement_id, "The placement is another node's."))
         else:
             ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
     if announcement.complete:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from ses_service.announcement import LONGEST_PACE, silence_for
 from ses_service.foreign import Change
 from ses_service.ledger import Ledger
-from ses_service.placement import EndReason, Placement, PlacementState
+from ses_service.placement import EndReason, Placement
 from ses_service.sizes import SizeHistory, SizeKey, Sizes, keys_of
 
 T = TypeVar("T")
@@ -38,7 +38,6 @@ class LedgerTotals:
     ``nodes`` are heard of or waited for, ``silenced`` is how many fell silent since the start.
     """
 
-    booked: int
     open: int
     foreign: int
     nodes: int
@@ -104,8 +103,7 @@ class Books:
         with self._lock:
             ledger = self._ledger
             return LedgerTotals(
-                booked=ledger.states[PlacementState.BOOKED],
-                open=ledger.states[PlacementState.OPEN],
+                open=len(ledger),
                 foreign=len(ledger.foreign),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,

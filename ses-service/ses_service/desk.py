@@ -204,7 +204,7 @@ class Desk:
         )
 
     def select(self, asked: Asked) -> Decision:
-        """Decide and book nothing.  Raises NoEnvironmentError."""
+        """Decide, and change nothing.  Raises NoEnvironmentError."""
         question, source = self._with_size(self.question(asked), asked.path)
         with self._lock:
             now = self._now()
@@ -277,7 +277,7 @@ class Desk:
             return self._ledger.get(placement_id)
 
     def placements(self, accept: Callable[[Placement], bool], limit: int) -> list[Placement]:
-        """Return the placements that ``accept`` accepts, the latest booked first."""
+        """Return the placements that ``accept`` accepts, the latest first."""
         with self._lock:
             self._now()
             kept = list(self._ledger.records())

@@ -1,11 +1,10 @@
 """The ledger: the service's own record of placements still in use.
 
-A state machine: ``booked`` -> ``open`` -> ``ended``, with time passed in.  It answers three
-questions: what became of a placement, how many placements each element carries
-(:mod:`ses_service.tally`), and what is open on a node.
+A state machine, ``open`` -> ``ended``, with time passed in.  It answers three questions: what became of a
+placement, how many placements each element carries (:mod:`ses_service.tally`), and what is open on a node.
 
-A booked placement has a lease of its own.  An open one lives as long as its node is heard of: one sign
-of life (``hear``) renews all of them at once.  Without such a node it has a lease as well.
+A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
+One that was stored before a restart, and that its node says nothing of, has a lease.
 
 Placements of other services (:mod:`ses_service.foreign`) are counted beside its own ones, each file once.
 
@@ -92,9 +91,8 @@ class Opening:
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
-    ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent, ``states``
-    what has not ended by state; ``recent`` says what is placed of late.  ``learn``, if set, is called with a
-    placement when its size becomes known.
+    ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
+    what is placed of late.  ``learn``, if set, is called with a placement when its size becomes known.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -112,7 +110,6 @@ class Ledger:
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
-        self.states: Counter[PlacementState] = Counter()
 
     def __len__(self) -> int:
         return len(self._active)
@@ -360,7 +357,7 @@ class Ledger:
     def _opened(self, before: Placement, opening: Opening, now: float, node: str | None) -> Placement:
         opened_at = before.opened_at
         if opened_at is None:
-            # An agent's clock may be wrong; a file is not opened before it was booked, or in the future.
+            # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
             opened_at = min(now, max(before.booked_at, opening.opened_at or now))
         subject = before.subject
         idle = before.idle if opening.idle is None else opening.idle
@@ -395,15 +392,13 @@ class Ledger:
         self._note(placement.placement_id)
 
     def _enter(self, placement: Placement) -> None:
-        self.states[placement.state] += 1
         node = placement.subject.node
-        if node is not None and placement.state is PlacementState.OPEN:
+        if node is not None:
             self._open_on[node].add(placement.placement_id)
         if math.isfinite(placement.lease_until):
             heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
 
     def _leave(self, placement: Placement) -> None:
-        self.states[placement.state] -= 1
         node, index = placement.subject.node, self._open_on
         if node is not None and placement.placement_id in index.get(node, ()):
             index[node].discard(placement.placement_id)
@@ -444,6 +439,6 @@ class Ledger:
 def _refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
     subject = placement.subject
     if user is not None and user != subject.user:
-        raise NotYoursError(f"placement {placement.placement_id} was booked for another user")
+        raise NotYoursError(f"placement {placement.placement_id} is another user's")
     if node is not None and subject.node is not None and node != subject.node:
-        raise NotYoursError(f"placement {placement.placement_id} was booked for another node")
+        raise NotYoursError(f"placement {placement.placement_id} is another node's")

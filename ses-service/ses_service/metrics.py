@@ -82,10 +82,10 @@ class _State(Collector):
         totals = self.desk.books.totals()
         states = GaugeMetricFamily(
             "ses_ledger_placements",
-            "Placements not ended, by state; foreign: of other services.",
+            "Placements not ended, by whose they are; foreign: of other services.",
             labels=["state"],
         )
-        for state in ("booked", "open", "foreign"):
+        for state in ("open", "foreign"):
             states.add_metric([state], getattr(totals, state))
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)

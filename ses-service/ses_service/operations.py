@@ -21,9 +21,9 @@ from ses_service.runtime import Runtime
 from ses_service.schemas.nodes import AnnouncementIn
 from ses_service.schemas.requests import SelectionRequest, to_profile
 
-# A program waits 20 ms for its answer; of decisions that take half a millisecond, more than these
-# would be too late.
-DECISIONS_WAITING = 32
+# Decisions about 10,000 elements take a third of a millisecond each, so that these wait a third of a second:
+# who asks for more than can be answered is refused, and a crowd that asks at once is not.
+DECISIONS_WAITING = 1000
 # Nobody waits for an announcement; an agent that is refused says the same again later.
 ANNOUNCEMENTS_WAITING = 256
 
@@ -51,7 +51,7 @@ class Operation:
 
 
 def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
-    """Decide and book nothing."""
+    """Decide, and change nothing."""
     if body.subject.node is not None:
         who.must_speak_for(body.subject.node)
     decision = now.desk.select(_asked(now, body))

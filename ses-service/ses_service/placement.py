@@ -37,9 +37,8 @@ class Reason(StrEnum):
 
 
 class PlacementState(StrEnum):
-    """``booked`` (granted, the file may not exist yet), ``open``, ``ended``."""
+    """Whether the file counts."""
 
-    BOOKED = "booked"
     OPEN = "open"
     ENDED = "ended"
 
@@ -137,7 +136,7 @@ class Placement:
     decided_by: str = "service"
     expected_bytes: float | None = None
     expected_from: str | None = None
-    state: PlacementState = PlacementState.BOOKED
+    state: PlacementState = PlacementState.OPEN
     path: str | None = None
     device: int | None = None
     inode: str | None = None

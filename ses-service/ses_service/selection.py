@@ -1,6 +1,6 @@
 """The decision as the service makes it: the core's, over the rows of the whole site, in words.
 
-``decide()`` is pure: the same question, view and time give the same answer, and nothing is booked.  What is
+``decide()`` is pure: the same question, view and time give the same answer, and changes nothing.  What is
 predicted, filtered and compared, and how, stands in ``ses/core.h``.
 """
 
@@ -31,7 +31,7 @@ _CAUSES = {
 
 
 def decide(question: Question, view: View, now: float, policies: Policies) -> Decision:
-    """Judge every element of the view for the question; book nothing."""
+    """Judge every element of the view for the question."""
     rows = view.rows
     need = need_of(
         question.wanted,

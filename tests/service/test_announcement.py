@@ -230,8 +230,8 @@ def test_nobody_opens_or_ends_what_is_not_theirs(site: Site) -> None:
     theirs, elsewhere = site.book(1, user="bob"), site.book(2, node="n2")
     taken = site.say(saying(opened(theirs), opened(elsewhere), ended=(Ended(elsewhere, EndReason.CLOSED),)))
     assert [one for one, _ in taken.refused] == [theirs, elsewhere, elsewhere]
-    assert site.ledger.get(theirs).state is PlacementState.BOOKED
-    assert site.ledger.get(elsewhere).state is PlacementState.BOOKED
+    assert site.ledger.get(theirs).opened_at is None
+    assert site.ledger.get(elsewhere).state is PlacementState.OPEN
 
 
 def test_a_restarted_agent_is_told_what_the_ledger_holds_once(site: Site) -> None:
@@ -245,13 +245,12 @@ def test_a_restarted_agent_is_told_what_the_ledger_holds_once(site: Site) -> Non
 
 
 def test_a_complete_list_ends_what_is_not_in_it(site: Site) -> None:
-    kept, lost, booked = site.book(1), site.book(2), site.book(3)
+    kept, lost = site.book(1), site.book(2)
     site.say(saying(opened(kept), opened(lost)))
     site.say(saying(opened(kept), complete=True))
     assert site.ledger.get(lost).end_reason is EndReason.LOST
     assert site.ledger.get(kept).state is PlacementState.OPEN
-    assert site.ledger.get(booked).state is PlacementState.BOOKED
-    assert site.open_now() == [2, 0, 0]
+    assert site.open_now() == [1, 0, 0]
 
 
 def test_a_ticket_said_to_be_unused_counts_again_when_its_file_turns_up(site: Site) -> None:

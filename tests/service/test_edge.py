@@ -161,6 +161,17 @@ def test_requests_beyond_capacity_are_refused_at_once(service: Any, monkeypatch:
             assert json.loads(body)["type"] == "urn:qstorman:problem:overloaded"
 
 
+def test_a_crowd_that_asks_at_once_is_answered(service: Any) -> None:
+    async def storm() -> list[Answer]:
+        edge = Edge(service.app)
+        question = b'{"subject": {"user": "alice"}}'
+        answers = await asyncio.gather(*(ask(edge, "/v1/selections", question) for _ in range(300)))
+        edge.close()
+        return answers
+
+    assert {status for status, _, _ in asyncio.run(storm())} == {200}
+
+
 def test_a_part_of_the_path_is_passed_on(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def told(_now: Any, who: Any, body: Any, node: str) -> Any:
         return render.reply({"who": who.name, "user": body.subject.user, "node": node})

@@ -23,7 +23,7 @@ blueprint = APIBlueprint("placements", __name__, tag="placements")
 @blueprint.output(PlacementList)
 @blueprint.doc(responses=failures(422))
 def placements(query_data: PlacementQuery) -> Response:
-    """List placements, the latest booked first
+    """List placements, the latest first
 
     A person sees their own, an agent those of its node.  `device` and `inode` go together and find a file
     whatever it is called now; the number of a file that is gone may be another file's later.

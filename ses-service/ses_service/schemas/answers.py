@@ -155,7 +155,7 @@ class PlacementSummary(Answer):
     """
 
     placement_id: str
-    state: Literal["booked", "open", "ended"]
+    state: Literal["open", "ended"]
     subject: SubjectOut
     element: str
     storage_system: str

@@ -23,7 +23,7 @@ class LedgerChange(Body):
     stripes: Annotated[list[ElementId], Field(max_length=MOST_STRIPES, default_factory=list)]
     booked_at: Time = 0.0
     expected_bytes: Bytes | None = None
-    state: Literal["booked", "open", "ended"]
+    state: Literal["open", "ended"]
 
     @model_validator(mode="after")
     def _somewhere(self) -> LedgerChange:

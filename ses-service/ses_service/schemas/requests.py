@@ -183,7 +183,7 @@ class PlacementQuery(Query):
     inode: Inode | None = None
     user: Text | None = None
     element: ElementId | None = None
-    state: Literal["booked", "open", "ended"] | None = None
+    state: Literal["open", "ended"] | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
 
     @model_validator(mode="after")

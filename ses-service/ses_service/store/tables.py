@@ -8,7 +8,7 @@ target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well. 
 as its node is heard of.  ``device`` is text, since it may need all 64 bits.
 
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
-zlib; the placements booked together share it.
+zlib; placements of one decision share it.
 
 ``size_history``: what :mod:`ses_service.sizes` knows of one key; ``recent`` is a JSON list.
 

@@ -10,7 +10,6 @@ STATES = (
     ("", "files"),
     ("open", "files being written"),
     ("ended", "ended"),
-    ("booked", "waiting for the file"),
     ("all", "all decisions"),
 )
 

@@ -43,7 +43,7 @@ def find(
         user=whose,
         path=path or None,
         element=element or None,
-        state=state if state in ("booked", "open", "ended") else None,
+        state=state if state in ("open", "ended") else None,
         limit=_MAX_ASKED,
     )
     found = service.placements(wanted, acting=person.name)
@@ -68,7 +68,7 @@ def state_words(record: Placement) -> str:
     """Return the state as people say it."""
     if record.state == "ended":
         return _ENDS.get(record.end_reason or "", record.end_reason or "ended")
-    return {"booked": "waiting for the file", "open": "being written"}.get(record.state, record.state)
+    return "being written" if record.state == "open" else record.state
 
 
 def because(record: Placement, words: Vocabulary) -> str:
