@@ -15,6 +15,7 @@ namespace ses::agent {
 namespace {
 
 constexpr unsigned kPermissions = 0777, kWanted = 0644;
+constexpr int kTries = 100; // against somebody who makes another one again and again
 
 template <size_t N> bool put(char (&list)[N], const std::vector<std::string> &patterns) {
   std::string joined;
@@ -38,6 +39,23 @@ bool is_ours(int id) {
 ses_rules *attach(int id) {
   void *address = shmat(id, nullptr, 0);
   return address == reinterpret_cast<void *>(-1) ? nullptr : static_cast<ses_rules *>(address);
+}
+
+// Makes the segment of KEY; one of somebody else that has the key is removed, which root can.
+int make(key_t key) {
+  for (int i = 0; i < kTries; ++i) {
+    const int made =
+        shmget(key, sizeof(ses_rules), IPC_CREAT | IPC_EXCL | static_cast<int>(kWanted));
+    if (made >= 0 || errno != EEXIST) {
+      return made;
+    }
+    const int left = shmget(key, 0, 0);
+    if (left >= 0 && shmctl(left, IPC_RMID, nullptr) != 0) {
+      break;
+    }
+  }
+  errno = EEXIST;
+  return -1;
 }
 
 void retire(int id, ses_rules &rules) {
@@ -88,7 +106,7 @@ RulesBoard::RulesBoard(const std::string &socket_path, const Rules &rules, std::
   if (none) {
     return;
   }
-  const int made = shmget(key, sizeof(ses_rules), IPC_CREAT | IPC_EXCL | static_cast<int>(kWanted));
+  const int made = make(key);
   ses_rules *const shared = made < 0 ? nullptr : attach(made);
   if (shared == nullptr) {
     why = errno == EEXIST ? "the segment of key " + std::to_string(key) +

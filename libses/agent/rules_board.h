@@ -1,6 +1,7 @@
 // Publishes the site's rules to the programs of this node (ses/rules.h).
 //
-// What an agent before this one left is taken over if it says the same, and else replaced; without
+// What an agent before this one left is taken over if it says the same, and else replaced; what
+// somebody else has put in its place is removed, where the agent is root; without
 // rules there is no segment.  Removed when this goes.
 #ifndef SES_AGENT_RULES_BOARD_H
 #define SES_AGENT_RULES_BOARD_H

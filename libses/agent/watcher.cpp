@@ -263,12 +263,18 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   }
   ++files_of_[file.uid];
   const pid_t pid = file.pid;
-  bool polled = crowded || !closes_.add(file.handle.get(), id);
-  if (polled && !crowded && !said_no_room_) {
-    said_no_room_ = true;
-    spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
-                 "raise fs.inotify.max_user_watches",
-                 std::strerror(errno));
+  const bool added = !crowded && closes_.add(file.handle.get(), id);
+  const int error = added || crowded ? 0 : errno;
+  bool polled = !added;
+  if (error == ENOSPC || error == ENOMEM) {
+    if (!std::exchange(said_no_room_, true)) {
+      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
+                   "raise fs.inotify.max_user_watches",
+                   std::strerror(error));
+    }
+  } else if (error != 0) { // mostly removed meanwhile
+    spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),
+                  std::strerror(error));
   }
   processes_[pid].placements.insert(id);
   processes_[pid].job = job;

@@ -14,6 +14,7 @@ import time
 from functools import lru_cache
 from typing import Any, cast
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ses_service.edge import Asked, Edge
@@ -22,7 +23,7 @@ from ses_service.render import Reply
 
 _ARRIVAL = 10.0  # seconds a request may take to arrive
 _HEAD = 64 * 1024  # bytes of request line and headers
-_PIECE = 8 * 1024  # bytes looked at together where head and body may be too much for a head
+_PIECE = 4 * 1024  # bytes looked at together: there may be many small requests in them
 
 
 class _OnePiece:
@@ -38,7 +39,9 @@ class _OnePiece:
 
     def write(self, data: bytes) -> None:
         """Send what was held back and this, or hold a head back for its body, or the loop's next pass."""
-        if data.startswith(b"HTTP/1.1 ") and not self._head:
+        if self._transport.is_closing():  # they hung up: uvicorn's task does not know yet
+            self._head = b""
+        elif data.startswith(b"HTTP/1.1 ") and not self._head:
             self._head = data
             self._loop.call_soon(self._send_held)
         else:
@@ -59,9 +62,20 @@ class _OnePiece:
         return getattr(self._transport, name)
 
     def _send_held(self) -> None:
-        if self._head:
-            held, self._head = self._head, b""
+        held, self._head = self._head, b""
+        if held and not self._transport.is_closing():
             self._transport.write(held)
+
+
+class _Flow(FlowControl):
+    """uvicorn's, which is told to read on whenever a request begins to be answered."""
+
+    stopped = False  # there is something to look at first
+
+    def resume_reading(self) -> None:
+        """Read on, if that is for now."""
+        if not self.stopped:
+            super().resume_reading()
 
 
 class _Awaited:
@@ -81,7 +95,8 @@ class Connection(HttpToolsProtocol):
     """A connection whose requests must arrive whole, in time and with a head of bounded size.
 
     A request that would be refused for overload is refused before its body is read: refusing must cost much
-    less than answering.
+    less than answering.  What comes after a request that waits its turn is not looked at before: an
+    unanswered request takes a hundred times the memory of its bytes.
     """
 
     _head: int | None = 0
@@ -91,6 +106,10 @@ class Connection(HttpToolsProtocol):
     _refused = False
     _came = 0.0
     _body = bytearray()  # another one for each request
+    _counted = 0  # bytes of it, and of what is not looked at yet, that the intake counts
+    _later = b""  # not looked at yet
+    _looking = False
+    _reading: _Flow
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -98,30 +117,70 @@ class Connection(HttpToolsProtocol):
         if self.client is None and (plain := transport.get_extra_info("socket")) is not None:
             local = remote_of(plain.fileno())
             self.client = None if local is None else (local, 0)
+        self.flow = self._reading = _Flow(self.transport)
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._arrived()
+        self._later = b""
+        self._discount()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, as long as the head is not too large.
+        """Take bytes, as long as the head is not too large, up to a request that has to wait its turn."""
+        if self._later or self._looking:
+            self._keep(self._later + data)
+        else:
+            self._look(data)
 
-        What arrives together with the head may be a large body: only pieces tell them apart.
-        """
-        whole = self._head is None or self._head + len(data) <= _HEAD
-        size = max(1, len(data)) if whole else _PIECE
-        for start in range(0, len(data), size):
-            piece = data[start : start + size]
-            if self._head is not None:
-                self._head += len(piece)
-                if self._head > _HEAD:
-                    self.send_400_response("The request's head is too large.")
+    def on_response_complete(self) -> None:
+        """Go on with the next request; read on only when everything that is here was looked at."""
+        super().on_response_complete()
+        if self._later and not self._looking:
+            later, self._later = self._later, b""
+            self._discount()
+            self._look(later)
+            self._reading.stopped = bool(self._later)
+            self.flow.resume_reading()
+
+    def _look(self, data: bytes) -> None:
+        """Look at bytes in pieces: what arrives together with the head may be a large body, or requests."""
+        self._looking = True
+        try:
+            for start in range(0, len(data), _PIECE):
+                if self.transport.is_closing():
                     return
-            super().data_received(piece)
+                if self.pipeline:
+                    self._keep(data[start:])
+                    return
+                piece = data[start : start + _PIECE]
+                if self._head is not None:
+                    self._head += len(piece)
+                    if self._head > _HEAD:
+                        self.send_400_response("The request's head is too large.")
+                        return
+                super().data_received(piece)
+        finally:
+            self._looking = False
         if self._arriving and self._arrival is None:
             self._expect()
+
+    def _keep(self, data: bytes) -> None:
+        """Look at these later, and read no more until then."""
+        more = len(data) - len(self._later)
+        if not self._edge.intake.take(more):
+            self.transport.close()
+            return
+        self._counted += more
+        self._later = data
+        self.flow.pause_reading()
+        self._reading.stopped = True
+
+    def _discount(self) -> None:
+        """Count what is not held any more no longer."""
+        self._edge.intake.give_back(self._counted - len(self._later))
+        self._counted = len(self._later)
 
     def on_message_begin(self) -> None:
         """Note that a request has its time to arrive, if it is not here yet."""
@@ -142,7 +201,11 @@ class Connection(HttpToolsProtocol):
         """Keep the body of a request that is answered."""
         if self._asked is None:
             super().on_body(body)
+        elif not self._refused and not self._edge.intake.take(len(body)):
+            self._refused, self._body = True, bytearray()
+            self._discount()
         elif not self._refused:
+            self._counted += len(body)
             self._body += body
             if len(self._body) > self._edge.max_body:
                 self._leave()
@@ -152,6 +215,7 @@ class Connection(HttpToolsProtocol):
         self._head = 0
         self._arriving = False
         self._arrived()
+        self._discount()
         if self._asked is None:
             super().on_message_complete()
             return

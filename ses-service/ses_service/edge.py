@@ -22,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 from ses_service import problems
 from ses_service.admission import Turns
 from ses_service.auth import AUTHENTICATOR, Authenticator, Principal
+from ses_service.intake import Intake
 from ses_service.operations import OPERATIONS, Operation
 from ses_service.problems import OverloadedProblem, UnauthenticatedProblem
 from ses_service.render import Reply
@@ -33,6 +34,8 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_TOO_MUCH = b"too much"  # told apart by being this object
 
 _SHORT = 2048  # bytes of a body that is kept with what it says
 _KEPT = 1024
@@ -70,6 +73,7 @@ class Edge:
         self._runtime = runtime(app)
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
+        self.intake = Intake()
         self._flask = FlaskThreads(app)
         self._turns = Turns(self._runtime.courtesy)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
@@ -90,9 +94,9 @@ class Edge:
         body = await self._body(receive)
         if body is None:
             return
-        reply = None
+        reply = self.refusal if body is _TOO_MUCH else None
         found = None
-        if scope["method"] == "POST" and not scope["query_string"]:
+        if reply is None and scope["method"] == "POST" and not scope["query_string"]:
             found = self.operation(scope["path"])
         if found is not None:
             answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -173,13 +177,26 @@ class Edge:
         self._flask.close()
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        while message.get("more_body") and len(body) <= self.max_body:
-            message = await receive()
-            body += message.get("body", b"")
-        return None if message["type"] == "http.disconnect" else body[: self.max_body + 1]
+        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
+
+        ``_TOO_MUCH``: too much of other requests is arriving.
+        """
+        body, counted = bytearray(), 0
+        try:
+            while len(body) <= self.max_body:
+                message = await receive()
+                piece: bytes = message.get("body", b"")
+                if message["type"] == "http.disconnect":
+                    return None
+                if not self.intake.take(len(piece)):
+                    return _TOO_MUCH
+                counted += len(piece)
+                body += piece
+                if not message.get("more_body"):
+                    break
+        finally:
+            self.intake.give_back(counted)
+        return bytes(body[: self.max_body + 1])
 
     def _begin(
         self,

@@ -8,12 +8,14 @@ a short answer two to four times as much time.
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from apiflask import APIFlask
@@ -31,6 +33,7 @@ _GRACE = 5  # seconds requests that are being answered have when the service end
 # Seconds a thread that stores or reads much may hold up the one that answers.  Much shorter turns cost more
 # than they spare, since those threads wait while somebody is answered (:mod:`ses_service.courtesy`).
 _SWITCH = 0.001
+_WATCHDOG_PAUSE = 5.0  # seconds between two words to systemd's watchdog
 
 
 class _Server(Server):
@@ -38,6 +41,7 @@ class _Server(Server):
         super().__init__(config)
         self._ready = ready
         self._door = door
+        self._told = -_WATCHDOG_PAUSE
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and say so."""
@@ -53,6 +57,14 @@ class _Server(Server):
                 )
             )
         self._ready()
+        _tell_systemd("READY=1")
+
+    async def on_tick(self, counter: int) -> bool:
+        """Tell the watchdog that the event loop goes on."""
+        if time.monotonic() - self._told >= _WATCHDOG_PAUSE:
+            self._told = time.monotonic()
+            _tell_systemd("WATCHDOG=1")
+        return await super().on_tick(counter)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -64,6 +76,14 @@ class _Server(Server):
         finally:
             for one, handler in kept.items():
                 signal.signal(one, handler)
+
+
+def _tell_systemd(state: str) -> None:
+    """Tell what started this process, if that wants to know (sd_notify(3))."""
+    path = os.environ.get("NOTIFY_SOCKET")
+    if path:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+            notices.sendto(state.encode(), "\0" + path[1:] if path[0] == "@" else path)
 
 
 def numeric_address(host: str, port: int) -> str:

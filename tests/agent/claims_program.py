@@ -378,11 +378,11 @@ def as_user(uid: int, act: Callable[[], object]) -> None:
     assert os.waitpid(pid, 0)[1] == 0
 
 
-def make_foreign_segment(socket: Path, maker: int) -> int:
-    """A segment under the key of the table that a process of `maker` made; needs root."""
-    key = key_of(socket)
+def make_foreign_segment(socket: Path, maker: int, number: int = 0) -> int:
+    """A segment under the key of the table (or NUMBER) that a process of `maker` made; needs root."""
+    key = key_of(socket, number)
     as_user(maker, lambda: _libc.shmget(key, 4096, 0o1600))
-    id = segment_of(socket)
+    id = segment_under(key)
     assert id is not None
     return id
 

@@ -393,3 +393,23 @@ def test_file_seen_through_a_mergerfs_union_is_followed_to_its_end(
     service.wait_for_end(answer.placement)
     assert service.ended(answer.placement) == [{"reason": "closed", "bytes_written": 4321}]
     assert (branches[answer.element] / "file").stat().st_size == 4321
+
+
+def test_file_that_is_gone_is_no_sign_that_inotify_has_no_room(
+    agent: Agent, service: ServiceDouble, device: int, tmp_path: Path, branches: dict[str, Path]
+) -> None:
+    """Said falsely once, it would hide the true one later."""
+    conversation = agent.ask(device)
+    answer = conversation.answer
+    (answer.stage / "name").touch()
+    os.link(answer.stage_in_union / "name", tmp_path / "file")
+    (answer.stage / "name").unlink()
+    fd = os.open(tmp_path / "file", os.O_RDWR)
+    status = os.fstat(fd)
+    (branches[answer.element] / "file").unlink()
+    time.sleep(1.1)  # the union believes for a second that it is there
+    conversation.report(side.CREATED, status=status, fd=fd)
+    conversation.close()
+    wait_until(lambda: service.opened(answer.placement), "the service is told")
+    assert not agent.says("inotify has no room")
+    os.close(fd)

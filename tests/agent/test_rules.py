@@ -9,7 +9,7 @@ from pathlib import Path
 
 import program_side as side
 import pytest
-from claims_program import key_of, segment_under
+from claims_program import key_of, make_foreign_segment, owner_of, segment_under
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -133,6 +133,15 @@ def test_rules_that_a_killed_agent_left_are_taken_over_or_replaced(node: Node) -
     agent.process.wait()
     node.begin()
     wait_until(lambda: segment(node) is None, "what was left is gone")
+
+
+def test_segment_that_somebody_else_put_in_the_place_of_the_rules_is_replaced(node: Node) -> None:
+    foreign = make_foreign_segment(node.socket, NOBODY, NOBODY_AT_ALL)
+    node.begin("--exclude", "*.part")
+    made = segment(node)
+    assert made not in (None, foreign)
+    assert owner_of(made) == (0, 0, 0o644)
+    node.check_left_alone("file.part", NOBODY)
 
 
 @pytest.mark.parametrize("pattern", ["", "a:b", "a\nb"])

@@ -61,3 +61,23 @@ def test_a_store_tells_terms_apart(store: HttpStore) -> None:
     assert {words[0], words[2]} < read
     (number,) = (one for one in read if isinstance(one, Literal) and one.datatype)
     assert (number.datatype, float(number)) == (XSD.double, 8.0)
+
+
+@pytest.mark.parametrize("stated", ["", "; qsm:weight 2", "; qsm:strictness qsm:Hard"])
+def test_a_requirement_is_read_whether_it_states_weight_and_strictness_or_not(
+    store: HttpStore, stated: str
+) -> None:
+    store.update(
+        "PREFIX odrl: <http://www.w3.org/ns/odrl/2/> PREFIX qsm: <https://example.org/qstorman/ontology#> "
+        f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <a:set> a qsm:RequirementSet ; qsm:level 'user' ; "
+        "qsm:subject 'eve' ; qsm:requires [ odrl:leftOperand qsm:freeCapacity ; odrl:rightOperand 5 ; "
+        f"odrl:unit <a:GB> {stated} ] }} }}"
+    )
+    rows = [row for row in store.select(bind("requirement-sets.rq", graph=GRAPH)) if row["set"] == "a:set"]
+    store.update(f"DELETE WHERE {{ GRAPH <{GRAPH}> {{ <a:set> ?p ?o . OPTIONAL {{ ?o ?q ?r }} }} }}")
+    (row,) = rows
+    assert (row["subject"], row["bound"], row.get("weight")) == (
+        "eve",
+        "5",
+        "2" if "weight" in stated else None,
+    )

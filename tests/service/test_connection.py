@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ses_service.connection import Connection
 from ses_service.edge import Edge
+from ses_service.intake import Intake
 from ses_service.operations import OPERATIONS
 from uvicorn import Config
 from uvicorn.server import ServerState
@@ -204,3 +205,26 @@ def test_who_hung_up_while_waiting_holds_nobody_up(idle: Edge) -> None:
 
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(lambda: asyncio.run(talk())).result() == b""
+
+
+@pytest.mark.parametrize("path", [b"/v1/selections", b"/v1/knowledge/imports"])
+def test_bodies_beyond_what_all_connections_may_hold_are_refused_and_then_forgotten(
+    idle: Edge, path: bytes
+) -> None:
+    """On either way of answering, and nothing stays counted when they are gone."""
+    idle.intake = Intake(1000)
+    large = ASK.replace(b"/v1/selections", path) + b"Content-Length: 2000\r\n\r\n" + b"x" * 2000
+    assert exchange(idle, large).sent.startswith(b"HTTP/1.1 503 ")
+    if path == b"/v1/selections":  # the other way would wait for the rest
+        assert exchange(idle, large[:800]).sent == b""
+    assert exchange(idle, WHOLE).sent.startswith(b"HTTP/1.1 200 ")
+    assert idle.intake.held == 0
+
+
+def test_requests_that_come_at_once_are_all_answered_in_their_order(idle: Edge) -> None:
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    unknown = b"GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    sent = exchange(idle, (health * 200 + unknown) * 3).sent
+    statuses = [one[:3] for one in sent.split(b"HTTP/1.1 ")[1:]]
+    assert statuses == ([b"200"] * 200 + [b"404"]) * 3 or statuses == ([b"200"] * 200 + [b"401"]) * 3
+    assert idle.intake.held == 0

@@ -141,3 +141,23 @@ def test_what_is_passed_over_is_told_with_what_hides_it() -> None:
         ("site", "current-write-rate", 4, "vo"),
     ]
     assert passed_over(Subject("carol"), sets, 0.0) == ()
+
+
+def test_a_profile_counts_only_in_its_time_and_after_what_more_particular_levels_say() -> None:
+    daily = Profile("daily", (replace(rate(7), valid_from=100.0, valid_until=200.0),))
+    sets = index_sets(
+        [
+            RequirementSet(Level.APPLICATION, "alice:dd", (replace(rate(1), valid_from=150.0),)),
+            RequirementSet(Level.USER, "alice", (), profile=daily),
+            RequirementSet(Level.SITE, "default", (rate(3),)),
+        ]
+    )
+    found = {now: resolve(ALICE, (), sets, now)[0] for now in (99.0, 100.0, 150.0, 199.0, 200.0)}
+    assert {now: one.requirement.bound for now, one in found.items()} == {
+        99.0: 3.0,
+        100.0: 7.0,
+        150.0: 1.0,
+        199.0: 1.0,
+        200.0: 1.0,
+    }
+    assert found[100.0].profile == "daily"

@@ -1,4 +1,4 @@
-"""Portal and monitor as processes: a client cannot fill their memory, nor their log, nor hold them up."""
+"""Service, portal and monitor as processes: no client fills their memory or log, or holds them up."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class Served:
 
     @property
     def worker(self) -> int:
+        if self.name == "service":
+            return self.process.pid
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         assert len(children) == 1
         return int(children[0])
@@ -63,11 +65,14 @@ def _wait(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(params=["portal", "monitor"])
+@pytest.fixture(params=["service", "portal", "monitor"])
 def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     port, log = free_port(), tmp_path / "log"
     listen = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(tmp_path / "made" / "state")]
-    if request.param == "portal":
+    if request.param == "service":
+        site = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
+        module, arguments = "ses_service.cli", [*listen, "--trust-loopback", f"--site={site}"]
+    elif request.param == "portal":
         module, arguments = "ses_webface.cli", [*listen, "--service-url", "http://127.0.0.1:9"]
     else:
         (tmp_path / "smed.toml").write_text(MONITOR + f'mount_point = "{tmp_path}"\n')
