@@ -29,6 +29,16 @@ std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response 
 }
 
 constexpr const char *kSocketScheme = "unix:";
+constexpr const char *kVersionHeader = "Ses-Version";
+constexpr size_t kVersionShown = 40;
+
+// A service that tells no version is taken for one of ours.
+bool is_other_major(const std::string &version) {
+  const std::string own = SES_AGENT_VERSION;
+  const std::string major = version.substr(0, version.find('.'));
+  return !major.empty() && major.find_first_not_of("0123456789") == std::string::npos &&
+         major != own.substr(0, own.find('.'));
+}
 
 bool is_loopback(const std::string &host) {
   in_addr v4{};
@@ -236,6 +246,7 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
   request.method = method;
   request.path = services_.at(connected_to_).prefix + path;
   request.headers.emplace("Accept", "application/json");
+  request.headers.emplace(kVersionHeader, SES_AGENT_VERSION);
   if (!body.empty()) {
     request.headers.emplace("Content-Type", "application/json");
     request.body = body;
@@ -265,6 +276,15 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
                   : !unproven_.empty() ? unproven_
                                        : words_of(result.error());
+    reply.body.clear();
+    return reply;
+  }
+  if (const std::string version = result->get_header_value(kVersionHeader);
+      is_other_major(version)) {
+    reply.error = "it is ses-service " + version.substr(0, kVersionShown) + " and this agent " +
+                  SES_AGENT_VERSION +
+                  ": of different major versions they do not understand each "
+                  "other; upgrade the older one";
     reply.body.clear();
     return reply;
   }

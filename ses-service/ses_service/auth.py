@@ -32,6 +32,7 @@ from typing import ParamSpec, TypeVar
 import structlog
 from flask import current_app, g, request
 
+from ses_service import versions
 from ses_service.local_door import uid_of
 from ses_service.members.tokens import TokenError, Tokens
 from ses_service.problems import ForbiddenProblem, UnauthenticatedProblem
@@ -262,8 +263,9 @@ class Authenticator:
     def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         """Return who sent a request with these headers, to ``host``, from the address ``remote``.
 
-        Raises UnauthenticatedProblem.
+        Raises UnauthenticatedProblem, and OtherVersionProblem for one of another major version.
         """
+        versions.check(header(versions.HEADER))
         authorization = header("Authorization")
         acting = header("X-Acting-User")
         if authorization is None:

@@ -17,6 +17,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from ses_service import versions
 from ses_service.edge import Asked, Edge
 from ses_service.local_door import remote_of
 from ses_service.render import Reply
@@ -289,6 +290,7 @@ def _whole(reply: Reply, keep: bool) -> bytes:
 def _head(status: int, headers: tuple[tuple[str, str], ...], keep: bool) -> bytes:
     """Return the head of an answer up to the number of bytes of its body."""
     lines = [f"{name.lower()}: {value}\r\n".encode("latin-1") for name, value in headers]
+    lines.append(f"{versions.HEADER.lower()}: {versions.OWN}\r\n".encode("latin-1"))
     if not keep:
         lines.append(b"connection: close\r\n")
     return b"".join((STATUS_LINE[status], *lines, b"content-length: "))

@@ -24,7 +24,7 @@ from ses_service.admission import Turns
 from ses_service.auth import AUTHENTICATOR, Authenticator, Principal
 from ses_service.intake import Intake
 from ses_service.operations import OPERATIONS, Operation
-from ses_service.problems import OverloadedProblem, UnauthenticatedProblem
+from ses_service.problems import OverloadedProblem, Problem
 from ses_service.render import Reply
 from ses_service.runtime import runtime
 from ses_service.wsgi import FlaskThreads
@@ -42,7 +42,10 @@ _KEPT = 1024
 
 _READ_ONCE = {
     name.encode(): name
-    for name in ("authorization", "content-type", "forwarded", "host", "x-forwarded-for", "x-acting-user")
+    for name in (
+        *("authorization", "content-type", "forwarded", "host", "ses-version"),
+        *("x-forwarded-for", "x-acting-user"),
+    )
 }
 
 
@@ -271,5 +274,5 @@ class Edge:
             return None
         try:
             return self._authenticator.principal(lambda name: headers.get(name.lower()), host, client[0])
-        except UnauthenticatedProblem:
+        except Problem:
             return None

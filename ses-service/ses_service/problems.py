@@ -94,6 +94,12 @@ class StaleReadingProblem(Problem):
     status, slug = 409, "changed-meanwhile"
 
 
+class OtherVersionProblem(Problem):
+    """The caller is of another major version."""
+
+    status, slug = 409, "other-version"
+
+
 class RevisionProblem(Problem):
     """The requirement set was changed by someone else meanwhile."""
 

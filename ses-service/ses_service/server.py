@@ -21,6 +21,7 @@ from typing import Any
 from apiflask import APIFlask
 from uvicorn import Config, Server
 
+from ses_service import versions
 from ses_service.connection import Connection
 from ses_service.edge import Edge
 from ses_service.local_door import LocalDoor
@@ -132,6 +133,7 @@ def serve(
         "proxy_headers": False,
         "server_header": False,
         "date_header": False,
+        "headers": [(versions.HEADER, versions.OWN)],
     }
     memory.start()
     try:

@@ -30,6 +30,7 @@ class Request:
     body: dict[str, Any]
     token: str | None
     at: float
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class ServiceDouble:
         self.revision = "r1"
         self.rate = 0.0  # placements a second by others
         self.max_age = 60.0
+        self.version: str | None = None  # what it says it is
+        self.later: dict[str, Any] = {}  # members of answers that agents do not know
         #: Decisions as announcements said them, by placement.
         self.decided: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self.instance = ""
@@ -182,7 +185,7 @@ class ServiceDouble:
                 "mount_point": str(self.mount_point),
                 "elements": len(self.targets),
             }
-            return Answer(200, {"storage_systems": [system]})
+            return Answer(200, {"storage_systems": [system | self.later], **self.later})
         if request.method == "POST" and request.path.endswith("/announcements"):
             return self._announced(request.body)
         return problem(404, "not-found", "there is no such thing")
@@ -233,7 +236,7 @@ class ServiceDouble:
                 for entry in self.needs[user][1]
             ],
         }
-        return Answer(200, answer)
+        return Answer(200, answer | self.later)
 
     def row(self, number: int, element: str) -> list[Any]:
         """A row of loads, with what the ledger holds."""
@@ -270,6 +273,7 @@ class ServiceDouble:
             {"element": element, "target": str(target), "number": sorted(self.targets).index(element)}
             | {"server": number, "scarce": False, **facts}
             | self.facts.get(element, {})
+            | self.later
             for number, (element, target) in enumerate(self.targets.items())
         ]
         return {
@@ -285,6 +289,7 @@ class ServiceDouble:
             "policy": {"saturation": 0.97},
             "elements": None if same else elements,
             "loads": [row for row in rows if before is None or row != before[row[0]]],
+            **self.later,
         }
 
 
@@ -307,12 +312,14 @@ def _handler_of(double: ServiceDouble) -> type[BaseHTTPRequestHandler]:
             text = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(text) if text else {}
             token = self.headers.get("Authorization")
-            answer = double._answer(Request(self.command, self.path, body, token, time.monotonic()))
+            version = self.headers.get("Ses-Version")
+            answer = double._answer(Request(self.command, self.path, body, token, time.monotonic(), version))
             if answer.delay:
                 double.released.wait(answer.delay)
             raw = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)
-            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+            told = {} if double.version is None else {"Ses-Version": double.version}
+            for name, value in {"Content-Type": "application/json", **told, **answer.headers}.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw)))
             self.end_headers()

@@ -8,6 +8,7 @@ how things are shown.  Not safe for several threads.
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +27,8 @@ from ses.proven import ClearTextError, UnprovenError, base_url, pool
 from ses.settings import ServiceAddress, read_token
 
 JSON = dict[str, Any]
+
+VERSION = version("qstorman-ses")
 
 _LONG = 600.0
 """Seconds: checking a site of 10,000 elements takes minutes on a busy machine."""
@@ -155,7 +158,7 @@ class ServiceClient:
         authorised: bool = True,
         patience_seconds: float | None = None,
     ) -> JSON:
-        sent = {"Accept": "application/json", **(headers or {})}
+        sent = {"Accept": "application/json", "Ses-Version": VERSION, **(headers or {})}
         if authorised:
             sent |= self._authorisation()
         if body is not None:

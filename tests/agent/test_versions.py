@@ -1,0 +1,41 @@
+"""An agent and services of other versions: within a major version they understand each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import program_side as side
+import pytest
+from running_agent import Agent
+from service_double import ServiceDouble
+from test_service_faults import status_of
+
+CMAKE = (Path(__file__).resolve().parents[2] / "libses/CMakeLists.txt").read_text()
+OWN = re.findall(r"^project\(\S+ VERSION ([0-9.]+)", CMAKE, re.MULTILINE)[0]
+MAJOR = OWN.partition(".")[0]
+
+
+@pytest.mark.parametrize("version", [None, f"{MAJOR}.999.0", "nonsense"])
+def test_a_later_service_of_the_same_major_version_is_understood(
+    start: Callable[..., Agent], service: ServiceDouble, device: int, version: str | None
+) -> None:
+    service.version = version
+    service.later = {"later": {"a": [1, None]}, "": "x"}
+    agent = start(service.url)
+    agent.wait_for("service found")
+    assert status_of(agent, device) == side.PLACE
+    assert not agent.says("makes no sense")
+    assert {one.version for one in service.requests} == {OWN}
+
+
+def test_a_service_of_another_major_version_is_refused_with_the_reason(
+    start: Callable[..., Agent], service: ServiceDouble
+) -> None:
+    service.version = f"{int(MAJOR) + 1}.2.3"
+    agent = start(service.url)
+    agent.wait_for(f"it is ses-service {service.version} and this agent {OWN}: of different")
+    assert not agent.says("service found")
+    service.version = None  # upgraded
+    agent.wait_for("service found")
