@@ -286,3 +286,17 @@ def test_replaced_token_is_read_when_the_old_one_is_refused(
     agent.wait_for("lost (")
     token.write_text("secret-2\n")
     agent.wait_for("service found again")
+
+
+def test_a_token_that_took_the_place_of_another_is_shown_before_the_old_one_is_refused(
+    start: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+) -> None:
+    service.pace = 1.0
+    token = tmp_path / "token"
+    token.touch(0o600)
+    token.write_text("secret-1\n")
+    agent = start(service.url, "--token-file", str(token))
+    agent.wait_for("service found")
+    token.write_text("secret-2\n")
+    wait_until(lambda: service.requests[-1].token == "Bearer secret-2", "the second token is shown")
+    assert not agent.says("lost (")

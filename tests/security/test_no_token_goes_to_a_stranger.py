@@ -4,9 +4,11 @@ machine by the user who listens.  Whoever takes the place of a stopped service h
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, until
+from ses import proven
 from ses.cli import main as ses_command
 from ses_service.cli import main as service_command
 from ses_webface import proven as portal_proven
@@ -184,6 +187,46 @@ def test_the_portal_tells_a_stranger_nothing(thief: Thief) -> None:
     with pytest.raises(ServiceUnavailableError, match="uid 65534 listens there"):
         portal.check()
     assert thief.heard_nothing()
+
+
+def test_only_the_socket_that_took_the_connection_counts() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        own = proven._listening_on(port)
+        with socket.create_connection(("127.0.0.1", port)) as made:
+            assert [one.uid for one in own] == [os.getuid()]
+            assert proven._fault(made, own, own) == ""
+            # who listens on another address of the port, or behind it, hinders nobody
+            others = [
+                own[0]._replace(address=ipaddress.ip_address(text), uid=65534, inode=1)
+                for text in ("127.0.0.2", "192.0.2.7", "0.0.0.0", "::", "::1")
+            ]
+            assert proven._fault(made, [*others, *own], [*own, *others]) == ""
+            # one that took the place of another may not have been there when the connection was made
+            assert "does not say who" in proven._fault(made, own, [own[0]._replace(inode=1)])
+            assert "does not say who" in proven._fault(made, [], own)
+            assert "does not say who" in proven._fault(made, own, [])
+            # a second socket of the same address
+            both = [*own, own[0]._replace(uid=65534, inode=1)]
+            assert "uid 65534" in proven._fault(made, both, both)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.7", "localhost", "[::1]"])
+def test_an_agent_finds_the_listener_of_every_loopback_address(
+    host: str, agents: Any, tmp_path: Path
+) -> None:
+    family = socket.AF_INET6 if host == "[::1]" else socket.AF_INET
+    listen = "" if host == "127.8.9.7" else host.strip("[]")  # a listener of all addresses
+    with socket.create_server((listen, 0), family=family) as server:
+        url = f"http://{host}:{server.getsockname()[1]}"
+        agents("--service", url, "--token-file", str(token_file(tmp_path)))
+        server.settimeout(PATIENCE)
+        line, _ = server.accept()
+        with line:
+            line.settimeout(PATIENCE)
+            heard = line.recv(65536)
+            assert f"Authorization: Bearer {SECRET}".encode() in heard
+            assert f"Host: {host}:".encode() in heard
 
 
 # Clear text
