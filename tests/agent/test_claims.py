@@ -111,6 +111,18 @@ def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> 
         os.close(fd)
 
 
+def test_turn_ends_when_others_have_placed_half_as_many_files_as_there_are_elements(
+    claims: Claims, service: ServiceDouble
+) -> None:
+    claims.complete(claims.choose(row=3), NOT_CREATED)
+    wait_until(lambda: claims.table.rows()[3].turn > 0, "it had its turn")
+    told = len(service.announcements())
+    wait_until(lambda: len(service.announcements()) > told + 1, "nobody else placed anything")
+    assert claims.table.rows()[3].turn > 0
+    service.rate = 100.0
+    wait_until(lambda: claims.table.rows()[3].turn == 0, "others did")
+
+
 @pytest.mark.parametrize("error", [errno.EEXIST, errno.ENOSPC])
 def test_create_that_failed_is_counted_off_and_not_told(
     claims: Claims, service: ServiceDouble, error: int
