@@ -8,6 +8,9 @@ refusal quick: a request that finds the line full is refused within a few decisi
 The number in each pass grows with the time a pass takes, so that however many are refused, the loop still
 spends its time on decisions.
 
+Each caller has a line of its own, and the lines have their turns in a circle: who asks without pause waits
+behind oneself.  One caller may take three quarters of the room, so that there is some for others.
+
 The parts of what takes several turns stand in a line of their own, and have their turn when nobody else
 waits, or after a few others: a storm of batches keeps a decision waiting for one part, not for each batch's.
 """
@@ -27,7 +30,7 @@ _PASSED_OVER = 4  # decisions that go before a part that waits
 
 
 class Turns:
-    """One line for all; how long it may be is up to who comes.
+    """A line for each caller; how many may wait together is up to who comes.
 
     In the line stand functions that use a turn when they are called, and return whether they did: who hung
     up meanwhile leaves it to the next.  From the first turn until nobody waits, ``courtesy`` says so.
@@ -36,7 +39,8 @@ class Turns:
 
     def __init__(self, courtesy: Courtesy | None = None) -> None:
         self._courtesy = courtesy or Courtesy()
-        self._waiting: deque[Callable[[], bool]] = deque()
+        self._waiting: dict[str, deque[Callable[[], bool]]] = {}  # whose turn it is first
+        self._count = 0  # of all that wait in them
         self._parts: deque[Callable[[], bool]] = deque()
         self._passed_over = 0
         self._taken = False
@@ -44,16 +48,23 @@ class Turns:
 
     def full(self, limit: int) -> bool:
         """Whether a request that waits behind at most ``limit`` others would be refused now."""
-        return len(self._waiting) >= limit
+        return self._count >= limit
 
-    def give(self, limit: int, use: Callable[[], bool]) -> bool:
-        """Call ``use`` when its turn comes, which may be now; ``False``: ``limit`` wait already."""
+    def give(self, limit: int, use: Callable[[], bool], who: str = "") -> bool:
+        """Call ``use`` when its turn comes, which may be now.
+
+        ``False``: ``limit`` wait already, or so many for ``who`` that others would find no room.
+        """
         if self._begun():
             use()
-        elif self.full(limit):
+            return True
+        line = self._waiting.get(who)
+        if self.full(limit) or (line is not None and len(line) >= max(1, limit * 3 // 4)):
             return False
-        else:
-            self._waiting.append(use)
+        if line is None:
+            line = self._waiting[who] = deque()
+        line.append(use)
+        self._count += 1
         return True
 
     async def take_between(self) -> None:
@@ -100,15 +111,21 @@ class Turns:
         """Give up to ``due`` turns; return whether there was one to give."""
         given = False
         while due and (self._waiting or self._parts):
-            used = self._line().popleft()()
+            used = self._first()()
             due -= used
             given = given or used
         return given
 
-    def _line(self) -> deque[Callable[[], bool]]:
-        """Return the line of whose turn it is; somebody waits in one of them."""
+    def _first(self) -> Callable[[], bool]:
+        """Return who has the next turn; somebody waits."""
         if self._parts and (not self._waiting or self._passed_over >= _PASSED_OVER):
             self._passed_over = 0
-            return self._parts
+            return self._parts.popleft()
         self._passed_over = self._passed_over + 1 if self._parts else 0
-        return self._waiting
+        who = next(iter(self._waiting))
+        line = self._waiting.pop(who)
+        first = line.popleft()
+        if line:
+            self._waiting[who] = line  # behind the others
+        self._count -= 1
+        return first

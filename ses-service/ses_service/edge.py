@@ -171,7 +171,7 @@ class Edge:
             self._begin(operation, who, said, parts, done)
             return True
 
-        if not self._turns.give(operation.waiting, use):
+        if not self._turns.give(operation.waiting, use, who.name):
             done(self.refusal)
         return True
 

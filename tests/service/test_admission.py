@@ -20,7 +20,7 @@ def order_of(decisions: int, parts: int) -> list[str]:
             return True
 
         async def decide() -> None:
-            assert turns.give(decisions + 1, use)
+            assert turns.give(2 * decisions + 2, use)
 
         async def go_on() -> None:
             await turns.take_between()
@@ -98,3 +98,23 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
     asyncio.run(whole())
     assert used == [1, 2]
     assert [type(one) for one in told] == [ConnectionError]
+
+
+def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> None:
+    order: list[str] = []
+
+    def use(who: str) -> Callable[[], bool]:
+        return lambda: order.append(who) is None
+
+    async def whole() -> None:
+        turns = Turns()
+        taken = [turns.give(8, use("user"), "user") for _ in range(20)]
+        assert sum(taken) == 1 + 6, "one at once, and three quarters of the room"
+        assert turns.give(8, use("n1"), "n1")
+        assert turns.give(8, use("n2"), "n2")
+        assert not turns.give(8, use("n3"), "n3"), "now it is full"
+        while len(order) < 9:
+            await asyncio.sleep(0)
+
+    asyncio.run(whole())
+    assert order == ["user", "user", "n1", "n2", *["user"] * 5]

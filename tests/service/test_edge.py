@@ -137,7 +137,7 @@ def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any
 
 
 def test_requests_beyond_capacity_are_refused_at_once(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = tuple(replace(one, waiting=3) for one in OPERATIONS)
+    short = tuple(replace(one, waiting=4) for one in OPERATIONS)
     monkeypatch.setattr("ses_service.edge.OPERATIONS", short)
 
     async def storm() -> list[Answer]:
