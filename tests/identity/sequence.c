@@ -219,9 +219,20 @@ static int open_high(const char *path, int flags) {
   return high;
 }
 
+/* The test is over, and its failure says why. */
+static void give_up(const char *what) {
+  dprintf(STDERR_FILENO, "cannot furnish %s: %s: %s\n", top, what, strerror(errno));
+  exit(3);
+}
+
 /* Undo whatever the calls have left, and make what they are to meet. */
 static void furnish(void) {
   static const char *const directories[] = {"directory", "handed-on", "read-only", "private"};
+  static const char *const links[][2] = {{"nowhere", "dangling"},
+                                         {"missing/far", "dangling-far"},
+                                         {"existing", "to-existing"},
+                                         {"directory", "to-directory"},
+                                         {"loop", "loop"}};
   for (int fd = 0; fd < FIRST_FD; fd++)
     if (fd != STDERR_FILENO)
       close(fd);
@@ -233,7 +244,7 @@ static void furnish(void) {
   set_limit(RLIMIT_FSIZE, RLIM_INFINITY);
   open("/dev/null", O_RDONLY);
   if (chdir(top) != 0)
-    exit(3);
+    give_up("chdir");
   nftw(".", make_enterable, 16, FTW_PHYS);
   nftw(".", remove_one, 16, FTW_PHYS | FTW_DEPTH);
   for (unsigned i = 0; i < 4; i++)
@@ -242,11 +253,11 @@ static void furnish(void) {
   close(creat("unwritable", 0444));
   close(creat("read-only/existing", 0644));
   mkfifo("fifo", 0644);
-  int failed = symlink("nowhere", "dangling") | symlink("missing/far", "dangling-far") |
-               symlink("existing", "to-existing") | symlink("directory", "to-directory") |
-               symlink("loop", "loop");
+  for (unsigned i = 0; i < sizeof links / sizeof *links; i++)
+    if (symlink(links[i][0], links[i][1]) != 0)
+      give_up(links[i][1]);
   if (geteuid() == 0 && chown("handed-on", (uid_t)-1, OTHER_GROUP) != 0)
-    exit(3);
+    give_up("chown");
   chmod("handed-on", 02775);
   chmod("read-only", 0555);
   chmod("private", 0);
@@ -257,8 +268,6 @@ static void furnish(void) {
   dirfds[4] = -1;
   dirfds[5] = 1000;
   umask(022);
-  if (failed)
-    exit(3);
 }
 
 static void tell_result(const char *call, int result) {
