@@ -123,14 +123,16 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   Exchange exchange;
   LustreHealth lustre(LustreHealth::of_this_node(
       [&systems] { return systems.mounted(SES_BACKEND_LUSTRE); }, read_mountinfo));
-  TableKeeper table({options.socket_path, systems, lustre, options.lustre_form, exchange});
+  WritingOut writing_out;
+  TableKeeper table(
+      {options.socket_path, systems, lustre, options.lustre_form, exchange, writing_out});
   if (std::string why; !table.open(why)) {
     spdlog::error("there is no memory for a table of candidates: {}", why);
     return kCannotStart;
   }
   lustre.start();
   Announcer announcer({services, token, trust, options.node, health, exchange, kept});
-  Watcher watcher(announcer, std::min<size_t>(descriptors / 3, kMostWatched),
+  Watcher watcher(announcer, writing_out, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Housekeeper housekeeper(services, token, trust, health, systems,
                           {[&announcer] { announcer.service_found(); },

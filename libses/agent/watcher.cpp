@@ -26,7 +26,8 @@ constexpr size_t kHurry = 4096; // so many that arrived do not wait
 constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr size_t kMostArrived = 65536;
 constexpr int kForgetMilliseconds = 1000; // processes without files
-constexpr size_t kMostIdle = 8;   // the part of what may be watched that such processes may be
+constexpr size_t kMostIdle = 8; // the part of what may be watched that such processes may be
+constexpr size_t kMostWrittenOut = 65536;
 constexpr size_t kMostPolled = 4; // times as many as are watched
 
 // What epoll's data says: one of these, or a pid.
@@ -43,10 +44,11 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 } // namespace
 
-Watcher::Watcher(Announcer &announcer, size_t most_watched, int highest_handle)
-    : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)), closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
+                 int highest_handle)
+    : announcer_(announcer), writing_out_(writing_out), most_watched_(most_watched),
+      highest_handle_(highest_handle), epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
@@ -69,7 +71,7 @@ size_t Watcher::stop() {
     thread_.join();
     take_over(); // what came last
     check(std::exchange(unchecked_, {}));
-    tell();
+    tell(Clock::time_point::max());
   }
   return files_.size();
 }
@@ -116,7 +118,8 @@ void Watcher::compare(std::vector<LedgerFile> files) {
 }
 
 int Watcher::milliseconds_to_next() const {
-  int next = files_.empty() ? -1 : polled_.empty() ? kLookMilliseconds : kPollMilliseconds;
+  const bool looks = !polled_.empty() || !written_out_.empty();
+  int next = looks ? kPollMilliseconds : files_.empty() ? -1 : kLookMilliseconds;
   if (const auto due = idle_.due()) {
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
     next = std::min(next, static_cast<int>(std::max<long long>(wait.count(), 0)));
@@ -145,7 +148,7 @@ void Watcher::work() {
       looked_at = Clock::now();
       look_around();
     }
-    tell();
+    tell(Clock::now());
     forget_processes();
     rest(begun);
   }
@@ -156,7 +159,12 @@ void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<u
   ended_.push_back({uid, {id, reason, size, std::move(path)}});
 }
 
-void Watcher::tell() {
+// With the ends of files that are written out by NOW.
+void Watcher::tell(Clock::time_point now) {
+  while (!written_out_.empty() && written_out_.begin()->first <= now) {
+    ended_.push_back(std::move(written_out_.begin()->second));
+    written_out_.erase(written_out_.begin());
+  }
   announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
 }
 
@@ -221,7 +229,7 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
     ++kept;
   }
   spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
-  tell();
+  tell(Clock::now());
   announcer_.compared();
 }
 
@@ -454,8 +462,22 @@ void Watcher::end(Files::iterator it, EndReason reason) {
     }
   }
   const auto facts = facts_of(watched.file.handle.get());
-  tell_end(watched.file.uid, id, reason, facts ? std::optional(facts->size) : std::nullopt,
-           watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
+  AnnouncementBook::Ending ending{
+      watched.file.uid,
+      {id, reason, facts ? std::optional(facts->size) : std::nullopt,
+       watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path}};
+  const auto &choice = watched.file.choice;
+  const double lasts = facts && facts->links > 0 && choice && written_out_.size() < kMostWrittenOut
+                           ? writing_out_.lasts(*choice, static_cast<double>(facts->size),
+                                                wall_clock() - choice->decided_at)
+                           : 0;
+  if (lasts > 0) {
+    const std::chrono::duration<double> span(lasts);
+    written_out_.emplace(Clock::now() + std::chrono::duration_cast<Clock::duration>(span),
+                         std::move(ending));
+  } else {
+    ended_.push_back(std::move(ending));
+  }
 }
 
 } // namespace ses::agent

@@ -35,6 +35,7 @@
 #include "idle_files.h"
 #include "proc_files.h"
 #include "process_look.h"
+#include "table/writing_out.h"
 #include "unique_fd.h"
 
 namespace ses::agent {
@@ -65,7 +66,8 @@ public:
   // its process twice a second, up to four times as many, and then given up as "lost".  Handles
   // that wait and are numbered HIGHEST_HANDLE or above are let go, so that descriptors for new
   // connections remain.
-  Watcher(Announcer &announcer, size_t most_watched, int highest_handle);
+  Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
+          int highest_handle);
   ~Watcher();
 
   // Reports FILES as opened, and their ends when those come.  Any thread, never waits.
@@ -102,11 +104,12 @@ private:
   void end(Files::iterator it, EndReason reason);
   void tell_end(uid_t uid, uint64_t id, EndReason reason,
                 std::optional<uint64_t> size = std::nullopt, std::string path = {});
-  void tell();
+  void tell(Clock::time_point now);
   [[nodiscard]] bool follow_process(pid_t pid);
   [[nodiscard]] int milliseconds_to_next() const;
 
   Announcer &announcer_;
+  const WritingOut &writing_out_;
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
@@ -138,6 +141,7 @@ private:
   std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
   std::vector<AnnouncementBook::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;
+  std::multimap<Clock::time_point, AnnouncementBook::Ending> written_out_; // by when they will be
   bool said_no_room_ = false;
   std::thread thread_;
 };

@@ -109,8 +109,9 @@ def judged(scenario: str, policy: str, files: int, seeds: int = 2) -> float:
 
 @pytest.mark.parametrize(
     "scenario",
-    ["wrong-rates", "nodes-64", "flapping", "strangers", "old-files", "pareto", "checkpoint-8-nodes"],
-)
+    ["wrong-rates", "nodes-64", "flapping", "strangers", "old-files", "pareto", "checkpoint-8-nodes",
+     "rows-of-files", "elements-250"],
+)  # fmt: skip
 def test_ours_is_no_worse_than_fewest_open_files(scenario: str) -> None:
     assert judged(scenario, "ours", 640, seeds=6) < 1.05 * judged(scenario, "least-open", 640, seeds=6)
 
@@ -131,6 +132,7 @@ def test_a_term_that_is_switched_off_is_missed() -> None:
     assert judged("strangers", "no-monitor", 640) > 1.1 * judged("strangers", "ours", 640)
     assert judged("checkpoint-8-nodes", "no-ranks", 640) > 1.5
     assert saved_over_in_turn("none", 10, 0, "no-turns") < -0.1
+    assert judged("rows-of-files", "no-writing-out", 640) > 1.3 * judged("rows-of-files", "ours", 640)
     assert judged("open-idle", "no-idle", 640) > 1.05 * judged("open-idle", "ours", 640)
 
 

@@ -285,6 +285,7 @@ void TableKeeper::publish(unsigned number, Time now) {
   for (unsigned row = 0; row < candidates.size(); ++row) {
     epoch->ages.push_back(candidates.age(row, now));
   }
+  parts_.writing_out.show(number, candidates.facts(), shown.elements);
   epoch->elements = std::move(shown.elements);
   epoch->policy = shown.policy;
   epoch->version = candidates.version();
@@ -391,6 +392,7 @@ void TableKeeper::show(Time now) {
     for (unsigned row = 0; row < elements.size(); ++row) {
       board_->update(number, row, elements[row]);
     }
+    parts_.writing_out.show(number, system.candidates->facts(), elements);
   }
 }
 

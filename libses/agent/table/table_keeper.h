@@ -25,6 +25,7 @@
 #include "table/places.h"
 #include "table/table_board.h"
 #include "table/table_segment.h"
+#include "table/writing_out.h"
 
 namespace ses::agent {
 
@@ -37,6 +38,7 @@ public:
     LustreHealth &lustre;
     ses_lustre_form lustre_form; // of OSTs
     Exchange &exchange;
+    WritingOut &writing_out;
   };
 
   explicit TableKeeper(const Parts &parts);

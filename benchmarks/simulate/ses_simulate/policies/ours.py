@@ -17,6 +17,9 @@ from ses_simulate.policies.sizes import Sizes
 from ses_simulate.policies.table import PRODUCT, Tables, Terms
 from ses_simulate.policies.told import Change, Told
 
+SURELY = 0.9  # of the time that its bytes take: a file that was open for less is still written out
+LONGEST_WRITING_OUT = 30.0  # seconds after which a cache has written out what is left, as Linux does
+
 
 class _Followed(Policy):
     """A rule whose files are followed by the agents of their nodes."""
@@ -51,15 +54,29 @@ class Ours(_Followed):
     def __init__(self, world: World, terms: Terms = PRODUCT) -> None:
         super().__init__(world, terms.idle_seconds)
         self._terms = terms
+        self._rates = [device.write_rate for device in world.devices]
         self._tables = Tables(world, self._told, terms)
         self._max_age = 6 * world.sampling.interval + world.sampling.delay
         self._taken = 0.0
         self._sizes = Sizes()
 
     def closed(self, now: float, file: File, element: int) -> None:
-        """Learn its size."""
+        """Count the file on while a cache writes it out."""
         self._sizes.closed(file.size)
-        super().closed(now, file, element)
+        opened = self._open.get(file.number)
+        lasts = 0.0 if opened is None or not self._terms.writing_out else self._lasts(now, file, opened)
+        if lasts > 0:
+            self._engine.at(now + lasts, partial(self._ended, file.number))
+        else:
+            super().closed(now, file, element)
+
+    def _lasts(self, now: float, file: File, opened: Change) -> float:
+        """Return for how many seconds a file is still written out that is closed now."""
+        alone = file.size / self._rates[opened.row]
+        if now - opened.began >= SURELY * alone:
+            return 0.0
+        streams = max(1.0, self._told.streams(file, opened.row, now))
+        return min(LONGEST_WRITING_OUT, opened.began + streams * alone - now)
 
     def choose(self, now: float, file: File) -> int:
         """Choose from the node's table, and claim."""

@@ -35,6 +35,7 @@ class Terms:
     others: bool = True  # estimated streams of others
     own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
     idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
+    writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
     spread: bool = True  # fewer candidates are compared the more is unheard
     orders: bool = True  # candidates lie in an order of the node's own
     ranks: bool = (

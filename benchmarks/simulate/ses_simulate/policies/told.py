@@ -153,6 +153,12 @@ class Told:
                 if change.user == user or now - change.happened >= HANDOVER:
                     yield change, 1
 
+    def streams(self, file: File, row: int, now: float) -> float:
+        """Return how many streams of ours a file's program knows of on an element."""
+        self.advance(now)
+        changes = self.heard_differently(file.node, file.user, now)
+        return self.ledger.own[row] + sum(sign * one.streams for one, sign in changes if one.row == row)
+
     def sampled(self, sampling: Sampling, taken: float, *, averaged: bool) -> list[float]:
         """Take a sample of the monitor; return our streams, averaged as the monitor averages rates.
 

@@ -1,0 +1,43 @@
+#include "table/writing_out.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ses::agent {
+namespace {
+
+constexpr double kSurely = 0.9; // of the time its bytes take: an element may be faster than known
+constexpr double kLongest = 30; // seconds after which a kernel writes out what is left
+
+} // namespace
+
+void WritingOut::show(unsigned system, std::shared_ptr<const TableFacts> facts,
+                      std::vector<ses_core_element> elements) {
+  const std::lock_guard lock(mutex_);
+  systems_.at(system) = {std::move(facts), std::move(elements)};
+}
+
+double WritingOut::lasts(const Choice &choice, double bytes, double open_for) const {
+  const TableFacts &then = *choice.epoch->facts;
+  const std::lock_guard lock(mutex_);
+  const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &one) {
+    return one.facts && one.facts->system == then.system;
+  });
+  double lasts = 0;
+  for (const uint8_t row_then : choice.rows) {
+    const auto row = system == systems_.end() || row_then >= then.rows.size()
+                         ? std::nullopt
+                         : system->facts->row_of(then.rows[row_then].element);
+    if (!row || *row >= system->elements.size()) {
+      continue;
+    }
+    const ses_core_element &element = system->elements[*row];
+    const double alone = bytes / static_cast<double>(choice.rows.size()) / element.write_rate;
+    if (open_for < kSurely * alone) { // not where the rate is not known
+      lasts = std::max(lasts, std::max(1.0, static_cast<double>(element.own)) * alone - open_for);
+    }
+  }
+  return std::min(lasts, kLongest);
+}
+
+} // namespace ses::agent
