@@ -27,13 +27,10 @@ def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     libraries = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
     ).stdout
-    sources = [*(agent / f"{name}.cpp" for name in SOURCES)]
-    sources.append(Path(__file__).parent / "probes" / "health_delays.cpp")
-    together = program.with_suffix(".cpp")  # one translation unit: parsing the headers is most of the work
-    together.write_text("".join(f'#include "{source}"\n' for source in sources))
     command = [
         "c++", "-std=c++20", "-g", "-O1", "-pthread", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}",
-        "-o", program, together, *shlex.split(libraries),
+        "-o", program, Path(__file__).parent / "probes" / "health_delays.cpp",
+        *(agent / f"{name}.cpp" for name in SOURCES), *shlex.split(libraries),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr

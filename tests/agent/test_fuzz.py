@@ -33,11 +33,7 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     libraries = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
     ).stdout
-    # As one translation unit, since parsing the headers is most of the work.
-    sources = [*(agent / f"{name}.cpp" for name in SOURCES)]
-    sources.append(Path(__file__).parent / "probes" / "fuzz_messages.cpp")
-    together = program.with_suffix(".cpp")
-    together.write_text("".join(f'#include "{source}"\n' for source in sources))
+    sources = [agent / f"{name}.cpp" for name in SOURCES]
     core = tmp_path_factory.getbasetemp() / "core.o"
     subprocess.run(
         ["cc", "-r", "-g", "-O1", "-fno-math-errno", f"-I{ROOT / 'libses' / 'include'}", "-o", core]
@@ -48,7 +44,7 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [
         "c++", "-std=c++20", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
         f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program,
-        together, core, *shlex.split(libraries),
+        Path(__file__).parent / "probes" / "fuzz_messages.cpp", *sources, core, *shlex.split(libraries),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr
