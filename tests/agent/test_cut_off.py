@@ -69,7 +69,7 @@ def test_fewer_are_compared_the_more_others_placed_since(
 ) -> None:
     service.rate = 1000.0
     table = Table(cut_off().socket)
-    wait_until(lambda: table.system()["few"] == 2, "only two are compared")
+    wait_until(lambda: table.system()["few"] == 3, "only three are compared")
     table.detach()
 
 

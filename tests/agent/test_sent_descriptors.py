@@ -45,7 +45,7 @@ def keep() -> Iterator[Callable[[Path, int], int]]:
 
 
 def held(agent: Agent) -> list[str]:
-    """Files and processes the agent has descriptors of; not what it looks at for a moment to prove its service."""
+    """Files and processes the agent has descriptors of, but for a look at who serves a port."""
     links = []
     for link in Path(f"/proc/{agent.process.pid}/fd").iterdir():
         try:
