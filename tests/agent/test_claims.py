@@ -111,21 +111,6 @@ def test_claims_one_after_the_other_go_round(claims: Claims, tmp_path: Path) -> 
         os.close(fd)
 
 
-def test_idle_element_has_its_turn_by_this_node_and_a_busy_one_by_any(
-    claims: Claims, service: ServiceDouble
-) -> None:
-    others = 10**15  # another node's placement, long after any of this one
-    service.loads["union/b3"] = {"turn": others + 7}
-    service.rate = 1.0  # so that the agent asks for loads again
-    claims.complete(claims.choose(row=2), NOT_CREATED)
-    wait_until(lambda: claims.table.rows()[2].turn > 0, "it had its turn")
-    told = len(service.announcements())
-    wait_until(lambda: len(service.announcements()) > told + 2, "it hears of the others")
-    assert claims.table.rows()[3].turn == 0, "idle: another node's placement does not count"
-    service.loads["union/b3"] |= {"own": 1.0}
-    wait_until(lambda: claims.table.rows()[3].turn == others, "in use: it counts, by the second")
-
-
 @pytest.mark.parametrize("error", [errno.EEXIST, errno.ENOSPC])
 def test_create_that_failed_is_counted_off_and_not_told(
     claims: Claims, service: ServiceDouble, error: int
