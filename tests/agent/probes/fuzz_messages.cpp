@@ -95,7 +95,7 @@ std::vector<std::string> good_messages() {
       bytes_of(ask),
       bytes_of(report),
       R"({"storage_systems":[{"name":"union","backend":"lustre","mount_point":"/mnt","elements":8}]})",
-      R"({"instance":"00000000000000cd","next_within_seconds":5.0,"unknown":["00000000000000ab"],)"
+      R"({"instance":"00000000000000cd","next_within_seconds":5.0,"stored":3,"unknown":["00000000000000ab"],)"
       R"("refused":[{"placement_id":"00000000000000ab","detail":"no"}],"open":[{"placement_id":)"
       R"("00000000000000ab","user":"alice","device":65024,"inode":"18446744073709551615",)"
       R"("path":"/a","pid":12}],"tables":[{"system":"union","revision":"r","version":7,"told_at":1.5,)"
