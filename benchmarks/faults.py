@@ -1,0 +1,314 @@
+"""Random faults while programs create files: no create may fail, no file may be lost or wrong.
+
+Builds a union of four branches, service, monitor and agent in a folder of its own (root is needed), lets
+programs under the preload library create files without pause, and does to the parts what a bad month does.
+The end is checked: every file is there once, with its content, mode and owner; nothing is left in the
+staging directories; the service counts nothing as open.  Does NOT change the machine's clock, nor fail the
+disks below the branches: a create may fail then without the library, too.
+
+Usage: benchmarks/faults.py [--faults 100] [--files 50000] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BIN, BUILD = ROOT / ".venv/bin", ROOT / "build/libses"
+BRANCHES, WORKERS, USERS = 4, 4, (0, 65534)
+STATE_MB = 96
+PATIENCE = 120.0
+
+# Creates files for ever; says each failure, and the number of those that are there.
+WORKER = """
+import os, sys
+top, name = sys.argv[1:]
+made = 0
+while not os.path.exists(top + "/../enough"):
+    path = f"{top}/{name}-{made // 500}/f{made}"
+    try:
+        if made % 500 == 0:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        flags = os.O_CREAT | os.O_WRONLY | (os.O_EXCL if made % 3 else 0)
+        fd = os.open(path, flags, 0o640)
+        os.write(fd, path.encode())
+        os.close(fd)
+    except OSError as error:
+        print("failed", path, error, flush=True)
+    made += 1
+print("made", made, flush=True)
+"""
+
+
+class Part:
+    """A process that is killed, and started again."""
+
+    def __init__(self, name: str, work: Path, *command: str | Path) -> None:
+        self.name, self._command, self._log = name, [str(one) for one in command], work / f"{name}.log"
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it (again)."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        return self.process
+
+    def end(self, how: int) -> None:
+        """End it by a signal, if it runs."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            self.process.wait(PATIENCE)
+
+    def children(self) -> list[int]:
+        """Return its children, such as writer and store of the service."""
+        path = Path(f"/proc/{self.process.pid}/task")
+        with suppress(OSError):
+            return [int(pid) for one in path.iterdir() for pid in (one / "children").read_text().split()]
+        return []
+
+
+class Site:
+    """Everything that runs, and what can happen to it."""
+
+    def __init__(self, work: Path, undo: ExitStack, seed: int) -> None:
+        self.work, self.random = work, random.Random(seed)
+        self.union, self.state = work / "union", work / "state"
+        self.branches = [work / f"b{number + 1}" for number in range(BRANCHES)]
+        for one in (self.union, self.state, *self.branches):
+            one.mkdir()
+            one.chmod(0o755)
+        run("mount", "-t", "tmpfs", "-o", f"size={STATE_MB}m", "none", self.state)
+        undo.callback(run, "umount", "-l", self.state)
+        undo.callback(run, "umount", "-l", self.union)
+        self._mount()
+        self.url = f"http://127.0.0.1:{port()}"
+        monitor = f"127.0.0.1:{port()}"
+        described = run(BIN / "ses", "discover", "--mergerfs", self.union, "--turtle", "-")
+        (work / "site.ttl").write_text(described)
+        (work / "smed.toml").write_text(
+            "".join(
+                f'[[target]]\nname = "{one.name}"\ncollector = "statvfs"\n'
+                f'[[element]]\nid = "union/{one.name}"\ntarget = "{one.name}"\nmount_point = "{one}"\n'
+                for one in self.branches
+            )
+        )
+        self.service = self._part(
+            undo, "service", BIN / "ses-service", "serve", f"--listen={self.url[7:]}", "--trust-loopback",
+            f"--state-dir={self.state}", f"--site={work / 'site.ttl'}", f"--monitor-url=http://{monitor}",
+        )  # fmt: skip
+        self.monitor = self._part(
+            undo, "monitor", BIN / "smed-monitor", "serve", "--config", work / "smed.toml",
+            f"--listen={monitor}", f"--state-dir={work / 'monitor'}",
+        )  # fmt: skip
+        self.socket = work / "agent.sock"
+        self.agent = self._part(
+            undo, "agent", BUILD / "agent/ses-agent", "--service-url", self.url, "--socket", self.socket,
+            "--state-dir", work / "agent",
+        )  # fmt: skip
+        shutil.copy(BUILD / "libses-wrapper.so", work)  # where other users reach it
+        self.workers = [self._worker(number) for number in range(WORKERS)]
+        for worker in self.workers:
+            undo.callback(worker.kill)
+
+    def _part(self, undo: ExitStack, name: str, *command: str | Path) -> Part:
+        part = Part(name, self.work, *command)
+        undo.callback(part.end, signal.SIGTERM)
+        return part
+
+    def _mount(self) -> None:
+        together = ":".join(map(str, self.branches))
+        run("mergerfs", "-o", "allow_other,use_ino,category.create=mfs,func.mkdir=all", together, self.union)
+
+    def _worker(self, number: int) -> subprocess.Popen[str]:
+        top = self.union / f"w{number}"
+        top.mkdir()
+        user = USERS[number % len(USERS)]
+        os.chown(top, user, user)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "LD_PRELOAD": str(self.work / "libses-wrapper.so"),
+            "SES_AGENT_SOCKET": str(self.socket),
+        }
+        return subprocess.Popen(
+            ["/usr/bin/python3", "-I", "-c", WORKER, str(top), "d"],
+            env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def faults(self) -> list[Callable[[], None]]:
+        """What can happen, each of its kind once."""
+        parts = (self.agent, self.service, self.monitor)
+        return [
+            *(lambda part=part: self._killed(part, signal.SIGKILL) for part in parts),
+            lambda: self._killed(self.agent, signal.SIGTERM),
+            lambda: self._killed(self.service, signal.SIGTERM),
+            lambda: self._stopped(self.agent),
+            lambda: self._stopped(self.service),
+            self._everything_killed,
+            self._writer_or_store_killed,
+            self._state_full,
+            self._staging_moved,
+            self._branch_open_to_all,
+            self._remounted,
+        ]
+
+    def _pause(self, most: float = 1.5) -> None:
+        time.sleep(self.random.uniform(0.05, most))
+
+    def _killed(self, part: Part, how: int) -> None:
+        part.end(how)
+        self._pause()
+        part.start()
+
+    def _stopped(self, part: Part) -> None:
+        part.process.send_signal(signal.SIGSTOP)
+        self._pause(2.5)
+        part.process.send_signal(signal.SIGCONT)
+
+    def _everything_killed(self) -> None:
+        for part in (self.service, self.agent, self.monitor):
+            part.end(signal.SIGKILL)
+        self._pause()
+        for part in (self.agent, self.monitor, self.service):
+            part.start()
+
+    def _writer_or_store_killed(self) -> None:
+        children = self.service.children()
+        if children:
+            with suppress(ProcessLookupError):
+                os.kill(self.random.choice(children), signal.SIGKILL)
+
+    def _state_full(self) -> None:
+        ballast = self.state / "ballast"
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 65536)
+        self._pause(2.5)
+        ballast.unlink()
+
+    def _staging_moved(self) -> None:
+        stage = self.random.choice(self.branches) / ".ses"
+        away = stage.with_name(f".away-{self.random.randrange(10**9)}")
+        with suppress(OSError):
+            stage.rename(away)
+
+    def _branch_open_to_all(self) -> None:
+        branch = self.random.choice(self.branches)
+        branch.chmod(0o777)
+        self._staging_moved()
+        self._pause()
+        branch.chmod(0o755)
+
+    def _remounted(self) -> None:
+        for one in self.workers:
+            one.send_signal(signal.SIGSTOP)
+        run("umount", "-l", self.union)
+        self._mount()
+        for one in self.workers:
+            one.send_signal(signal.SIGCONT)
+
+    def made(self) -> int:
+        """About how many files there are, without a look at all of them."""
+        return sum(500 * len(list(one.glob("w*/d-*"))) for one in self.branches[:1])
+
+    def check(self) -> dict[str, object]:
+        """End the programs, and say what is wrong."""
+        (self.union / "enough").touch()
+        said = [line for one in self.workers for line in one.communicate(timeout=PATIENCE)[0].splitlines()]
+        wrong = [line for line in said if line.startswith("failed")]
+        made = sum(int(line.split()[1]) for line in said if line.startswith("made"))
+        for away in (path for one in self.branches for path in one.glob(".away-*")):
+            shutil.rmtree(away)  # the first names of files that were being made when it was moved
+        wrong += [f"left over: {path}" for one in self.branches for path in one.glob(".ses/*/*")]
+        where: Counter[str] = Counter()
+        found = 0
+        for number in range(WORKERS):
+            user = USERS[number % len(USERS)]
+            copies: Counter[Path] = Counter()
+            for branch in self.branches:
+                for path in branch.glob(f"w{number}/d-*/f*"):
+                    inside = path.relative_to(branch)
+                    copies[inside] += 1
+                    where[branch.name] += 1
+                    state = path.stat()
+                    right = (state.st_mode & 0o7777, state.st_uid, state.st_nlink) == (0o640, user, 1)
+                    if not right or path.read_text() != str(self.union / inside):
+                        wrong.append(f"wrong: {path} {oct(state.st_mode)} {state.st_uid} {state.st_nlink}")
+            wrong += [f"twice: {path}" for path, count in copies.items() if count > 1]
+            found += len(copies)
+        if found != made:
+            wrong.append(f"{made} were made, {found} are there")
+        return {"files": found, "where": dict(sorted(where.items())), "wrong": wrong}
+
+    def open_in_the_end(self) -> int:
+        """How many files the service counts as open, when it has heard of all ends."""
+        deadline, count = time.monotonic() + PATIENCE, -1
+        while count != 0 and time.monotonic() < deadline:
+            time.sleep(0.5)
+            with (
+                suppress(OSError, ValueError),
+                urllib.request.urlopen(f"{self.url}/v1/elements", timeout=10) as answer,
+            ):
+                count = sum(one["open_placements"] for one in json.load(answer)["elements"])
+        return count
+
+
+def run(*command: str | Path) -> str:
+    """Run a command; return what it says."""
+    done = subprocess.run([str(one) for one in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{command}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def port() -> int:
+    """Return a port that is free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def main() -> None:
+    """Run, print the outcome as JSON, and fail when anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--faults", type=int, default=100)
+    parser.add_argument("--files", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    with ExitStack() as undo:
+        work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-faults-")))
+        work.chmod(0o755)
+        site = Site(work, undo, asked.seed)
+        site._pause(5.0)
+        happened: list[Callable[[], None]] = []
+        while len(happened) < asked.faults or site.made() < asked.files:
+            kinds = site.faults()
+            site.random.shuffle(kinds)
+            for fault in kinds:
+                fault()
+                happened.append(fault)
+                site._pause()
+                dead = [number for number, one in enumerate(site.workers) if one.poll() is not None]
+                if dead:
+                    raise SystemExit(f"programs ended: {dead}")
+        outcome = {"faults": len(happened), **site.check(), "open in the end": site.open_in_the_end()}
+    print(json.dumps(outcome, indent=1))
+    sys.exit(1 if outcome["wrong"] or outcome["open in the end"] else 0)
+
+
+if __name__ == "__main__":
+    main()
