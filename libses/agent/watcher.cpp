@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "identity.h"
@@ -26,8 +27,7 @@ constexpr size_t kHurry = 4096; // so many that arrived do not wait
 constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr size_t kMostArrived = 65536;
 constexpr int kForgetMilliseconds = 1000; // processes without files
-constexpr size_t kMostIdle = 8; // the part of what may be watched that such processes may be
-constexpr size_t kMostWrittenOut = 65536;
+constexpr size_t kMostIdle = 8;   // the part of what may be watched that such processes may be
 constexpr size_t kMostPolled = 4; // times as many as are watched
 
 // What epoll's data says: one of these, or a pid.
@@ -46,15 +46,18 @@ bool add_to(int epoll, int fd, uint64_t data) {
 
 Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
                  int highest_handle)
-    : announcer_(announcer), writing_out_(writing_out), most_watched_(most_watched),
-      highest_handle_(highest_handle), epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)), closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE),
+      closed_(writing_out), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
     spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
                  std::strerror(errno));
   }
   add_to(epoll_.get(), wake_.get(), kWake);
   add_to(epoll_.get(), idle_.descriptor(), kMoved);
+  for (const int descriptor : closed_.descriptors()) {
+    add_to(epoll_.get(), descriptor, kMoved);
+  }
   thread_ = std::thread([this] { work(); });
 }
 
@@ -118,11 +121,13 @@ void Watcher::compare(std::vector<LedgerFile> files) {
 }
 
 int Watcher::milliseconds_to_next() const {
-  const bool looks = !polled_.empty() || !written_out_.empty();
-  int next = looks ? kPollMilliseconds : files_.empty() ? -1 : kLookMilliseconds;
-  if (const auto due = idle_.due()) {
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
-    next = std::min(next, static_cast<int>(std::max<long long>(wait.count(), 0)));
+  int next = files_.empty() ? -1 : polled_.empty() ? kLookMilliseconds : kPollMilliseconds;
+  for (const auto &due : {idle_.due(), closed_.due()}) {
+    if (due) {
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
+      const int left = static_cast<int>(std::clamp<long long>(wait.count(), 0, kLookMilliseconds));
+      next = next < 0 ? left : std::min(next, left);
+    }
   }
   return next;
 }
@@ -159,12 +164,10 @@ void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<u
   ended_.push_back({uid, {id, reason, size, std::move(path)}});
 }
 
-// With the ends of files that are written out by NOW.
+// With what becomes of files that were closed, by NOW.
 void Watcher::tell(Clock::time_point now) {
-  while (!written_out_.empty() && written_out_.begin()->first <= now) {
-    ended_.push_back(std::move(written_out_.begin()->second));
-    written_out_.erase(written_out_.begin());
-  }
+  std::ranges::move(closed_.ended(now), std::back_inserter(ended_));
+  std::ranges::move(closed_.look(now), std::back_inserter(moved_));
   announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
 }
 
@@ -255,9 +258,7 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
     return;
   }
   if (file.closed) {
-    const auto facts = facts_of(file.handle.get());
-    tell_end(file.uid, id, file.orphan ? EndReason::kExited : EndReason::kClosed,
-             facts ? std::optional(facts->size) : file.size);
+    was_closed(file, file.orphan ? EndReason::kExited : EndReason::kClosed, {});
     return;
   }
   const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
@@ -461,21 +462,19 @@ void Watcher::end(Files::iterator it, EndReason reason) {
       idle_processes_.push_back(watched.file.pid);
     }
   }
-  const auto facts = facts_of(watched.file.handle.get());
+  was_closed(watched.file, reason,
+             watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
+}
+
+// It may still be a stream; one that has no name any more is none.
+void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string path) {
+  const int handle = file.handle.get();
+  const auto facts = facts_of(handle);
   AnnouncementBook::Ending ending{
-      watched.file.uid,
-      {id, reason, facts ? std::optional(facts->size) : std::nullopt,
-       watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path}};
-  const auto &choice = watched.file.choice;
-  const double lasts = facts && facts->links > 0 && choice && written_out_.size() < kMostWrittenOut
-                           ? writing_out_.lasts(*choice, static_cast<double>(facts->size),
-                                                wall_clock() - choice->decided_at)
-                           : 0;
-  if (lasts > 0) {
-    const std::chrono::duration<double> span(lasts);
-    written_out_.emplace(Clock::now() + std::chrono::duration_cast<Clock::duration>(span),
-                         std::move(ending));
-  } else {
+      file.uid,
+      {file.placement_id, reason, facts ? std::optional(facts->size) : file.size, std::move(path)}};
+  if (!facts || facts->links == 0 || !file.choice ||
+      !closed_.add(ending, handle, *file.choice, static_cast<double>(facts->size), Clock::now())) {
     ended_.push_back(std::move(ending));
   }
 }

@@ -31,11 +31,11 @@
 #include <vector>
 
 #include "announcer.h"
+#include "closed_files.h"
 #include "file_events.h"
 #include "idle_files.h"
 #include "proc_files.h"
 #include "process_look.h"
-#include "table/writing_out.h"
 #include "unique_fd.h"
 
 namespace ses::agent {
@@ -102,6 +102,7 @@ private:
   void forget_processes();
   void look_around();
   void end(Files::iterator it, EndReason reason);
+  void was_closed(const PlacedFile &file, EndReason reason, std::string path);
   void tell_end(uid_t uid, uint64_t id, EndReason reason,
                 std::optional<uint64_t> size = std::nullopt, std::string path = {});
   void tell(Clock::time_point now);
@@ -109,12 +110,12 @@ private:
   [[nodiscard]] int milliseconds_to_next() const;
 
   Announcer &announcer_;
-  const WritingOut &writing_out_;
   const size_t most_watched_;
   const int highest_handle_;
   const UniqueFd epoll_;
   FileEvents closes_; // of the thread only, as the next
   IdleFiles idle_;
+  ClosedFiles closed_;
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};
 
@@ -141,7 +142,6 @@ private:
   std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
   std::vector<AnnouncementBook::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;
-  std::multimap<Clock::time_point, AnnouncementBook::Ending> written_out_; // by when they will be
   bool said_no_room_ = false;
   std::thread thread_;
 };

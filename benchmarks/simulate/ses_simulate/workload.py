@@ -61,6 +61,7 @@ class LoopingUser:
         self._compute = compute
         self._scatter = scatter
         self._element = start_element
+        self._written: File | None = None
         self._numbering = numbering
         self._finished = finished
         self._done = 0
@@ -76,9 +77,13 @@ class LoopingUser:
             self.took = now - self._started
             self._finished()
             return
+        if self._written is not None:
+            self._policy.reading(now, self._written, self._element)
         self._servers[self._element].read(self._sizes[self._done], self._think)
 
     def _think(self, now: float) -> None:
+        if self._written is not None:
+            self._policy.read(now, self._written, self._element)
         computes = self._compute * self._sizes[self._done] / GB + self._random.random() * self._scatter
         self._engine.at(now + computes, self._write)
 
@@ -89,6 +94,7 @@ class LoopingUser:
 
         def written(then: float) -> None:
             self._policy.closed(then, file, element)
+            self._written = file
             self._done += 1
             self._read(then)
 

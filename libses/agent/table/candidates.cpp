@@ -8,7 +8,7 @@ namespace ses::agent {
 namespace {
 
 constexpr double kFewest = 3, kMost = 64;
-constexpr uint64_t kTurn = 1000; // milliseconds in which placements on busy elements are as old
+constexpr uint64_t kSameTurn = 1000; // milliseconds in which placements on busy elements are as old
 
 double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -137,7 +137,7 @@ std::map<uint32_t, double> Candidates::server_deltas() const {
 // placements count.  Those of a second are as old, so that many at once go by the order of the
 // node.
 uint64_t Candidates::turn_of(double own, const ElementLoad &load, const Delta &delta) {
-  return own > 0 ? std::max(load.turn, delta.turn) / kTurn * kTurn : delta.turn;
+  return own > 0 ? std::max(load.turn, delta.turn) / kSameTurn * kSameTurn : delta.turn;
 }
 
 ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,

@@ -1,6 +1,7 @@
 #include "table/writing_out.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace ses::agent {
@@ -17,13 +18,13 @@ void WritingOut::show(unsigned system, std::shared_ptr<const TableFacts> facts,
   systems_.at(system) = {std::move(facts), std::move(elements)};
 }
 
-double WritingOut::lasts(const Choice &choice, double bytes, double open_for) const {
+WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double open_for) const {
   const TableFacts &then = *choice.epoch->facts;
   const std::lock_guard lock(mutex_);
   const auto system = std::find_if(systems_.begin(), systems_.end(), [&](const System &one) {
     return one.facts && one.facts->system == then.system;
   });
-  double lasts = 0;
+  Seconds lasts;
   for (const uint8_t row_then : choice.rows) {
     const auto row = system == systems_.end() || row_then >= then.rows.size()
                          ? std::nullopt
@@ -32,12 +33,15 @@ double WritingOut::lasts(const Choice &choice, double bytes, double open_for) co
       continue;
     }
     const ses_core_element &element = system->elements[*row];
-    const double alone = bytes / static_cast<double>(choice.rows.size()) / element.write_rate;
+    const double part = bytes / static_cast<double>(choice.rows.size());
+    const double alone = part / element.write_rate;
     if (open_for < kSurely * alone) { // not where the rate is not known
-      lasts = std::max(lasts, std::max(1.0, static_cast<double>(element.own)) * alone - open_for);
+      const double streams = std::max(1.0, static_cast<double>(element.own));
+      lasts.writing = std::max(lasts.writing, std::min(kLongest, streams * alone - open_for));
     }
+    lasts.reading = std::fmax(lasts.reading, part / element.read_rate);
   }
-  return std::min(lasts, kLongest);
+  return lasts;
 }
 
 } // namespace ses::agent

@@ -23,9 +23,12 @@ public:
   // The rows of a system as they are now.
   void show(unsigned system, std::shared_ptr<const TableFacts> facts,
             std::vector<ses_core_element> elements);
-  // Seconds, from now on, for which a file of CHOICE counts on that is closed now, after OPEN_FOR
-  // seconds, with so many BYTES; 0: it is written, as far as that can be known.
-  [[nodiscard]] double lasts(const Choice &choice, double bytes, double open_for) const;
+  struct Seconds {
+    double writing = 0; // from now on; 0: it is written, as far as that can be known
+    double reading = 0; // that it takes to read it at best; 0: not known
+  };
+  // Of a file of CHOICE that is closed now, after OPEN_FOR seconds, with so many BYTES.
+  [[nodiscard]] Seconds lasts(const Choice &choice, double bytes, double open_for) const;
 
 private:
   struct System {

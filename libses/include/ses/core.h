@@ -56,7 +56,8 @@ enum ses_core_state {
  *
  * Streams are programs that move data.  `own` are those of files we placed, each
  * counted while it is open (one that its node has seen not to move does not
- * count); `others` are all the rest, as estimated from the last sample.
+ * count), and after its close while a cache writes it out or its node reads it;
+ * `others` are all the rest, as estimated from the last sample.
  */
 struct ses_core_element {
   double read_rate;   /* what it gives at best to readers; NaN: not known */

@@ -81,3 +81,9 @@ class Policy:
 
     def closed(self, now: float, file: File, element: int) -> None:
         """Take note that a file this rule placed was closed."""
+
+    def reading(self, now: float, file: File, element: int) -> None:
+        """Take note that a program of the file's node begins to read a file this rule placed."""
+
+    def read(self, now: float, file: File, element: int) -> None:
+        """Take note that it is done."""

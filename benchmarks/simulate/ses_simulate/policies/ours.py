@@ -18,6 +18,7 @@ from ses_simulate.policies.table import PRODUCT, Tables, Terms
 from ses_simulate.policies.told import Change, Told
 
 SURELY = 0.9  # of the time that its bytes take: a file that was open for less is still written out
+WORTH_FOLLOWING = 1.0  # seconds of reading
 LONGEST_WRITING_OUT = 30.0  # seconds after which a cache has written out what is left, as Linux does
 
 
@@ -54,7 +55,9 @@ class Ours(_Followed):
     def __init__(self, world: World, terms: Terms = PRODUCT) -> None:
         super().__init__(world, terms.idle_seconds)
         self._terms = terms
+        self._read: set[int] = set()
         self._rates = [device.write_rate for device in world.devices]
+        self._read_rates = [device.read_rate for device in world.devices]
         self._tables = Tables(world, self._told, terms)
         self._max_age = 6 * world.sampling.interval + world.sampling.delay
         self._taken = 0.0
@@ -69,6 +72,22 @@ class Ours(_Followed):
             self._engine.at(now + lasts, partial(self._ended, file.number))
         else:
             super().closed(now, file, element)
+
+    def reading(self, now: float, file: File, element: int) -> None:
+        """Count it as long as it is read; a file of less than a second is not followed so long."""
+        if self._terms.reading and file.size >= WORTH_FOLLOWING * self._read_rates[element]:
+            self._read.add(file.number)
+            if file.number not in self._open:
+                self._open[file.number] = self._told.read(now, file, element)
+
+    def read(self, now: float, file: File, element: int) -> None:
+        """See that it is closed again."""
+        self._read.discard(file.number)
+        self._engine.at(self._told.closes_at(now), partial(self._ended, file.number))
+
+    def _ended(self, number: int, now: float) -> None:
+        if number not in self._read:
+            super()._ended(number, now)
 
     def _lasts(self, now: float, file: File, opened: Change) -> float:
         """Return for how many seconds a file is still written out that is closed now."""

@@ -35,6 +35,7 @@ class Terms:
     others: bool = True  # estimated streams of others
     own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
     idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
+    reading: bool = True  # a file that was closed is a stream again while its node reads it
     writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
     spread: bool = True  # fewer candidates are compared the more is unheard
     orders: bool = True  # candidates lie in an order of the node's own
@@ -111,7 +112,7 @@ class Tables:
                     ended[place] += change.began <= ledger.reference
                 elif change.sample == ledger.sample:
                     ended[place] -= change.ended
-            else:
+            elif change.placed:
                 turn[place] = stamp(change.happened if sign > 0 else change.turn_before)
         turn[:] = self._turns_of(now, file, turn, own)
         query = self._query

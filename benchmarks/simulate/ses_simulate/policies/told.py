@@ -44,6 +44,7 @@ class Change:
     began: float
     happened: float
     reserved: float = 0.0
+    placed: bool = True
     ended: int = 0
     turn_before: float = 0.0
     sample: int = 0
@@ -100,6 +101,12 @@ class Told:
         self._rates[node] = self._faded(self._rates[node], self._rates_at[node], now) + 1 / RATE_SECONDS
         self._rate_at = self._rates_at[node] = now
         change = Change(file.number, node, file.user, row, 1, now, now, reserved)
+        self._tell(change)
+        return change
+
+    def read(self, now: float, file: File, row: int) -> Change:
+        """A file that was closed is read on its node: a stream again, and no placement."""
+        change = Change(file.number, file.node, file.user, row, 1, now, now, placed=False)
         self._tell(change)
         return change
 
@@ -196,7 +203,8 @@ class Told:
         change.sample = ledger.sample
         if change.streams > 0:
             change.turn_before = ledger.turn[row]
-            ledger.turn[row] = max(ledger.turn[row], change.happened)
+            if change.placed:
+                ledger.turn[row] = max(ledger.turn[row], change.happened)
             ledger.open_files[change.file] = (change.began, row)
         else:
             del ledger.open_files[change.file]

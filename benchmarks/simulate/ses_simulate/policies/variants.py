@@ -14,6 +14,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-others": Terms(others=False),
     "no-averaged-own": Terms(own_averaged=False),
     "no-idle": Terms(idle_seconds=float("inf")),
+    "no-reading": Terms(reading=False),
     "no-writing-out": Terms(writing_out=False),
     "no-spread": Terms(spread=False),
     "no-orders": Terms(orders=False),

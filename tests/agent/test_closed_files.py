@@ -1,4 +1,4 @@
-"""Files that are closed before their bytes can have been written count on for a while."""
+"""Files that were closed count while a cache writes them out, and while their node reads them again."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ SLOW = 2e6  # bytes a second
 
 
 @pytest.fixture
-def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
-    service.facts = {element: {"write_rate": SLOW} for element in service.targets}
+def slow() -> str:
+    """What is slow on all elements."""
+    return "write_rate"
+
+
+@pytest.fixture
+def claims(start: Callable[..., Agent], service: ServiceDouble, device: int, slow: str) -> Iterator[Claims]:
+    service.facts = {element: {slow: SLOW} for element in service.targets}
     agent = start(service.url)
     agent.wait_for("union has")
     agent.ask(device).close()
@@ -50,3 +56,20 @@ def test_file_that_caches_still_write_counts_for_longer(
     wait_until(lambda: large in service.ended_as, "it is written out")
     assert [end["bytes_written"] for end in service.ended_as[large]] == [3 * SLOW]
     wait_until(lambda: not any(claims.table.own().values()), "nothing is counted any more")
+
+
+@pytest.mark.parametrize("slow", ["read_rate"])
+def test_file_that_is_read_again_is_a_stream_meanwhile(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    def streams() -> float:
+        return sum(claims.table.own().values())
+
+    large = close(claims, tmp_path / "large", bytes(int(3 * SLOW)))
+    wait_until(lambda: service.opened(large) and streams() == 0, "it is written, and nobody reads it")
+    for _ in range(2):
+        with (tmp_path / "large").open("rb") as file:
+            wait_until(lambda: streams() == 1, "it is a stream")
+            file.read()
+        wait_until(lambda: streams() == 0, "it is none")
+    assert large not in service.ended_as
