@@ -372,9 +372,10 @@ class Table(Answer):
     `elements` are told when the revision is another one, and then all `loads`; else those that changed since
     the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
     average, own streams, own ones that ended since the sample, streams on the server, bytes free, bytes
-    reserved, age of the sample in seconds, bits of state, turn; see `struct ses_core_element` in ses/core.h,
-    as `policy` is `struct ses_core_policy`.  `total` is how many elements the system has, `rate` how many
-    placements others make there a second, `told_at` the time of the service.
+    reserved, age of the sample in seconds, bits of state, turn (when the last placement was made, in
+    milliseconds since the epoch); see `struct ses_core_element` in ses/core.h, as `policy` is
+    `struct ses_core_policy`.  `total` is how many elements the system has, `rate` how many placements others
+    make there a second, `told_at` the time of the service.
     """
 
     system: str
