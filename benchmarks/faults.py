@@ -115,6 +115,7 @@ class Site:
             undo, "monitor", BIN / "smed-monitor", "serve", "--config", work / "smed.toml",
             f"--listen={monitor}", f"--state-dir={work / 'monitor'}",
         )  # fmt: skip
+        self._wait_ready()
         self.socket = work / "agent.sock"
         self.agent = self._part(
             undo, "agent", BUILD / "agent/ses-agent", "--service-url", self.url, "--socket", self.socket,
@@ -129,6 +130,14 @@ class Site:
         part = Part(name, self.work, *command)
         undo.callback(part.end, signal.SIGTERM)
         return part
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=10):
+                return
+            time.sleep(0.1)
+        raise SystemExit("the service does not become ready")
 
     def _mount(self) -> None:
         together = ":".join(map(str, self.branches))
@@ -252,6 +261,8 @@ class Site:
             found += len(copies)
         if found != made:
             wrong.append(f"{made} were made, {found} are there")
+        if min(where[one.name] for one in self.branches) < found / 20:
+            wrong.append("hardly any file was placed: the union alone puts all on one branch")
         return {"files": found, "where": dict(sorted(where.items())), "wrong": wrong}
 
     def open_in_the_end(self) -> int:
