@@ -238,7 +238,8 @@ def test_background_agent_detaches_once_programs_can_ask(
     binary: Path, service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "agent.sock"
-    options = ["--service-url", service.url, "--socket", str(path), "--background", "--answer-ms", "10000"]
+    options = ["--service-url", service.url, "--socket", str(path), "--state-dir", str(tmp_path / "state")]
+    options += ["--background", "--answer-ms", "10000"]
     subprocess.run([binary, *options], check=True, timeout=20)
     processes = Path("/proc").glob("[0-9]*/cmdline")
     [pid] = [int(cmdline.parent.name) for cmdline in processes if names(cmdline, path)]
