@@ -83,8 +83,12 @@ class Node:
         if answer["instance"] != self._instance:
             self._instance, again = answer["instance"], self._kept
             self._kept = []
-            for _, opened, ended in again:
-                self._say(service, opened, ended)
+            try:
+                while again:
+                    self._say(service, *again[0][1:])
+                    again.pop(0)
+            finally:
+                self._kept += again  # of a service that is gone: for the next
         self._kept = [one for one in self._kept if one[0] > answer["stored"]]
 
 
