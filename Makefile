@@ -16,7 +16,7 @@ demo: install native ## Install what is missing, build, place files of unmodifie
 	$(BIN)/ses demo $(if $(KEEP),--keep)
 
 # Most tests wait for programs they started: more run at once than there are processors.
-PYTEST := $(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK  := command core docs libses lustre monitor ontology packaging simulate
 
 .PHONY: test
