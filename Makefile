@@ -15,7 +15,7 @@ help: ## Show the targets
 demo: install native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
 	$(BIN)/ses demo $(if $(KEEP),--keep)
 
-# Most tests wait for programs they started: more run at once than there are processors.
+# As many workers as processors: some calls that are tested have a time limit of milliseconds.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK  := command core docs libses lustre monitor ontology packaging simulate
 
