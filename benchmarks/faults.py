@@ -118,7 +118,7 @@ class Site:
         self._wait_ready()
         self.socket = work / "agent.sock"
         self.agent = self._part(
-            undo, "agent", BUILD / "agent/ses-agent", "--service-url", self.url, "--socket", self.socket,
+            undo, "agent", BUILD / "agent/ses-agent", "--service", self.url, "--socket", self.socket,
             "--state-dir", work / "agent",
         )  # fmt: skip
         shutil.copy(BUILD / "libses-wrapper.so", work)  # where other users reach it

@@ -115,14 +115,14 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
     with mounted_union(branches, union), service(programs, scratch, turtle, BRANCHES) as served:
         command: list[str | Path] = [
             agent,
-            "--service-url",
+            "--service",
             f"http://127.0.0.1:{served.port}",
             "--socket",
             agent_socket,
             "--state-dir",
             scratch / "agent",
         ]
-        command += ["--foreground", "--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
+        command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
         log = scratch / "agent.log"
         with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS) as pid:
             yield Chain(union, branches[0], agent_socket, served.port, pid)

@@ -3,7 +3,6 @@
 #include <malloc.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -57,12 +56,8 @@ int refuse(int status, const std::string &why) {
 }
 
 void set_up_log(const Options &options) {
-  const auto logger = options.background
-                          ? spdlog::syslog_logger_mt("ses-agent", "ses-agent", LOG_PID)
-                          : spdlog::stderr_logger_mt("ses-agent");
-  if (!options.background) {
-    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
-  }
+  const auto logger = spdlog::stderr_logger_mt("ses-agent");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l: %v");
   logger->flush_on(spdlog::level::debug);
   spdlog::set_default_logger(logger);
   spdlog::set_level(spdlog::level::from_str(options.log_level));
@@ -214,9 +209,6 @@ int run(int argc, char **argv) {
   auto listener = Listener::open(options.socket_path, why);
   if (!listener) {
     return refuse(kCannotStart, why);
-  }
-  if (options.background && daemon(0, 0) != 0) {
-    return refuse(kCannotStart, std::string("cannot detach: ") + std::strerror(errno));
   }
   set_up_log(options);
   go_first();

@@ -25,7 +25,6 @@ struct Options {
   Rules rules;
   ses_lustre_form lustre_form = SES_LUSTRE_POOL; // of OSTs
   std::string log_level = "info";
-  bool background = false;
   unsigned asks_per_second = 20000;           // of one user
   std::chrono::milliseconds answer_limit{15}; // longest wait of a program for the service
 };

@@ -20,7 +20,7 @@ class Agent:
         # A budget only a hang can use up: tests must not depend on speed.
         patience = () if "--answer-ms" in options else ("--answer-ms", "10000")
         self._command = [
-            *(str(binary), "--service-url", service),
+            *(str(binary), "--service", service),
             *(() if own else ("--socket", str(self.socket))),
             *(() if "--state-dir" in options else ("--state-dir", str(directory / "state"))),
             *("--node", "n1", "--log-level", "debug", *patience, *options),

@@ -14,15 +14,13 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import segment_of
-from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
-    "--help", "--version", "--service", "--service-url", "--token-file", "--service-ca", "--ca-file",
-    "--socket", "--node",
-    "--state-dir", "--answer-ms", "--asks-per-second", "--log-level", "--foreground", "--background",
+    "--help", "--version", "--service", "--token-file", "--service-ca", "--socket", "--node",
+    "--state-dir", "--answer-ms", "--asks-per-second", "--log-level",
     "--jobs-dir", "--lustre-form", "--include", "--exclude", "--exclude-program",
     "--tls-cert", "--tls-key", "--service-user",
 }  # fmt: skip
@@ -53,17 +51,17 @@ def test_version_is_the_projects(binary: Path) -> None:
     ("options", "reason"),
     [
         ((), "--service is required"),
-        (("--service-url", "127.0.0.1:8630"), "must start with https://, http:// or unix:/"),
-        (("--service-url", "http://"), "names no host"),
-        (("--service-url", "http://h:0"), "names no host, or holds more"),
-        (("--service-url", "unix:run/s"), "names no socket by its whole path"),
-        (("--service-url", "http://h", "--service-user", "no-such-user"), "no user no-such-user"),
-        (("--service-url", "http://h", "--service-ca", "/nonexistent"), "/nonexistent"),
-        (("--service-url", "http://h", "--tls-cert", "/x"), "--tls-key"),
-        (("--service-url", "http://name:secret@host"), "names no host, or holds more"),
-        (("--service-url", "http://h", "--log-level", "loud"), "loud not in {debug,info,warning,error}"),
-        (("--service-url", "http://h", "--answer-ms", "0"), "not in range"),
-        (("--service-url", "http://h", "--frobnicate"), "--frobnicate"),
+        (("--service", "127.0.0.1:8630"), "must start with https://, http:// or unix:/"),
+        (("--service", "http://"), "names no host"),
+        (("--service", "http://h:0"), "names no host, or holds more"),
+        (("--service", "unix:run/s"), "names no socket by its whole path"),
+        (("--service", "http://h", "--service-user", "no-such-user"), "no user no-such-user"),
+        (("--service", "http://h", "--service-ca", "/nonexistent"), "/nonexistent"),
+        (("--service", "http://h", "--tls-cert", "/x"), "--tls-key"),
+        (("--service", "http://name:secret@host"), "names no host, or holds more"),
+        (("--service", "http://h", "--log-level", "loud"), "loud not in {debug,info,warning,error}"),
+        (("--service", "http://h", "--answer-ms", "0"), "not in range"),
+        (("--service", "http://h", "--frobnicate"), "--frobnicate"),
     ],
     ids=[
         "no-url",
@@ -91,7 +89,7 @@ def test_token_file_that_others_can_read_is_refused(binary: Path, tmp_path: Path
     token = tmp_path / "token"
     token.write_text("secret-1")
     token.chmod(mode)
-    status, said = refused(binary, "--service-url", "http://127.0.0.1:1", "--token-file", str(token))
+    status, said = refused(binary, "--service", "http://127.0.0.1:1", "--token-file", str(token))
     assert status == 2
     assert f"token file {token} can be read by others than its owner; run: chmod 600 {token}" in said
     assert "secret-1" not in said
@@ -109,13 +107,13 @@ def test_token_file_without_a_token_is_refused(
     if content is not None:
         token.touch(0o600)
         token.write_text(content)
-    assert reason in refused(binary, "--service-url", "http://h", "--token-file", str(token))[1]
+    assert reason in refused(binary, "--service", "http://h", "--token-file", str(token))[1]
 
 
 def test_token_file_that_is_no_file_is_refused(binary: Path, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo, 0o600)
-    said = refused(binary, "--service-url", "http://h", "--token-file", str(fifo))[1]
+    said = refused(binary, "--service", "http://h", "--token-file", str(fifo))[1]
     assert "is not a regular file" in said
 
 
@@ -125,7 +123,7 @@ def test_token_file_of_somebody_else_is_refused(binary: Path, tmp_path: Path) ->
     token.touch(0o600)
     token.write_text("secret")
     os.chown(token, NOBODY, NOBODY)
-    said = refused(binary, "--service-url", "http://h", "--token-file", str(token))[1]
+    said = refused(binary, "--service", "http://h", "--token-file", str(token))[1]
     assert f"belongs to uid {NOBODY}" in said
 
 
@@ -136,7 +134,7 @@ def test_everybody_may_ask(agent: Agent) -> None:
 def test_second_agent_on_the_same_socket_is_refused_and_the_first_goes_on(
     agent: Agent, binary: Path, service: ServiceDouble, device: int
 ) -> None:
-    status, said = refused(binary, "--service-url", service.url, "--socket", str(agent.socket))
+    status, said = refused(binary, "--service", service.url, "--socket", str(agent.socket))
     assert status == 1
     assert f"another process listens on {agent.socket}" in said
     with agent.ask(device) as conversation:
@@ -174,7 +172,7 @@ def test_what_is_no_socket_is_never_replaced(binary: Path, tmp_path: Path, kind:
         path.symlink_to(tmp_path / "stale")
     else:
         os.mkfifo(path)
-    status, said = refused(binary, "--service-url", "http://h", "--socket", str(path))
+    status, said = refused(binary, "--service", "http://h", "--socket", str(path))
     assert status == 1
     assert f"{path} exists and is not a socket" in said
     assert os.path.lexists(path)
@@ -186,7 +184,7 @@ def test_socket_of_somebody_else_is_never_replaced(binary: Path, tmp_path: Path)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stale:
         stale.bind(str(path))
     os.chown(path, NOBODY, NOBODY)
-    said = refused(binary, "--service-url", "http://h", "--socket", str(path))[1]
+    said = refused(binary, "--service", "http://h", "--socket", str(path))[1]
     assert f"{path} belongs to uid {NOBODY}; remove it or choose another --socket" in said
     assert path.exists()
 
@@ -199,7 +197,7 @@ def test_socket_of_somebody_else_is_never_replaced(binary: Path, tmp_path: Path)
 def test_socket_that_cannot_be_made_is_explained(
     binary: Path, tmp_path: Path, name: str, reason: str
 ) -> None:
-    assert reason in refused(binary, "--service-url", "http://h", "--socket", str(tmp_path / name))[1]
+    assert reason in refused(binary, "--service", "http://h", "--socket", str(tmp_path / name))[1]
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
@@ -232,32 +230,3 @@ def test_stopping_leaves_a_successors_socket_alone(
         successor.bind(str(agent.socket))
         assert agent.stop() == 0
         assert agent.socket.exists()
-
-
-def test_background_agent_detaches_once_programs_can_ask(
-    binary: Path, service: ServiceDouble, device: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "agent.sock"
-    options = ["--service-url", service.url, "--socket", str(path), "--state-dir", str(tmp_path / "state")]
-    options += ["--background", "--answer-ms", "10000"]
-    subprocess.run([binary, *options], check=True, timeout=20)
-    processes = Path("/proc").glob("[0-9]*/cmdline")
-    [pid] = [int(cmdline.parent.name) for cmdline in processes if names(cmdline, path)]
-    try:
-
-        def placed() -> bool:
-            with side.Conversation(path, side.ask_message(device, "app")) as conversation:
-                return conversation.answer.status == side.PLACE
-
-        wait_until(placed, "the detached agent answers")
-    finally:
-        os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: not path.exists(), "it is stopped")
-
-
-def names(cmdline: Path, argument: Path) -> bool:
-    """Whether the process of this /proc file was started with `argument`."""
-    try:
-        return str(argument).encode() in cmdline.read_bytes().split(b"\0")
-    except OSError:
-        return False

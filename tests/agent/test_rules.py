@@ -147,7 +147,7 @@ def test_segment_that_somebody_else_put_in_the_place_of_the_rules_is_replaced(no
 @pytest.mark.parametrize("pattern", ["", "a:b", "a\nb"])
 def test_what_is_no_pattern_is_refused(binary: Path, pattern: str) -> None:
     done = subprocess.run(
-        [binary, "--service-url", "http://127.0.0.1:1", "--exclude", pattern],
+        [binary, "--service", "http://127.0.0.1:1", "--exclude", pattern],
         capture_output=True,
         text=True,
         check=False,
@@ -160,7 +160,7 @@ def test_what_is_no_pattern_is_refused(binary: Path, pattern: str) -> None:
 def test_rules_that_do_not_fit_are_refused(binary: Path, tmp_path: Path) -> None:
     patterns = [part for number in range(90) for part in ("--exclude", f"{number}-" + "x" * 100)]
     done = subprocess.run(
-        [binary, "--service-url", "http://127.0.0.1:1", "--socket", tmp_path / "sock", *patterns],
+        [binary, "--service", "http://127.0.0.1:1", "--socket", tmp_path / "sock", *patterns],
         capture_output=True,
         text=True,
         check=False,

@@ -145,7 +145,7 @@ def test_an_agent_cut_off_from_the_service(examine, socket_path, status, expecte
     with listening(socket_path, answer(status)):
         text = said(examine(), "agent to service")
     assert expected in text
-    assert "--service-url" in text
+    assert "--service" in text
 
 
 def test_a_service_that_is_down(examine, dead_url):

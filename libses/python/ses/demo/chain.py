@@ -97,7 +97,7 @@ def start_agent(
     socket = work / f"{name}.sock"
     services.processes.start(
         f"ses-{name}",
-        [str(parts.agent), "--service-url", services.service_url, "--token-file", str(services.tokens.node),
+        [str(parts.agent), "--service", services.service_url, "--token-file", str(services.tokens.node),
          "--socket", str(socket), "--state-dir", str(work / name), "--answer-ms", str(ANSWER_MS), *options],
         is_socket(socket),
     )  # fmt: skip

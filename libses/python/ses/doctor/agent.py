@@ -96,11 +96,11 @@ def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, wh
         return fault(
             SERVICE,
             f"The agent does not know the storage system on {mount}, which the service describes.",
-            "It has not reached the service: compare its --service-url with yours, and look at its log.",
+            "It has not reached the service: compare its --service with yours, and look at its log.",
         )
     return fault(
         SERVICE,
         f"The agent cannot decide about {mount}: it does not reach the service, its token is refused, or no "
         "element is left.",
-        "Compare its --service-url and --token-file with the service's; ses rank shows what is left.",
+        "Compare its --service and --token-file with the service's; ses rank shows what is left.",
     )
