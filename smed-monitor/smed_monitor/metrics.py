@@ -91,7 +91,9 @@ def _element_families(observations: Iterable[Observation]) -> Iterator[Metric]:
 
 def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:
     seconds = SummaryMetricFamily("smed_scrape_duration_seconds", "Time of scrapes.", labels=["target"])
-    last = GaugeMetricFamily("smed_scrape_last_duration_seconds", "Time of the last.", labels=["target"])
+    last = GaugeMetricFamily(
+        "smed_scrape_last_duration_seconds", "Time of the last scrape.", labels=["target"]
+    )
     up = GaugeMetricFamily("smed_target_up", "1 when the last scrape was good.", labels=["target"])
     failures = CounterMetricFamily(
         "smed_scrape_failures", "Scrapes that failed, by reason.", labels=["target", "reason"]

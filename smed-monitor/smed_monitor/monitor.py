@@ -37,7 +37,6 @@ class Monitor:
         """``state_dir`` keeps history and what was learned over a restart."""
         self.settings = settings
         self.instance = secrets.token_hex(4)
-        self.gather_seconds = settings.gather_seconds
         self.windows = windows_of(settings)
         self.ring = Ring(settings.history.points)
         path = state_dir / NAME if state_dir else None

@@ -29,6 +29,9 @@ log = structlog.get_logger(__name__)
 MEGA = 1e6
 
 
+MOST_ELEMENTS = 100_000  # that rules make of what one target shows
+
+
 class Scraper:
     """Scrapes one target for its elements: those of the settings, and those its rules find."""
 
@@ -42,13 +45,11 @@ class Scraper:
         rules: Sequence[Rule] = (),
         learn: bool = False,
         taught: Mapping[str, Best] = MappingProxyType({}),
-        most_elements: int = 100_000,
     ) -> None:
         self.target = target
         self._elements = {element.id: element for element in elements}
         self._rules = tuple(rules)
         self._learn = learn
-        self._most_elements = most_elements
         self._seen: set[str] = {getattr(e, collector.finds_by) or "" for e in elements}
         self._collector = collector
         self._windows = windows
@@ -141,7 +142,7 @@ class Scraper:
         """Make elements of what the rules match and no element is yet."""
         kind = self._collector.finds_by
         for name in self._collector.found(sample):
-            if name in self._seen or len(self._seen) >= self._most_elements:
+            if name in self._seen or len(self._seen) >= MOST_ELEMENTS:
                 continue
             self._seen.add(name)
             for rule in self._rules:
@@ -251,7 +252,6 @@ def scrapers(
             rules=[rule for rule in settings.rules if rule.covers(target.name)],
             learn=settings.learn_capability,
             taught=taught,
-            most_elements=settings.most_elements,
         )
         for target in settings.targets
     )

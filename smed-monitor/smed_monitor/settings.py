@@ -42,31 +42,31 @@ Seconds = Annotated[float, Field(gt=0, le=86400)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
 
 
-LONGEST_GATHER_SECONDS = 0.04
-
-
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 class Target(_Model):
-    """One source.  A scrape that takes longer than ``timeout_seconds`` in all is cut off.
-
-    Exporters have a ``url``, and with https ``ca_file`` (PEM) where the system's authorities did not sign
-    their certificate; collectors of this node's files have ``root`` (Lustre: where proc and sys
-    are) or ``paths`` (the mount points to look at, or the union whose branches they are) or ``table``
-    (the file smed-sampler writes).
-    """
+    """One source: an exporter, or files of this node."""
 
     name: Name
+    """What elements call it."""
     collector: str
+    """What reads it: one of the names that ``smed-monitor check`` tells for a wrong one."""
     url: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    """Address of an exporter."""
     ca_file: Annotated[str, AfterValidator(_mount_point)] | None = None
+    """With https: authorities (PEM), where the system's did not sign its certificate."""
     root: Annotated[str, AfterValidator(_mount_point)] = "/"
+    """Collectors of files: where proc and sys are."""
     paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
+    """Collectors of files: mount points to look at, or the union whose branches they are."""
     table: Annotated[str, AfterValidator(_mount_point)] | None = None
+    """Collector sampler: the file smed-sampler writes."""
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0
+    """A scrape that takes longer in all is cut off."""
     max_reply_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024
+    """A longer answer is cut off."""
 
     @property
     def address(self) -> str:
@@ -75,21 +75,27 @@ class Target(_Model):
 
 
 class ElementSettings(_Model):
-    """One storage element and where to find it at its target.
+    """One storage element and where to find it.
 
-    ``device`` is needed only where the exporter does not say what is mounted at ``mount_point``; an
-    OST has ``ost`` instead.  ``failover`` names the targets that may show it when ``target`` does not.
-    The capabilities, where given, are what the element can give at best.
+    Needed for elements only that the description of the site (``--site``) does not name, or names otherwise.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$", max_length=256)]
+    """The name the site's description gives it."""
     target: str
+    """The target that usually shows it."""
     mount_point: Annotated[str, AfterValidator(_mount_point)] | None = None
+    """Where it is mounted; the device is found from it."""
     device: Annotated[str, Field(min_length=1)] | None = None
+    """Its device; needed only where the exporter does not say what is mounted at ``mount_point``."""
     ost: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=128)] | None = None
+    """Name of an OST, in place of mount point and device."""
     failover: tuple[str, ...] = ()
+    """Targets that may show it when ``target`` does not."""
     read_capability_mb_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """What it can give to readers at best, in MB/s."""
     write_capability_mb_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """What it can take from writers at best, in MB/s."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -104,16 +110,15 @@ class ElementSettings(_Model):
 
 
 class Rule(_Model):
-    """Elements that need no entry each: whatever ``targets`` show under a name like ``match``.
-
-    ``match`` is a shell pattern for OST names or mount points, ``element`` the id to give: ``{name}``
-    is the whole name, ``{last}`` what follows its last ``-`` or ``/``, so that ``lustre-OST0003``
-    becomes ``lustre/OST0003`` by ``lustre/{last}``.  An OST shown by several targets is one element.
-    """
+    """Elements that need no entry each.  An OST shown by several targets is one element."""
 
     targets: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Names of targets; ``*`` stands for any characters."""
     match: Annotated[str, Field(min_length=1)]
+    """Shell pattern for OST names or mount points; each that fits is an element."""
     element: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]*\{(name|last)\}[A-Za-z0-9._-]*$")]
+    """The id to give: ``{name}`` is the whole name, ``{last}`` what follows its last ``-`` or ``/``, so that
+    ``lustre-OST0003`` becomes ``lustre/OST0003`` by ``lustre/{last}``."""
 
     def covers(self, target: str) -> bool:
         """Whether it applies to what ``target`` shows."""
@@ -133,37 +138,33 @@ class Rule(_Model):
 
 
 class HistorySettings(_Model):
-    """How much of the past is kept in memory, and the Prometheus server that knows more of it.
-
-    One point per ``period_seconds``, ``points`` of them, each 12 bytes per element.  ``prometheus`` is
-    the server that scrapes this monitor; it gets ``timeout_seconds`` for a whole question.
-    """
+    """How much of the past is kept in memory, and the Prometheus server that knows more of it."""
 
     period_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 10.0
+    """One point this often: the mean of that time."""
     points: Annotated[int, Field(ge=2, le=100_000)] = 360
+    """How many points; each costs 12 bytes per element."""
     prometheus: Annotated[str, AfterValidator(_exporter_url)] | None = None
+    """Address of a server that scrapes this monitor."""
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 2.0
+    """Longest time of one question to it."""
 
 
 class Settings(_Model):
-    """Everything the monitor is told.
-
-    Each target is scraped every ``interval_seconds``.  The windows are the time constants of the
-    weighted means behind "current" and "average"; an observation older than
-    ``stale_after_seconds`` is marked stale.  Where there are many targets, what comes within
-    ``gather_seconds`` is answered together: a sample may not wait longer, or it reaches its reader more
-    than 50 ms after it was taken.  Rules make at most ``most_elements`` elements of
-    what one target shows.
-    """
+    """Everything the monitor is told."""
 
     interval_seconds: Seconds = 1.0
+    """Each target is scraped this often."""
     current_window_seconds: Seconds = 2.0
+    """Time constant of the weighted mean behind "current"."""
     average_window_seconds: Seconds = 60.0
+    """The same for "average"; not shorter."""
     stale_after_seconds: Seconds = 3.0
+    """An observation older than this is stale; at least two intervals."""
     concurrent_scrapes: Annotated[int, Field(ge=2, le=1024)] = 32
-    gather_seconds: Annotated[float, Field(ge=0, le=LONGEST_GATHER_SECONDS)] = 0.03
-    most_elements: Annotated[int, Field(ge=1)] = 100_000
+    """Threads for targets that make one wait; those that hang get at most half."""
     learn_capability: bool = False
+    """Learn what an element can give from what it gave with a full queue."""
     targets: Annotated[tuple[Target, ...], Field(alias="target", min_length=1)]
     elements: Annotated[tuple[ElementSettings, ...], Field(alias="element")] = ()
     rules: Annotated[tuple[Rule, ...], Field(alias="rule")] = ()
