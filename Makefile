@@ -55,6 +55,10 @@ native: packages ## Build libses, the preload library and the agent into build/
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
 
+.PHONY: pages
+pages: install native ## Write the pages of commands, settings and metrics, manual pages and completion from the code
+	$(BIN)/python packaging/pages
+
 .PHONY: docs
 docs: ## Write the pages of the C and C++ interface to build/docs/html
 	packaging/install.sh docs

@@ -48,7 +48,11 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 def backup(
     state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
 ) -> None:
-    """Write all the knowledge base holds to FILE (N-Quads, mode 0600), while it is used."""
+    """Write all the knowledge base holds to FILE (N-Quads, mode 0600), while it is used.
+
+    Site, requirements and vocabulary; for the ledger see --database-url of ses-service serve.  A backup of
+    one store can be restored to another.
+    """
     with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
         click.echo(f"{back_up(store, file)} statements written to {file}")
 
@@ -59,7 +63,11 @@ def backup(
 def restore(
     state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
 ) -> None:
-    """Replace all the knowledge base holds by FILE, a backup of any store."""
+    """Replace all the knowledge base holds by FILE, a backup of any store.
+
+    A file that is no whole backup changes nothing.  A running service reads what was restored within a
+    second.
+    """
     with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
         click.echo(f"{restore_from(store, file)} statements restored from {file}")
 
@@ -72,7 +80,12 @@ def restore(
     help="Folder of the service, which is running.",
 )
 def accept_smaller_site(state_dir: Path) -> None:
-    """Let the service use a site much smaller than the one it knew; counts once, for ten minutes."""
+    """Let the service use a site much smaller than the one it knew; counts once, for ten minutes.
+
+    A reading with no elements, or fewer than half of the elements or requirement sets known before, is not
+    used: the last reading stays in use and /readyz says so.  A site that shrinks by an import or an undo
+    through the service is used at once, unless nothing is left of it.
+    """
     try:
         Acceptance(state_dir).give()
     except OSError as error:

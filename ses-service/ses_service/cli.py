@@ -60,25 +60,37 @@ class Address(click.ParamType[tuple[str, int]]):
 
 
 @click.group()
-@click.version_option(contract.VERSION, prog_name="ses-service")
+@click.version_option(contract.VERSION, prog_name="ses-service", message="%(prog)s %(version)s")
 def main() -> None:
     """Rank storage elements by what an application needs, and say why."""
 
 
 @main.command()
-@click.option("--listen", type=Address(), default="127.0.0.1:8630", show_default=True, help="Where to serve.")
+@click.option(
+    "--listen",
+    type=Address(),
+    default="127.0.0.1:8630",
+    show_default=True,
+    help="Where to serve; beyond this machine with --tls-cert only.",
+)
 @click.option(
     "--socket",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="UNIX socket to serve at, too: programs of this machine need no token there.",
+    help="UNIX socket to serve at, too: programs of this machine need no token there (docs/security.md).",
 )
 @click.option(
-    "--tls-cert", type=_FILE, help="Certificate (PEM), for https; see: ses-service tls init.  Followed."
+    "--tls-cert",
+    type=_FILE,
+    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
+    "made afterwards.",
 )
 @click.option("--tls-key", type=_FILE, help="Its key (PEM), mode 0600.")
 @click.option("--tls-ca", type=_FILE, help="Clients must show a certificate of this authority (PEM).")
 @click.option(
-    "--trusted-ca", type=_FILE, help="Authority (PEM) of monitor and peers with https.  [the system's]"
+    "--trusted-ca",
+    type=_FILE,
+    help="Authority (PEM) of monitor and peers with https; to those that ask, --tls-cert is shown.  "
+    "[the system's]",
 )
 @click.option(
     "--state-dir",
@@ -101,28 +113,59 @@ def main() -> None:
 )
 @click.option(
     "--database-url",
-    help="Database of the ledger, such as postgresql+psycopg://USER@HOST/NAME.  [SQLite in --state-dir]",
+    help="Database of the ledger, such as postgresql+psycopg://USER@HOST/NAME.  One service at a time writes "
+    "a database; a second keeps its ledger in memory and says so.  A password is refused here.  "
+    "[SQLite in --state-dir]",
 )
-@click.option("--database-password-file", type=_FILE, help="File, mode 0600, with the database's password.")
-@click.option("--peer", multiple=True, help="URL of another active service; may be repeated.")
-@click.option("--peer-token-file", type=_FILE, help="File, mode 0600, with the token the peers know us by.")
-@click.option("--tokens", type=_FILE, help="Token file, mode 0600; see: ses-service token new.")
 @click.option(
-    "--trust-loopback", is_flag=True, help="Requests without a token from this machine act as admin."
+    "--database-password-file",
+    type=_FILE,
+    help="File, mode 0600, with the database's password; or PGPASSFILE, or a PostgreSQL service file.",
+)
+@click.option(
+    "--peer",
+    multiple=True,
+    metavar="URL",
+    help="Another active service; may be repeated.  It is told what begins and ends here.",
+)
+@click.option(
+    "--peer-token-file",
+    type=_FILE,
+    help="File, mode 0600, with the token the peers know us by (role peer); with https only.",
+)
+@click.option(
+    "--tokens",
+    type=_FILE,
+    help="Token file, mode 0600; see: ses-service token new.  Who has a token of the OIDC issuer of "
+    "--members needs none.",
+)
+@click.option(
+    "--trust-loopback",
+    is_flag=True,
+    help="Requests without a token from this machine act as admin, whoever sends them, if their Host is "
+    "localhost or a loopback address and nothing else, and they passed no proxy.  For one's own machine.",
 )
 @click.option(
     "--members",
     type=_FILE,
     envvar="SES_MEMBERS",
-    help="TOML file that says which LDAP groups and token claims stand for which VO.",
+    show_envvar=True,
+    help="TOML file that says which LDAP groups and token claims stand for which VO (docs/members.md).",
 )
 @click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
 @click.option(
     "--max-data-age",
     type=click.FloatRange(min=0.1),
-    help="Seconds after which a sample counts as unknown.  [six of its intervals, 10 at least]",
+    help="Seconds after which a sample counts as unknown.  [six times as long as samples of its element are "
+    "apart, and 10 at least]",
 )
-@click.option("--log-level", type=click.Choice(logs.LEVELS), default="info", show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(logs.LEVELS),
+    default="info",
+    show_default=True,
+    help="Least important events to log.",
+)
 def serve(
     listen: tuple[str, int],
     socket: Path | None,

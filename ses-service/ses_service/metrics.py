@@ -113,7 +113,7 @@ class _State(Collector):
             "ses_database_waiting_records", "Records that are not stored yet.", value=status.waiting
         )
         yield GaugeMetricFamily(
-            "ses_database_lag_seconds", "How long the oldest of them has waited.", value=status.lag
+            "ses_database_lag_seconds", "How long the oldest of these records has waited.", value=status.lag
         )
         yield CounterMetricFamily("ses_database_failures", "Transactions that failed.", value=status.failures)
 

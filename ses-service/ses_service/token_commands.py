@@ -35,7 +35,9 @@ def token() -> None:
 
 @token.command("new")
 @_tokens
-@click.option("--role", type=click.Choice([role.value for role in Role]), required=True)
+@click.option(
+    "--role", type=click.Choice([role.value for role in Role]), required=True, help="What it may do."
+)
 @click.option("--name", help="What the token is for.  [role node: agent-NODE]")
 @click.option("--user", help="Whose token it is; needed for role user, and only there.")
 @click.option(

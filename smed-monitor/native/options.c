@@ -9,19 +9,22 @@
 #define MOST_CORES 65535
 
 static const char help[] =
-    "Usage: smed-sampler --table FILE [OPTION]... DEVICE...\n"
-    "Publish the counters of this node's block devices in a table in shared memory.\n"
+    "Usage: smed-sampler --table FILE [OPTIONS] DEVICE...\n"
     "\n"
-    "A DEVICE is a name below /sys/class/block, such as sda, or the path of a stat file.\n"
-    "Asleep unless a reader asked within the last two seconds.\n"
+    "Publish counters of this node's block devices every few milliseconds.\n"
     "\n"
-    "      --table FILE        file of the table, best below /dev/shm; required\n"
-    "      --period-ms N       time between samples, 1 to 1000 (default 4)\n"
-    "      --fifo PRIORITY     run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
-    "      --core N            stay on this core, which the site keeps free of other work\n"
-    "      --always            never sleep\n"
-    "      --help              print this and end\n"
-    "      --version           print the version and end\n"
+    "They are in a table in shared memory that readers copy without a lock. A DEVICE is a\n"
+    "name below /sys/class/block, such as sda, or the path of a stat file. Asleep unless a\n"
+    "reader asked within the last two seconds.\n"
+    "\n"
+    "Options:\n"
+    "  --table FILE        File of the table, best below /dev/shm. [required]\n"
+    "  --period-ms N       Time between samples, 1 to 1000. [default: 4]\n"
+    "  --fifo PRIORITY     Run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
+    "  --core N            Stay on this core, which the site keeps free of other work\n"
+    "  --always            Never sleep\n"
+    "  --help              Print this and end\n"
+    "  --version           Print the version and end\n"
     "\n"
     "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
 

@@ -61,6 +61,9 @@ site_option = click.option(
 
 
 @click.group()
+@click.version_option(
+    package_name="qstorman-smed-monitor", prog_name="smed-monitor", message="%(prog)s %(version)s"
+)
 def main() -> None:
     """Watch storage elements: rates, load and free space, each with its age."""
 
@@ -73,12 +76,15 @@ def main() -> None:
     default="127.0.0.1:8631",
     show_default=True,
     callback=_host_and_port,
-    help="HOST:PORT; port 0: a free one, told in the first line of the log.",
+    metavar="HOST:PORT",
+    help="Where to serve; port 0: a free one, told in the first line of the log.  Beyond this machine with "
+    "--tls-cert only.",
 )
 @click.option(
     "--tls-cert",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Certificate (PEM), for https; see: ses-service tls init.  Followed.",
+    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
+    "made afterwards.",
 )
 @click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
 @click.option(

@@ -178,13 +178,3 @@ def test_library_whose_path_cannot_be_preloaded_is_not(ses_run: Path, tmp_path: 
     done = run(ses_run, "--library", library, "printenv", "LD_PRELOAD")
     assert (done.returncode, done.stdout) == (1, "")
     assert "a space or colon is in it" in done.stderr
-
-
-def test_every_option_is_documented_and_back(ses_run: Path) -> None:
-    text = (Path(__file__).parents[2] / "docs/commands.md").read_text()
-    section = re.search(r"^## ses-run$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    assert section
-    named = set(re.findall(r"^\| `(--[a-z-]+)`", section[1], re.MULTILINE))
-    real = set(re.findall(r"^  (--[a-z-]+)", run(ses_run, "--help").stdout, re.MULTILINE))
-    assert real - {"--help", "--version"} == named
-    assert len(named) > 5

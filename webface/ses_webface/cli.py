@@ -37,12 +37,14 @@ def _database_options(command: Command) -> Command:
             type=click.Path(path_type=Path, file_okay=False),
             default=default_state_dir,
             envvar="SES_WEBFACE_STATE_DIR",
+            show_envvar=True,
             show_default="/var/lib/ses-webface, or ~/.local/state/ses-webface",
             help="Where the secret key and, by default, the database lie.",
         ),
         click.option(
             "--database-url",
             envvar="SES_WEBFACE_DATABASE_URL",
+            show_envvar=True,
             show_default="SQLite in the state directory",
             help="sqlite:///FILE or postgresql://HOST/NAME. Give a password by PGPASSFILE, not here.",
         ),
@@ -81,17 +83,26 @@ class _Group(click.Group):
 
 
 @click.group(cls=_Group)
-@click.version_option(package_name="qstorman-webface", message="%(version)s")
+@click.version_option(
+    package_name="qstorman-webface", prog_name="ses-webface", message="%(prog)s %(version)s"
+)
 def main() -> None:
     """QStorMan portal: say what your applications need from storage, see where files went."""
 
 
 @main.command()
-@click.option("--listen", default="127.0.0.1:8632", show_default=True, help="Address and port.")
+@click.option(
+    "--listen",
+    default="127.0.0.1:8632",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to serve; beyond this machine with --tls-cert or --behind-proxy only.",
+)
 @click.option(
     "--tls-cert",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Certificate (PEM), for https; see: ses-service tls init.  Followed.",
+    help="Certificate (PEM), for https; see: ses-service tls init.  A renewed one is shown to connections "
+    "made afterwards.",
 )
 @click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), help="Its key (PEM), mode 0600.")
 @click.option(
@@ -104,18 +115,22 @@ def main() -> None:
     default="http://127.0.0.1:8630",
     show_default=True,
     envvar="SES_WEBFACE_SERVICE_URL",
-    help="The selection service.",
+    show_envvar=True,
+    help="The selection service: https, unix: and the path of its socket, or http on this machine; to one "
+    "that asks for a certificate, --tls-cert is shown.",
 )
 @click.option(
     "--service-token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="SES_WEBFACE_SERVICE_TOKEN_FILE",
+    show_envvar=True,
     help="File (0600) with the portal's token for the service.",
 )
 @click.option(
     "--service-ca",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     envvar="SES_SERVICE_CA",
+    show_envvar=True,
     help="Authority (PEM) of an https service.  [the system's]",
 )
 @_database_options
@@ -124,12 +139,15 @@ def main() -> None:
     is_flag=True,
     help="A proxy in front speaks https: trust its X-Forwarded-*, and listen where it is.",
 )
-@click.option("--threads", type=click.IntRange(1, 64), default=8, show_default=True)
+@click.option(
+    "--threads", type=click.IntRange(1, 64), default=8, show_default=True, help="Requests served at once."
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
+    help="Least important events to log, as JSON lines on standard error.",
 )
 def serve(
     listen: str,
@@ -194,14 +212,17 @@ _password_option = click.option(
 
 @account.command("add")
 @click.argument("name")
-@click.option("--vo", help="Virtual organisation whose defaults apply (default: as the site describes).")
+@click.option("--vo", help="Virtual organisation whose defaults apply.  [as the site describes]")
 @click.option("--admin", is_flag=True, help="May edit the requirements of VOs and of the site.")
 @_password_option
 @_database_options
 def add(
     name: str, vo: str | None, admin: bool, password_stdin: bool, state_dir: Path, database_url: str | None
 ) -> None:
-    """Add an account.  NAME is the user's name on the nodes."""
+    """Add an account.  NAME is the user's name on the nodes.
+
+    The portal tells the service its VO within half a minute (docs/members.md).
+    """
     person = _accounts(state_dir, database_url).add(name, _password(password_stdin), vo=vo, is_admin=admin)
     click.echo(f"{person.name} may sign in{' as administrator' if person.is_admin else ''}.")
 

@@ -26,8 +26,10 @@
  *
  * Environment, read once when the library is loaded: SES_AGENT_SOCKET (where
  * the node's agent listens), SES_SYNC_MS (longest wait for it, 20; 0: never
- * ask), SES_APPLICATION (the name requirements are looked up by), SES_DISABLE
- * (1: every create is the plain one).
+ * ask), SES_APPLICATION (the name requirements are looked up by), SES_REQUIRE
+ * (what files need that no policy speaks for), SES_INCLUDE and SES_EXCLUDE
+ * (patterns of paths to place, and not to place), SES_LOG (a file for what was
+ * done with each create), SES_DISABLE (1: every create is the plain one).
  *
  * The library does not write, close, move or remove anything after the create,
  * and does not change a file that existed before, beyond what the flags ask.

@@ -38,12 +38,15 @@ class _Group(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done; 1 something is not right, or the service failed; 2 not understood; "
-        "3 the service is not reachable; 4 not allowed; 5 not found."
+        "3 the service is not reachable; 4 the token is not accepted; 5 what was asked for does not exist."
     ),
 )
-@click.version_option(package_name="qstorman-ses", message="%(version)s")
+@click.version_option(package_name="qstorman-ses", prog_name="ses", message="%(prog)s %(version)s")
 def main() -> None:
-    """Look at storage elements, rank them, see why files are where they are, mend the chain."""
+    """Look at storage elements, rank them, see why files are where they are, mend the chain.
+
+    A token is sent by https or to a service on this machine that is proven (docs/security.md).
+    """
 
 
 for _command in (

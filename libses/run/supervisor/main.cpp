@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -122,6 +122,9 @@ bool is_role(std::string_view role) {
 
 int main(int argc, char **argv) {
   const std::string_view role = argc == 2 ? argv[1] : "";
+  if (role == "--version") {
+    return std::puts("ses-supervisor " SES_RUN_VERSION) >= 0 && std::fflush(stdout) == 0 ? 0 : 125;
+  }
   ses::run::set_signals();
   if (chdir("/") != 0) {
     return 1;

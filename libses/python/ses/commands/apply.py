@@ -57,7 +57,8 @@ def apply(
     It holds for files created later, by any program on any node, also static and Go programs the
     library cannot reach, and costs them nothing.  Subdirectories made later take a copy.  The
     element's pool is written where it has one, else the OST as a hint.  Shows what the default was
-    and is; --undo, and the end of --watch, put back what was there before.
+    and is; --undo, and the end of --watch, put back what was there before.  Exits with 5 when the
+    site describes no Lustre there, or no element is left.
     """
     if undo:
         _report(directory, _undo(directory), as_json)

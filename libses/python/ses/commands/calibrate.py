@@ -59,8 +59,9 @@ def calibrate(
 
     Writes a file without a name to each, reads it back, and leaves nothing; says what it will write
     and where, and does it only with --yes.  An element keeps a tenth of its space free, or is left
-    alone.  Run it when nobody else is busy there.  Prints the rates as Turtle for the description of
-    the site.  Exits with 1 when an element was left alone.
+    alone.  Run it on a node that reaches the element (for a branch: the one that has its disk) when
+    nobody else is busy there.  Prints the rates as Turtle for the description of the site.  Exits with
+    1 when an element was left alone.
     """
     if bool(elements) == every:
         raise UsageError("Name elements, like union/b1, or give --all.")

@@ -13,8 +13,9 @@ def experiment() -> None:
     """Measure on this machine where files go and how long programs take.
 
     Needs root and a checkout. Makes small file systems of limited speed under one mergerfs union,
-    starts the whole chain on free loopback ports, runs unmodified programs as users of their own,
-    and undoes everything at the end.
+    starts the whole chain on free loopback ports, runs unmodified programs as users of their own
+    (numbers from 61000 on, without accounts), and undoes everything at the end or when stopped.
+    Progress goes to standard error.  What is measured, and what may be concluded: docs/evaluation.md.
     """
 
 

@@ -17,27 +17,34 @@ from ses.output import console, line, number, print_json, table
 @click.command()
 @click.option(
     "--users", "writers", type=Numbers(), default="8", show_default=True, metavar="N,...",
-    help="How many files are created together, each by a user of its own.",
+    help="How many files are created together, each by a user of its own; a list such as 1,4,8,16.",
 )  # fmt: skip
 @click.option(
     "--process", "processes", type=Words(collisions.PROCESSES), default="each", show_default=True,
-    metavar="each,one", help="A process and a user for each file, or one process that creates all.",
+    metavar="each,one",
+    help="each: a process (dd) and a user for each file; one: one process (tee) of one user creates all; "
+    "or both, separated by a comma.",
 )  # fmt: skip
 @click.option(
     "--branches", type=click.IntRange(2, 64), default=8, show_default=True, metavar="N",
-    help="Branches of the union.",
+    help="Branches of the union, at least 2.",
 )  # fmt: skip
 @click.option(
-    "--rounds", type=click.IntRange(1), default=6, show_default=True, metavar="N", help="Rounds of each arm."
+    "--rounds",
+    type=click.IntRange(1),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="Rounds of each arm; arms take turns.",
 )
 @click.option(
     "--arm", "arms", multiple=True, default=(f"{PRODUCT},rand",), show_default=True, metavar="ARM,...",
-    help="What is compared: default, policies of mergerfs (rand, pfrd, mfs, lus), or NAME=OPTIONS: "
-    "default with these options of ses-agent. May be repeated.",
+    help="What is compared: default (the product as it comes), policies of mergerfs (rand, pfrd, mfs, lus), "
+    "separated by commas, or NAME=OPTIONS: the product with further options of ses-agent. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--size", "megabytes", type=click.IntRange(1, 1000), default=24, show_default=True, metavar="MIB",
-    help="Size of each file; more where N starts need it, so that all are open together.",
+    help="Size of each file; more where many starts need it, so that all are open together.",
 )  # fmt: skip
 @click.option(
     "--gap", type=click.FloatRange(0.0), default=0.1, show_default=True, metavar="SECONDS",
@@ -50,8 +57,10 @@ from ses.output import console, line, number, print_json, table
 def collision(arms: tuple[str, ...], as_json: bool, **settings: Any) -> None:
     """Create files at almost the same moment on equal idle branches, and see whether they collide.
 
-    Exits with 1 when an arm under the library does not spread them: of eight files on eight
-    branches, at least 7 distinct branches and at most 1.5 files on the fullest, on average.
+    Exits with 1 when an arm under the library does not spread them, and with 128 and the signal's number
+    when stopped by one.  Of 8 files on 8 branches, the promise is at least 7 distinct branches and at most
+    1.5 files on the fullest, on average; for N files on B branches 7/8 of the smaller number, and the
+    smallest whole number not below N/B, plus 0.5.
     """
     plan = collisions.Plan(parse_arms(arms), **settings)
     report = run(lambda interrupts, progress: collisions.collide(plan, interrupts, progress))

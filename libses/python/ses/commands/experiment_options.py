@@ -20,7 +20,7 @@ LEAST_THREADS = 16  # of the union: its few default threads would serialise writ
 
 threads_option = click.option(
     "--threads", type=click.IntRange(LEAST_THREADS), default=LEAST_THREADS, show_default=True, metavar="N",
-    help="Threads of mergerfs.",
+    help="Threads of mergerfs, at least 16: its few default threads would serialise writers.",
 )  # fmt: skip
 seed_option = click.option(
     "--seed", type=int, default=1, show_default=True, metavar="N", help="Seed of all that is random."

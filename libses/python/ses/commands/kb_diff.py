@@ -24,7 +24,8 @@ def diff(client: ServiceClient, as_json: bool, first: str, second: str) -> None:
 
     A and B are Turtle files, - (standard input) or live: the knowledge base, of which only the parts the file
     describes are compared (administrators only).  Order, layout, prefixes and the spelling of numbers make
-    no difference.  Exits with 1 when there is a difference.
+    no difference.  Exits with 1 when there is a difference.  Two files are compared without a service;
+    that needs its package beside this command.
     """
     if first == second:
         raise UsageError("A and B are the same; give two files, or a file and live.")

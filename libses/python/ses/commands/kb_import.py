@@ -59,6 +59,9 @@ def import_command(
     replaces all there is.  With --discovered, what people changed or added since the discovery before stays,
     and what they left follows the discovery; where both changed the same, both are shown.  Administrators
     only.  Exits with 1 when FILE is refused.
+
+    A description the service was started with (ses-service serve --site) is loaded again only when that
+    file changes, and then takes the place of what was imported; that, too, is in the history.
     """
     if prefer == "discovered" and mode != "discovered":
         raise UsageError("--prefer goes with --discovered.")

@@ -33,7 +33,7 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
 
     FILE describes a site, requirements or both; - is standard input.  Each file is checked by itself.
     Every fault names file, line and node.  Exits with 1 when a file would be refused, and with 5 when
-    there is no such file.
+    there is no such file.  Needs the selection service's package beside this command.
     """
     check = _rules()
     found = [(file, check(read_turtle(file), file)) for file in files]

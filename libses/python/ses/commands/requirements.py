@@ -56,7 +56,11 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
 def effective(
     client: ServiceClient, as_json: bool, user: str, application: str | None, vo: str | None
 ) -> None:
-    """Show what holds for a user's application, and which level each requirement came from."""
+    """Show what holds for a user's application, and which level each requirement came from.
+
+    Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
+    count: a more particular level says something else, or it is not its time.
+    """
     data = client.effective_requirements(user, application, vo)
     resolved = parse(
         "requirements", lambda answer: [Requirement.of(one) for one in answer["requirements"]], data

@@ -79,7 +79,8 @@ def simulate() -> None:
     """Show how placement rules would fare, in a model of elements, monitor and programs.
 
     The rule "ours" is the decision of the selection service itself. Nothing is asked of a running
-    service, and nothing is placed. The help of each experiment lists its scenarios and the rules.
+    service, and nothing is placed. The help of each experiment lists its scenarios and the rules, and
+    benchmarks/simulate/README.md says what they show.
     """
 
 

@@ -16,7 +16,9 @@ from ses.service import ServiceClient
 def status(client: ServiceClient, as_json: bool) -> None:
     """Say whether the service is ready, and how fresh its data are.
 
-    Exits with 1 when it is not ready.  What to do about it: ses doctor.
+    Exits with 1 when it is not ready, which means that the site was never read.  A service that is ready,
+    but does without something (knowledge base, monitor, database), still decides, with what it last read;
+    the first line names what is away, and --json has "degraded".  What to do about it: ses doctor.
     """
     ready, raw = client.readiness()
     checks = parse("its readiness", lambda data: tuple(ReadyCheck.of(one) for one in data), raw)

@@ -1,0 +1,142 @@
+"""The pages of commands in Markdown: one per program, and one per group where a program has many commands."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from programs import Command, Option, Program
+
+MADE = "<!-- Made by `make pages` from what programs say of themselves: change it there. -->\n\n"
+_MOST_LINES = 250
+_known: set[str] = set()  # names of commands, shown as code
+_ALWAYS = ("--help", "--version")
+
+
+def command_pages(programs: Iterable[Program]) -> dict[str, str]:
+    """Return the pages by their names below ``docs``."""
+    _known.update(command.name for one in programs for command in one.commands)
+    _known.update(name for one in programs for name, _ in one.groups)
+    pages = {"commands/README.md": _index(list(programs))}
+    for program in programs:
+        pages |= _program(program)
+    return pages
+
+
+def _index(programs: list[Program]) -> str:
+    rows = "".join(f"| [`{one.name}`]({one.name}.md) | {marked(one.summary)} |\n" for one in programs)
+    return (
+        f"{MADE}# Commands\n\n"
+        "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page\n"
+        "and completion for bash, zsh and fish. Exit status 0 is success, 2 wrong use.\n\n"
+        f"| program | what it does |\n|---|---|\n{rows}\n"
+        "Further lists: [environment variables](../reference/environment.md),\n"
+        "[settings of the monitor](../reference/monitor-settings.md), [metrics](../reference/metrics.md).\n"
+        "[Which files are placed, and what they need](../placement-rules.md) is a page of its own.\n"
+    )
+
+
+def _program(program: Program) -> dict[str, str]:
+    shared = _shared(program)
+    head = f"# {program.name}\n\n{_text(program.help)}\n\n"
+    tail = f"\n{_text(program.epilog)}\n" if program.epilog else ""
+    if program.compiled:
+        command = program.commands[0]
+        head += f"Usage: `{program.name} {command.arguments}`\n\n"
+        return {f"commands/{program.name}.md": MADE + head + _table(command.options) + tail}
+    head += tail.lstrip("\n") + "\n" if tail else ""
+    if shared:
+        head += f"Options of most commands:\n\n{_table(shared)}\n"
+    whole = MADE + head + _sections(program.commands, shared)
+    if len(whole.splitlines()) <= _MOST_LINES:
+        return {f"commands/{program.name}.md": whole}
+    pages = {}
+    links = ""
+    for name, says in program.groups:
+        page = name.replace(" ", "-") + ".md"
+        within = [one for one in program.commands if one.name.startswith(f"{name} ")]
+        common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
+        pages[f"commands/{page}"] = f"{MADE}# {name}\n\n{_text(says)}\n\n{common}{_sections(within, shared)}"
+        links += f"| [`{name}`]({page}) | {marked(Command(name, '', says, ()).summary)} |\n"
+    own = [one for one in program.commands if one.name.count(" ") == 1]
+    pages[f"commands/{program.name}.md"] = (
+        f"{MADE}{head}Commands with pages of their own:\n\n| commands | what they do |\n|---|---|\n{links}\n"
+        f"{_sections(own, shared)}"
+    )
+    return pages
+
+
+def _shared(program: Program) -> tuple[Option, ...]:
+    """The options that at least half of the commands of a program have, word for word."""
+    counts = Counter(option for command in program.commands for option in command.options)
+    return tuple(one for one, count in counts.items() if count >= max(3, len(program.commands) / 2))
+
+
+def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
+    parts = []
+    for command in commands:
+        part = f"## `{command.name}{' ' if command.arguments else ''}{command.arguments}`\n\n"
+        part += f"{_text(command.help)}\n"
+        own = [one for one in command.options if one not in shared]
+        if own:
+            part += f"\n{_table(own)}"
+        also = [f"`{one.names[0]}`" for one in shared if one in command.options]
+        if also:
+            part += f"\n{'Also' if own else 'Options:'} {', '.join(also)}.\n"
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def _table(options: Iterable[Option]) -> str:
+    rows = ["| option | meaning |", "|---|---|"]
+    for one in options:
+        if one.names[0] in _ALWAYS:
+            continue
+        names = ", ".join(f"`{name}`" for name in one.names)
+        value = f" {marked(one.value)}" if one.value else ""
+        rows.append(f"| {names}{value} | {marked(one.help)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _text(text: str) -> str:
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        if "\n" in paragraph:
+            paragraphs.append(f"```\n{paragraph}\n```")
+        else:
+            paragraphs.append(wrapped(marked(paragraph)))
+    return "\n\n".join(paragraphs)
+
+
+def wrapped(text: str, width: int = 118) -> str:
+    """Break lines between words, never within a link or code."""
+    lines, line = [], ""
+    for word in re.findall(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S)+", text):
+        if line and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return "\n".join([*lines, line])
+
+
+def marked(text: str) -> str:
+    """Return help text as Markdown: options, variables and commands as code, documents as links."""
+    text = re.sub(r"\.  +", ". ", text)
+    names = "|".join(re.escape(one) for one in sorted(_known, key=len, reverse=True) if " " in one)
+    parts = re.split(r"(`[^`]*`)", text)
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            part = re.sub(r"([|*<>])", r"\\\1", part)
+            part = re.sub(r"(?<![\w`/-])(--[a-z][a-z-]*[a-z])", r"`\1`", part)
+            part = re.sub(rf"(?<![\w-])({names})(?![\w-])", r"`\1`", part) if names else part
+            part = re.sub(r"\b(SES_[A-Z_]*[A-Z])\b", r"`\1`", part)
+            part = re.sub(r"\bdocs/([a-z/-]+)\.md\b", r"[docs/\1.md](../\1.md)", part)
+            part = re.sub(r"(?<!docs/)\b((?:benchmarks|packaging)/[a-z/]+(?:README\.md)?)", _link, part)
+            parts[number] = part
+    return "".join(parts)
+
+
+def _link(found: re.Match[str]) -> str:
+    return f"[{found[1]}](../../{found[1]})"

@@ -1,0 +1,148 @@
+"""The pages of what can be set and measured: environment variables, settings of the monitor, metrics."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from command_pages import marked, wrapped
+from metrics import metrics_of
+from programs import ROOT
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from smed_monitor.settings import ElementSettings, HistorySettings, Rule, Settings, Target
+from variables import every_variable
+
+_METRICS = (
+    ("ses-service", "The selection service", "ses-service/ses_service"),
+    ("smed-monitor", "The monitor", "smed-monitor/smed_monitor"),
+    ("ses-webface", "The portal", "webface/ses_webface"),
+)
+_TABLES: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("", Settings),
+    ("[[target]]", Target),
+    ("[[element]]", ElementSettings),
+    ("[[rule]]", Rule),
+    ("[history]", HistorySettings),
+)
+_READERS = {
+    "library": "programs under the library",
+    "ses.api": "`ses.api` in Python",
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """Return the pages by their names below ``docs``."""
+    return {
+        "reference/environment.md": _made("packaging/pages/variables.toml") + _environment(),
+        "reference/metrics.md": _made("the sources of each part") + _metrics(),
+        "reference/monitor-settings.md": _made("smed_monitor.settings") + _settings(),
+    }
+
+
+def _made(source: str) -> str:
+    return f"<!-- Made by `make pages` from {source}: change it there. -->\n\n"
+
+
+def _environment() -> str:
+    rows = [
+        (
+            f"`{one.name}`",
+            ", ".join(_READERS.get(reader, f"`{reader}`") for reader in one.read_by),
+            marked(one.default),
+            marked(one.meaning),
+        )
+        for one in every_variable()
+    ]
+    return (
+        "# Environment variables\n\n"
+        "Programs that run with more rights than who started them (setuid) ignore all that the library\n"
+        "reads. An option on the command line has precedence.\n\n"
+        + _table(("variable", "read by", "default", "meaning"), rows)
+    )
+
+
+def _metrics() -> str:
+    text = "# Metrics\n\n" + wrapped(
+        "Each service answers `/metrics` in the Prometheus format. No label holds a user, a path or a token. "
+        "Histograms have `_bucket`, `_sum` and `_count`, summaries `_sum` and `_count`."
+    )
+    for program, title, folder in _METRICS:
+        rows = [
+            (f"`{one.name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels), marked(one.help))
+            for one in metrics_of(ROOT / folder)
+        ]
+        text += (
+            f"\n\n## {title} (`{program}`)\n\n"
+            + _table(("metric", "kind", "labels", "meaning"), rows).rstrip()
+        )
+    return text + "\n"
+
+
+def _settings() -> str:
+    text = "# Settings of the monitor\n\n" + wrapped(
+        "The file (TOML) that `smed-monitor serve --config` names. A fault is told "
+        "with the file and the key. The file is read once, at the start. "
+        "[`smed-monitor/smed.example.toml`](../../smed-monitor/smed.example.toml) shows the settings in use."
+    )
+    for table, model in _TABLES:
+        says = inspect.cleandoc(model.__doc__ or "").replace("``", "`")
+        text += f"\n\n## {f'`{table}`' if table else 'The whole file'}\n\n"
+        text += "\n\n".join(wrapped(" ".join(one.split())) for one in says.split("\n\n")) + "\n\n"
+        rows = [
+            (f"`{field.alias or name}`", _type(field), _default(field), _meaning(field))
+            for name, field in model.model_fields.items()
+            if not _is_table(field)
+        ]
+        text += _table(("setting", "value", "default", "meaning"), rows).rstrip()
+    return text + "\n"
+
+
+def _meaning(field: FieldInfo) -> str:
+    return marked(" ".join((field.description or "").split()).replace("``", "`"))
+
+
+def _is_table(field: FieldInfo) -> bool:
+    """Whether it is described as a table of its own."""
+    parts = [field.annotation, *get_args(field.annotation)]
+    return any(isinstance(one, type) and issubclass(one, BaseModel) for one in parts)
+
+
+def _type(field: FieldInfo) -> str:
+    name = _word(field.annotation)
+    bounds = [each for each in field.metadata if isinstance(each, Ge | Gt | Le)]
+    least = next((f"from {one.ge:g}" for one in bounds if isinstance(one, Ge)), "")
+    least = next((f"above {one.gt:g}" for one in bounds if isinstance(one, Gt)), least)
+    most = next((f"to {one.le:g}" for one in bounds if isinstance(one, Le)), "")
+    return " ".join(word for word in (name, least, most) if word)
+
+
+def _word(annotation: Any) -> str:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _word(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return _word(next(one for one in get_args(annotation) if one is not NoneType))
+    if origin is tuple:
+        return "list of texts"
+    return {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}[
+        annotation.__name__
+    ]
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value == ():
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
