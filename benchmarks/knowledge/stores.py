@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ses_service import logs
-from ses_service.desk import Desk
-from ses_service.environment import EnvironmentKeeper
+from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
 from ses_service.knowledge.incoming import Mode
-from ses_service.model import Kind, Level, Requirement
-from ses_service.policies import Policies
+from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.policies import Policies
+from ses_service.process import logs
+from ses_service.state.state import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
 STORES = ("oxigraph", "fuseki")

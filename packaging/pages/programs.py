@@ -64,7 +64,7 @@ class Program:
 
 _PYTHON = (
     ("ses", 1, "libses/python", "ses.cli"),
-    ("ses-service", 8, "ses-service", "ses_service.cli"),
+    ("ses-service", 8, "ses-service", "ses_service.commands.main"),
     ("smed-monitor", 8, "smed-monitor", "smed_monitor.cli"),
     ("ses-webface", 8, "webface", "ses_webface.cli"),
 )

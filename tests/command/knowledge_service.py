@@ -12,7 +12,7 @@ from types import ModuleType
 
 from click.testing import CliRunner, Result
 from ses.cli import main
-from ses_service.auth import Role, add_token
+from ses_service.security.tokens import Role, add_token
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ DOCUMENTS = sorted(
 )
 COMMANDS = {
     "ses": "ses.cli",
-    "ses-service": "ses_service.cli",
+    "ses-service": "ses_service.commands.main",
     "smed-monitor": "smed_monitor.cli",
     "ses-webface": "ses_webface.cli",
 }

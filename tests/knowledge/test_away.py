@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.app import create_app
+from ses_service.api.app import create_app
 from ses_service.knowledge import HttpStore, KnowledgeBase, LastKnown, StoreUnavailableError
 from ses_service.knowledge.terms import SITE_GRAPH
-from ses_service.model import Kind, Level, Requirement
-from ses_service.runtime import Runtime, ServiceConfig, runtime
+from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.process.runtime import Runtime, ServiceConfig, runtime
 
 AWAY = "the knowledge base at http://kb.example:3030/kb/sparql does not answer: refused"
 SELECTION = {"subject": {"user": "alice"}}

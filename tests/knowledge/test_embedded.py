@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
-from ses_service.model import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement
 
 
 def is_running(pid: int) -> bool:

@@ -14,8 +14,8 @@ from ses_service.knowledge.history import KEPT
 from ses_service.knowledge.incoming import Incoming, Mode
 from ses_service.knowledge.plans import Plan
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
-from ses_service.knowledge.writing import document
-from ses_service.model import Kind, Level, Requirement
+from ses_service.knowledge.turtle_writer import document
+from ses_service.model.entities import Kind, Level, Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = "https://example.org/qstorman/site/demo/"

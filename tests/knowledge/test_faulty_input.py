@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from ses_service.kinds import PREDICTED
 from ses_service.knowledge import (
     InvalidDescriptionError,
     KnowledgeBase,
 )
-from ses_service.model import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.model.kinds import PREDICTED
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rdflib import Literal, URIRef
-from ses_service.app import create_app
+from ses_service.api.app import create_app
 from ses_service.knowledge import HttpStore, InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.queries import _INPUT, bind, serialise
-from ses_service.model import Kind, Level, Requirement
-from ses_service.runtime import ServiceConfig
+from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.process.runtime import ServiceConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "ontology/queries").iterdir())

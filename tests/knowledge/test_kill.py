@@ -19,7 +19,7 @@ from ses_service.knowledge import (
     RevisionConflictError,
     StoreUnavailableError,
 )
-from ses_service.model import Kind, Level, Requirement, RequirementSet
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any
 WRITERS = 3

@@ -12,7 +12,7 @@ from ses_service.knowledge import (
     RevisionConflictError,
     StoreUnavailableError,
 )
-from ses_service.model import ElementState, Kind, Level, Requirement, RequirementSet, Strictness
+from ses_service.model.entities import ElementState, Kind, Level, Requirement, RequirementSet, Strictness
 
 WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 80e6)
 SPACE = Requirement(Kind.FREE_CAPACITY, 2.5e9, 2.0, Strictness.HARD)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service import contract
-from ses_service.app import create_app
-from ses_service.kinds import Kind
+from ses_service.api import contract
+from ses_service.api.app import create_app
 from ses_service.knowledge import EmbeddedStore, InvalidDescriptionError, KnowledgeBase
 from ses_service.knowledge.validation import validate
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.runtime import ServiceConfig, runtime
+from ses_service.model.kinds import Kind
+from ses_service.process.runtime import ServiceConfig, runtime
 
 ONTOLOGY = Path(__file__).resolve().parents[2] / "ontology"
 LATENCY = ONTOLOGY / "examples/latency.ttl"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.app import create_app
-from ses_service.generations import Generations
+from ses_service.api.app import create_app
+from ses_service.decision.digest import Generations
+from ses_service.decision.resolve import index_sets
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase
 from ses_service.knowledge.validation import validate
-from ses_service.membership import Membership, posix_groups
-from ses_service.model import Environment, Kind, Level, Requirement, RequirementSet
-from ses_service.resolve import index_sets
-from ses_service.runtime import ServiceConfig, runtime
+from ses_service.members.homes import Membership, posix_groups
+from ses_service.model.entities import Environment, Kind, Level, Requirement, RequirementSet
+from ses_service.process.runtime import ServiceConfig, runtime
 
 SITE = (Path(__file__).resolve().parents[2] / "ontology/examples/union-site.ttl").read_text()
 ME = pwd.getpwuid(os.getuid()).pw_name

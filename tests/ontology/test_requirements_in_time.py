@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.app import create_app
-from ses_service.generations import Generations
-from ses_service.kinds import PREDICTED
+from ses_service.api.app import create_app
+from ses_service.decision.digest import Generations
+from ses_service.decision.resolve import index_sets, next_change, resolve
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase
-from ses_service.knowledge.moments import moment, written
+from ses_service.knowledge.times import moment, written
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model import Kind, Level, Profile, Requirement, RequirementSet, Subject
-from ses_service.resolve import index_sets, next_change, resolve
-from ses_service.runtime import ServiceConfig, runtime
+from ses_service.model.entities import Kind, Level, Profile, Requirement, RequirementSet, Subject
+from ses_service.model.kinds import PREDICTED
+from ses_service.process.runtime import ServiceConfig, runtime
 
 SITE = Path(__file__).resolve().parents[2] / "ontology/examples/union-site.ttl"
 OPENS, CLOSES = 1_000.0, 2_000.0

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 PROGRAMS = {
-    "ses-service": "ses_service.cli",
+    "ses-service": "ses_service.commands.main",
     "smed-monitor": "smed_monitor.cli",
     "webface": "ses_webface.cli",
 }

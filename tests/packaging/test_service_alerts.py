@@ -24,7 +24,7 @@ QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["
 
 
 def _published() -> set[str]:
-    source = (ROOT / "ses-service" / "ses_service" / "metrics.py").read_text()
+    source = (ROOT / "ses-service" / "ses_service" / "process" / "metrics.py").read_text()
     return {re.sub(r"_total$", "", name) for name in re.findall(r'"(ses_[a-z_]+)"', source)}
 
 

@@ -191,7 +191,7 @@ def running_stack(
     service_port, portal_port = free_port(), free_port()
     service, portal = f"http://127.0.0.1:{service_port}", f"http://127.0.0.1:{portal_port}"
     with _idle_monitor() as monitor:
-        serve = [sys.executable, "-c", "from ses_service.cli import main; main()", "serve"]
+        serve = [sys.executable, "-c", "from ses_service.commands.main import main; main()", "serve"]
         serve += ["--listen", f"127.0.0.1:{service_port}", "--state-dir", str(base / "service")]
         serve += ["--monitor-url", monitor, "--site", str(site), "--tokens", str(token_file)]
         with _process(serve, base / "service.log", f"{service}/readyz", environment):

@@ -12,8 +12,8 @@ from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
-from ses_service.app import create_app as create_service
-from ses_service.runtime import ServiceConfig
+from ses_service.api.app import create_app as create_service
+from ses_service.process.runtime import ServiceConfig
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.telling import AccountTelling
 from ses_webface.database import Database

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from ses_service.cli import main
+from ses_service.commands.main import main
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
 

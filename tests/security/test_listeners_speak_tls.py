@@ -26,7 +26,7 @@ from click.testing import CliRunner
 from cryptography import x509
 from ports import free_port
 from service_process import PATIENCE, SITE, until
-from ses_service.cli import main as service_command
+from ses_service.commands.main import main as service_command
 from ses_webface.cli import main as portal_command
 from smed_monitor.cli import main as monitor_command
 from smed_monitor.collectors.http import HttpSource

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, until
 from ses import proven
 from ses.cli import main as ses_command
-from ses_service.cli import main as service_command
+from ses_service.commands.main import main as service_command
 from ses_webface import proven as portal_proven
 from ses_webface.errors import ServiceUnavailableError
 from ses_webface.selection_http import HttpSelectionService

@@ -71,7 +71,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     listen = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(tmp_path / "made" / "state")]
     if request.param == "service":
         site = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
-        module, arguments = "ses_service.cli", [*listen, "--trust-loopback", f"--site={site}"]
+        module, arguments = "ses_service.commands.main", [*listen, "--trust-loopback", f"--site={site}"]
     elif request.param == "portal":
         module, arguments = "ses_webface.cli", [*listen, "--service-url", "http://127.0.0.1:9"]
     else:

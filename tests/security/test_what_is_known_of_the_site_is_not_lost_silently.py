@@ -12,7 +12,7 @@ import urllib3
 from click.testing import CliRunner
 from doors import doors, family, knock
 from service_process import SITE, Running, until
-from ses_service.cli import main
+from ses_service.commands.main import main
 
 SELECTION = {"subject": {"user": "alice"}}
 NEED = {"requirements": [{"kind": "current-write-rate", "minimum": 20, "unit": "MB/s"}]}

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 from doors import knock
 from service_process import SITE, Running
-from ses_service.auth import Authenticator, Role
-from ses_service.cli import main
-from ses_service.local_door import LocalDoor, LocalDoorError, remote_of, uid_of
-from ses_service.problems import UnauthenticatedProblem
+from ses_service.api.problems import UnauthenticatedProblem
+from ses_service.commands.main import main
+from ses_service.security.tokens import Authenticator, Role
+from ses_service.security.unix_socket import LocalDoor, LocalDoorError, remote_of, uid_of
 
 NOBODYS_NUMBER = 64321
 SELECT = ("/v1/selections", "application/json", '{"subject": {"user": "alice"}}')

@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.columns import element_table, observation_table
-from ses_service.ledger import Ledger
-from ses_service.model import (
+from ses_service.decision.question import Decision, Question, View
+from ses_service.decision.rows import Rows
+from ses_service.decision.selection import decide
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.placement import Placement
+from ses_service.model.columns import element_table, observation_table
+from ses_service.model.entities import (
     Element,
     Environment,
     Kind,
@@ -28,11 +32,7 @@ from ses_service.model import (
     Strictness,
     Subject,
 )
-from ses_service.placement import Placement
-from ses_service.policies import Policies
-from ses_service.question import Decision, Question, View
-from ses_service.rows import Rows
-from ses_service.selection import decide
+from ses_service.model.policies import Policies
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -300,8 +300,8 @@ class Service:
     """An application over a knowledge base in memory, asked through Flask's test client."""
 
     def __init__(self, environment: Environment, clock: Clock, **config: Any) -> None:
-        from ses_service.app import create_app
-        from ses_service.runtime import ServiceConfig, runtime
+        from ses_service.api.app import create_app
+        from ses_service.process.runtime import ServiceConfig, runtime
 
         self.knowledge = MemoryKnowledge(environment)
         self.clock = clock

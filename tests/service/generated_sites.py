@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import strategies as st
-from ses_service.kinds import PREDICTED
-from ses_service.model import ElementState, Requirement, Strictness
+from ses_service.model.entities import ElementState, Requirement, Strictness
+from ses_service.model.kinds import PREDICTED
 
 Site = Any
 

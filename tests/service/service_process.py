@@ -30,7 +30,7 @@ class Running:
         command = [
             sys.executable,
             "-m",
-            "ses_service.cli",
+            "ses_service.commands.main",
             "serve",
             f"--listen=127.0.0.1:{self.port}",
             f"--state-dir={folder / 'state'}",

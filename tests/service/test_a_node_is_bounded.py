@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from files_opened import announcement, new_ids
-from ses_service import announcement as announcements
+from ses_service.ledger import announcement as announcements
 
 
 def test_a_node_has_no_more_files_open_than_an_agent_follows(

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.auth import Role, TokenFile, add_token
 from ses_service.members.accounts import Accounts
-from ses_service.model import Kind, Level, Requirement
+from ses_service.model.entities import Kind, Level, Requirement
+from ses_service.security.tokens import Role, TokenFile, add_token
 
 PATH = "/v1/members/accounts"
 ALICE = {"accounts": [{"user": "alice", "vo": "materials"}]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ses_service.admission import Turns
+from ses_service.http.admission import Turns
 
 
 def order_of(decisions: int, parts: int) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ses_service.announcement import (
+from ses_service.ledger.announcement import (
     Announcement,
     Ended,
     Opened,
@@ -22,18 +22,8 @@ from ses_service.announcement import (
     silence_for,
     take,
 )
-from ses_service.columns import ElementTable, element_table
-from ses_service.ledger import Ledger, Opening
-from ses_service.model import (
-    Element,
-    Environment,
-    Kind,
-    Level,
-    Requirement,
-    ResolvedRequirement,
-    Subject,
-)
-from ses_service.node_decisions import (
+from ses_service.ledger.ledger import Ledger, Opening
+from ses_service.ledger.node_decisions import (
     Considered,
     JobRank,
     NodeDecision,
@@ -42,8 +32,18 @@ from ses_service.node_decisions import (
     Refused,
     Turn,
 )
-from ses_service.placement import EndReason, Placement, PlacementState
-from ses_service.policies import Policies
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.model.columns import ElementTable, element_table
+from ses_service.model.entities import (
+    Element,
+    Environment,
+    Kind,
+    Level,
+    Requirement,
+    ResolvedRequirement,
+    Subject,
+)
+from ses_service.model.policies import Policies
 
 NAMES = ("u/a", "u/b", "u/c")
 FIRST, SECOND = "1" * 16, "2" * 16

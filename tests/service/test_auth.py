@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from files_opened import announcement, new_ids
-from ses_service.auth import Role, TokenFile, TokenFileError, add_token
+from ses_service.security.tokens import Role, TokenFile, TokenFileError, add_token
 
 Service = Any
 SET = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}

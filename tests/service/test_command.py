@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, gone
-from ses_service.cli import main
+from ses_service.commands.main import main
 
 
 @pytest.fixture

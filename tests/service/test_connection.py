@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.connection import Connection
-from ses_service.edge import Edge
-from ses_service.intake import Intake
-from ses_service.operations import OPERATIONS
+from ses_service.api.operations import OPERATIONS
+from ses_service.http.connection import Connection
+from ses_service.http.edge import Edge
+from ses_service.http.request_memory import Intake
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -58,7 +58,7 @@ def idle(service: Any) -> Iterator[Edge]:
 def busy(service: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Edge]:
     """The service with no room at all in its line."""
     full = tuple(replace(one, waiting=0) for one in OPERATIONS)
-    monkeypatch.setattr("ses_service.edge.OPERATIONS", full)
+    monkeypatch.setattr("ses_service.http.edge.OPERATIONS", full)
     edge = Edge(service.app)
     yield edge
     edge.close()

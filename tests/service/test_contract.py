@@ -13,14 +13,14 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from schemathesis import GenerationMode
 from schemathesis.checks import positive_data_acceptance
-from ses_service import contract
-from ses_service.app import create_app
-from ses_service.auth import Role, TokenFile, add_token
-from ses_service.edge import Edge
-from ses_service.kinds import PREDICTED
-from ses_service.model import ElementState, Level, Strictness
-from ses_service.placement import Basis, EndReason, PlacementState, Reason
-from ses_service.runtime import ServiceConfig
+from ses_service.api import contract
+from ses_service.api.app import create_app
+from ses_service.http.edge import Edge
+from ses_service.ledger.placement import Basis, EndReason, PlacementState, Reason
+from ses_service.model.entities import ElementState, Level, Strictness
+from ses_service.model.kinds import PREDICTED
+from ses_service.process.runtime import ServiceConfig
+from ses_service.security.tokens import Role, TokenFile, add_token
 
 FILE = Path(__file__).parents[2] / "ses-service" / "openapi.yaml"
 

@@ -11,11 +11,11 @@ import pytest
 from files_opened import announcement, new_ids
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from ses_service import render
-from ses_service.auth import Role, TokenFile, add_token
-from ses_service.edge import Edge
-from ses_service.model import Level
-from ses_service.operations import OPERATIONS
+from ses_service.api import render
+from ses_service.api.operations import OPERATIONS
+from ses_service.http.edge import Edge
+from ses_service.model.entities import Level
+from ses_service.security.tokens import Role, TokenFile, add_token
 
 Answer = tuple[int, dict[str, str], bytes]
 JSON = [(b"host", b"localhost"), (b"content-type", b"application/json")]
@@ -138,7 +138,7 @@ def test_roles_hold_on_the_quick_way(tmp_path: Any, make_service: Any, site: Any
 
 def test_requests_beyond_capacity_are_refused_at_once(service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     short = tuple(replace(one, waiting=4) for one in OPERATIONS)
-    monkeypatch.setattr("ses_service.edge.OPERATIONS", short)
+    monkeypatch.setattr("ses_service.http.edge.OPERATIONS", short)
 
     async def storm() -> list[Answer]:
         edge = Edge(service.app)
@@ -177,7 +177,7 @@ def test_a_part_of_the_path_is_passed_on(service: Any, monkeypatch: pytest.Monke
         return render.reply({"who": who.name, "user": body.subject.user, "node": node})
 
     operation = replace(OPERATIONS[0], route="/v1/nodes/<node>/words", run=told)
-    monkeypatch.setattr("ses_service.edge.OPERATIONS", (operation,))
+    monkeypatch.setattr("ses_service.http.edge.OPERATIONS", (operation,))
     ask_alice = b'{"subject": {"user": "alice"}}'
     status, _, body = through(service, "/v1/nodes/n 1/words", ask_alice)
     assert (status, json.loads(body)) == (200, {"who": "loopback", "user": "alice", "node": "n 1"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ses_service.api.problems import problem_of
 from ses_service.knowledge import InvalidDescriptionError
-from ses_service.problems import problem_of
 
 Service = Any
 JSON = "application/json"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ses_service.columns import ObservationTable, element_table, observation_table
-from ses_service.health import LOWEST, learned, top_speed
-from ses_service.ledger import LedgerCounts
-from ses_service.model import Element, Environment, Observation
-from ses_service.policies import Policies
-from ses_service.rows import Rows
+from ses_service.decision.health import LOWEST, learned, top_speed
+from ses_service.decision.rows import Rows
+from ses_service.ledger.ledger import LedgerCounts
+from ses_service.model.columns import ObservationTable, element_table, observation_table
+from ses_service.model.entities import Element, Environment, Observation
+from ses_service.model.policies import Policies
 
 POLICIES = Policies()
 TABLE = element_table(

@@ -13,16 +13,16 @@ import pytest
 from files_opened import decision, new_ids
 from files_opened import opened as file_opened
 from service_process import until
-from ses_service import journal as journal_module
-from ses_service.books import RESTORED_LEASE
-from ses_service.desk import Desk
-from ses_service.edge import Edge
-from ses_service.journal import Journal
+from ses_service.http.edge import Edge
+from ses_service.state.ledger_access import RESTORED_LEASE
+from ses_service.state.state import Desk
+from ses_service.store import journal as journal_module
+from ses_service.store.acknowledged import Storing
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError
+from ses_service.store.journal import Journal
 from ses_service.store.records import RecordStore
 from ses_service.store.writer import Writer
-from ses_service.storing import Storing
 from structlog.testing import CapturingLogger
 from written_here import store_of
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from ses_service.columns import element_table
-from ses_service.ledger import Ledger, Opening, PlacementEndedError, UnknownPlacementError
-from ses_service.model import Element, Environment, Subject
-from ses_service.placement import EndReason, Placement, PlacementState
-from ses_service.policies import Policies
+from ses_service.ledger.ledger import Ledger, Opening, PlacementEndedError, UnknownPlacementError
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.model.columns import element_table
+from ses_service.model.entities import Element, Environment, Subject
+from ses_service.model.policies import Policies
 
 NAMES = ("u/a", "u/b", "u/c")
 Book = Callable[..., str]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from directory_server import BASE, GROUPS, PASSWORD, PEOPLE, READER, DirectoryServer, group
 from service_process import SITE, Running, until
-from ses_service.members.book import Book
 from ses_service.members.directory import DirectoryError
-from ses_service.members.follower import Members
 from ses_service.members.mapping import Directory, Mapping, read_mapping
-from ses_service.members.tables import MembersFileError
-from ses_service.model import Kind, Level, Requirement
+from ses_service.members.memberships import Book
+from ses_service.members.toml_tables import MembersFileError
+from ses_service.members.updater import Members
+from ses_service.model.entities import Kind, Level, Requirement
 
 PLAIN = """
 [ldap]

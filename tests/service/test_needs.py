@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from ses_service.model import Kind, Level, Requirement, RequirementSet
-from ses_service.needs import MOST_APPLICATIONS, Needs, code_of, rounded_up
-from ses_service.resolve import index_sets
-from ses_service.sizes import SizeHistory, keys_of
+from ses_service.decision.needs import MOST_APPLICATIONS, Needs, code_of, rounded_up
+from ses_service.decision.resolve import index_sets
+from ses_service.ledger.size_history import SizeHistory, keys_of
+from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 NOW = 1_000_000.0
 WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 50e6)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ses_service.columns import element_table, observation_table
-from ses_service.needs import need_of
-from ses_service.node_tables import CHOSEN_FOR, MOST_ELEMENTS, NodeTables, TableAsked
-from ses_service.recent import SystemArrivals
-from ses_service.rows import Rows
+from ses_service.decision.needs import need_of
+from ses_service.decision.node_tables import CHOSEN_FOR, MOST_ELEMENTS, NodeTables, TableAsked
+from ses_service.decision.rows import Rows
+from ses_service.ledger.arrivals import SystemArrivals
+from ses_service.model.columns import element_table, observation_table
 
 NOW = 1_000_000.0
 LOAD = [

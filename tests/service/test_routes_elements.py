@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.model import Observation
+from ses_service.model.entities import Observation
 
 Service = Any
 

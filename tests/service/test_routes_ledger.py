@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from files_opened import new_ids, opened
-from ses_service.auth import Role, TokenFile, add_token
+from ses_service.security.tokens import Role, TokenFile, add_token
 
 AGENT = "a" * 16
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.model import Level
+from ses_service.model.entities import Level
 
 ROUTE = "/v1/nodes/n1/announcements"
 AGENT = {"incarnation": "1" * 16}

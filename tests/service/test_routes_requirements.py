@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ses_service.model import Level
+from ses_service.model.entities import Level
 
 Service = Any
 ONE_GB = {"kind": "free-capacity", "minimum": 1, "unit": "GB"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ses_service.model import Level, Observation
+from ses_service.model.entities import Level, Observation
 
 Service = Any
 ASK = {"subject": {"user": "alice"}}

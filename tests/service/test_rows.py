@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from ses_core import State
-from ses_service.columns import element_table, observation_table
-from ses_service.model import ElementState
-from ses_service.policies import Policies
-from ses_service.rows import Rows, stated_kinds
+from ses_service.decision.rows import Rows, stated_kinds
+from ses_service.model.columns import element_table, observation_table
+from ses_service.model.entities import ElementState
+from ses_service.model.policies import Policies
 
 MB, GB, NOW = 1e6, 1e9, 1_000_000.0
 

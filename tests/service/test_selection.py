@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from ses_service.model import ElementState, Subject
-from ses_service.placement import Basis
-from ses_service.policies import Policies
+from ses_service.ledger.placement import Basis
+from ses_service.model.entities import ElementState, Subject
+from ses_service.model.policies import Policies
 
 Site = Any
 

@@ -8,8 +8,8 @@ from typing import Any
 from generated_sites import build, requirements, sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ses_service.model import Element, Observation, Requirement
-from ses_service.placement import Basis
+from ses_service.ledger.placement import Basis
+from ses_service.model.entities import Element, Observation, Requirement
 
 Site = Any
 NOW = 1_000_000.0

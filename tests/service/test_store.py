@@ -13,8 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ses_service.model import Element, Kind, Level, Requirement, ResolvedRequirement, Subject
-from ses_service.placement import (
+from ses_service.ledger.placement import (
     Basis,
     Candidate,
     EndReason,
@@ -24,7 +23,8 @@ from ses_service.placement import (
     Reason,
     Refusal,
 )
-from ses_service.sizes import SizeHistory, SizeKey, keys_of
+from ses_service.ledger.size_history import SizeHistory, SizeKey, keys_of
+from ses_service.model.entities import Element, Kind, Level, Requirement, ResolvedRequirement, Subject
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import RecordStore

@@ -17,11 +17,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from issuer_standin import AUDIENCE, IssuerStandIn
 from service_process import SITE, Running, until
-from ses_service.members.book import Book
 from ses_service.members.issuer import IssuerError, Keys, fetch_keys
 from ses_service.members.mapping import Issuer, Mapping, read_mapping
-from ses_service.members.tables import MembersFileError
+from ses_service.members.memberships import Book
 from ses_service.members.tokens import TokenError, Tokens
+from ses_service.members.toml_tables import MembersFileError
 
 PHYSICS = "urn:mace:example.org:group:physics:"
 RULES = """

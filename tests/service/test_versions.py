@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from service_process import SITE, Running
 from ses import service as ses_service_client
 from ses.cli import main as ses
-from ses_service.contract import VERSION
+from ses_service.api.contract import VERSION
 
 MAJOR = int(VERSION.partition(".")[0])
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from service_process import until
-from ses_service.model import Element, Kind, Subject
-from ses_service.placement import Basis, Candidate, Placement, Prediction
-from ses_service.sizes import SizeHistory, keys_of
+from ses_service.ledger.placement import Basis, Candidate, Placement, Prediction
+from ses_service.ledger.size_history import SizeHistory, keys_of
+from ses_service.model.entities import Element, Kind, Subject
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import RecordStore

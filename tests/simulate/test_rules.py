@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from ses_core import Query, defaults, need, table
-from ses_service.ranking import order_of_own
+from ses_service.decision.node_order import order_of_own
 from ses_simulate.monitor import Sample
 from ses_simulate.policies import POLICIES, make
 from ses_simulate.policies.buckets import bucket_of

@@ -9,7 +9,7 @@ from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model import Element, ElementState, Environment, StorageSystem
+from ses_service.model.entities import Element, ElementState, Environment, StorageSystem
 
 _PATIENCE = 3.0
 """10,000 elements took 3.8 s on a busy machine: too near the usual limit of 5."""

@@ -35,16 +35,16 @@ from ses_service.knowledge.incoming import (
     sets_of,
     site_after,
 )
-from ses_service.knowledge.insistence import InsistentStore
 from ses_service.knowledge.merge import aligned, storage_systems
 from ses_service.knowledge.plans import ONE_BY_ONE, Plan, Stamps, read_stamps, request, rewritten, whole
 from ses_service.knowledge.queries import bind
-from ses_service.knowledge.required import set_edit
+from ses_service.knowledge.requirement_statements import set_edit
+from ses_service.knowledge.retry import InsistentStore
 from ses_service.knowledge.statements import Description, Facts, describe, graph_of, types
 from ses_service.knowledge.store import SparqlStore, TermRow
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model import RequirementSet
+from ses_service.model.entities import RequirementSet
 
 PATIENCE = 10.0
 """How many times the usual limit a request over a whole graph may take."""

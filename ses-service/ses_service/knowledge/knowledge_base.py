@@ -13,16 +13,16 @@ from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.exchange import Exchange
-from ses_service.knowledge.insistence import InsistentStore
+from ses_service.knowledge.fast_turtle import read_quickly
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import is_text
-from ses_service.knowledge.quick import read_quickly
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
+from ses_service.knowledge.retry import InsistentStore
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model import Environment, Level, Profile, Requirement, RequirementSet
+from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 
 _REFUSED_SECONDS = 10.0
 

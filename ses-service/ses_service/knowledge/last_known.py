@@ -19,7 +19,7 @@ from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableErr
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.shrinking import Acceptance, Size
 from ses_service.knowledge.store import Row, SparqlReader, TermRow
-from ses_service.model import Environment, RequirementSet
+from ses_service.model.entities import Environment, RequirementSet
 
 _log = structlog.get_logger(__name__)
 

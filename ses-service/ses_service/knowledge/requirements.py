@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import XSD, Literal, URIRef
 
-from ses_service.kinds import UnknownKindError
 from ses_service.knowledge.environment import size_in
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.history import Signature, recording_set
-from ses_service.knowledge.moments import moment
 from ses_service.knowledge.queries import bind, sequence
-from ses_service.knowledge.required import set_edit
+from ses_service.knowledge.requirement_statements import set_edit
 from ses_service.knowledge.statements import graph_of
 from ses_service.knowledge.store import Row, SparqlReader, SparqlStore
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
+from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import Metric, vocabulary
-from ses_service.model import Level, Profile, Requirement, RequirementSet, Strictness
+from ses_service.model.entities import Level, Profile, Requirement, RequirementSet, Strictness
+from ses_service.model.kinds import UnknownKindError
 
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
 _TRIES = 5

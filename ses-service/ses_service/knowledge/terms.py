@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 from rdflib import Namespace, URIRef
 from rdflib.namespace import ODRL2
 
-from ses_service.model import ElementState, Level, Strictness
+from ses_service.model.entities import ElementState, Level, Strictness
 
 QSM = Namespace("https://example.org/qstorman/ontology#")
 QUDT = Namespace("http://qudt.org/schema/qudt/")

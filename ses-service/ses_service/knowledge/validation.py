@@ -16,7 +16,7 @@ from rdflib import RDF, SH, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ses_service.knowledge.consistency import faults, named, short
-from ses_service.knowledge.screening import Screen, UnknownConstraintError
+from ses_service.knowledge.quick_check import Screen, UnknownConstraintError
 from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.triples import Triples
 from ses_service.knowledge.turtle import Lines, TurtleError, parse_turtle

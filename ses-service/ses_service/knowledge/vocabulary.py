@@ -1,8 +1,8 @@
 """What the vocabulary says: kinds of requirement, units, profiles, classes of storage.
 
 The vocabulary is the project's own Turtle files and those a site adds (``SES_VOCABULARY``). It is read once
-per process: a service that should know another kind is restarted. What :mod:`ses_service.kinds` says of the
-predicted kinds is held against it by a test.
+per process: a service that should know another kind is restarted. What :mod:`ses_service.model.kinds` says of
+the predicted kinds is held against it by a test.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from rdflib import RDF, RDFS, SKOS, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ses_service.kinds import PREDICTED, Kind, KindDescription, UnknownKindError
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.moments import moment
 from ses_service.knowledge.terms import ODRL, QSM, QUDT, STRICTNESS, ontology_directory
+from ses_service.knowledge.times import moment
 from ses_service.knowledge.turtle import TurtleError, parse_turtle
-from ses_service.model import Profile, Requirement, Strictness
+from ses_service.model.entities import Profile, Requirement, Strictness
+from ses_service.model.kinds import PREDICTED, Kind, KindDescription, UnknownKindError
 
 OWN_FILES = ("qstorman.ttl", "kinds.ttl", "units.ttl", "profiles.ttl")
 _STRICTNESS = {term: strictness for strictness, term in STRICTNESS.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import structlog
 
-from ses_service.members.book import Home
+from ses_service.members.memberships import Home
 
 _log = structlog.get_logger("ses_service")
 

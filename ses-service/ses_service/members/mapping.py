@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ses_service.members.tables import MembersFileError, Table, lines_of
+from ses_service.members.toml_tables import MembersFileError, Table, lines_of
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _MEMBER_ATTRIBUTES = ("member", "uniqueMember", "memberUid")

@@ -14,8 +14,8 @@ from operator import itemgetter
 
 import sqlalchemy as sa
 
-from ses_service.placement import Placement
-from ses_service.sizes import SizeKey, Sizes
+from ses_service.ledger.placement import Placement
+from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.parts import Writes, removing, saving

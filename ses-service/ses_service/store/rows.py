@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ses_service.model import Element, ResolvedRequirement, Subject
-from ses_service.placement import Candidate, EndReason, Placement, PlacementState, Prediction, Refusal
-from ses_service.sizes import SizeKey, Sizes
+from ses_service.ledger.placement import Candidate, EndReason, Placement, PlacementState, Prediction, Refusal
+from ses_service.ledger.size_history import SizeKey, Sizes
+from ses_service.model.entities import Element, ResolvedRequirement, Subject
 
 Row: TypeAlias = dict[str, Any]
 

@@ -10,7 +10,7 @@ as its node is heard of.  ``device`` is text, since it may need all 64 bits.
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
 zlib; placements of one decision share it.
 
-``size_history``: what :mod:`ses_service.sizes` knows of one key; ``recent`` is a JSON list.
+``size_history``: what :mod:`ses_service.ledger.size_history` knows of one key; ``recent`` is a JSON list.
 
 ``owner``: one row that names the process that wrote last.
 """

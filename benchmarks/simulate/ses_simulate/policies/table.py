@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from ses_core import SAMPLE, Kind, Query, Records, defaults, need, observe, table
-from ses_service.ranking import order_of_own
+from ses_service.decision.node_order import order_of_own
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World

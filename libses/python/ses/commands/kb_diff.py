@@ -49,9 +49,9 @@ def diff(client: ServiceClient, as_json: bool, first: str, second: str) -> None:
 
 def _of_files(first: str, second: str) -> JSON:
     try:
+        from ses_service.api.render_changes import edits
         from ses_service.knowledge import InvalidDescriptionError
         from ses_service.knowledge.incoming import differences_of
-        from ses_service.render_changes import edits
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
     try:

@@ -1,0 +1,68 @@
+"""The application: everything put together, nothing started.
+
+``create_app`` opens no connection and starts no thread; ``Runtime.start`` does, and ``stop`` ends
+them.  One process must serve an application: the ledger is in its memory.
+"""
+
+from __future__ import annotations
+
+from apiflask import APIFlask
+from flask import request
+
+from ses_service.api import contract, problems
+from ses_service.api.problems import InvalidProblem, MediaTypeProblem
+from ses_service.api.routes import (
+    elements,
+    health,
+    knowledge,
+    ledger,
+    members,
+    nodes,
+    placements,
+    requirements,
+    selections,
+    vocabulary,
+)
+from ses_service.process.runtime import RUNTIME, Runtime, ServiceConfig
+from ses_service.security.tokens import AUTHENTICATOR, Authenticator
+
+
+def create_app(config: ServiceConfig) -> APIFlask:
+    """Make the application; see :class:`Runtime` for starting it."""
+    app = APIFlask(
+        "ses_service",
+        title=contract.TITLE,
+        version=contract.VERSION,
+        spec_path="/openapi.json",
+        docs_path=None,
+        json_errors=False,
+        static_folder=None,  # type: ignore[arg-type]  # APIFlask forgets that None means none
+    )
+    contract.install(app)
+    problems.install(app)
+    app.config["MAX_CONTENT_LENGTH"] = config.max_body
+    app.extensions[RUNTIME] = made = Runtime(config)
+    app.extensions[AUTHENTICATOR] = Authenticator(
+        config.tokens,
+        trust_loopback=config.trust_loopback,
+        signed=made.members.tokens if made.members else None,
+    )
+    made.metrics.install(app)
+
+    @app.before_request
+    def only_json() -> None:
+        if request.method in ("POST", "PUT", "PATCH") and request.mimetype != "application/json":
+            raise MediaTypeProblem("Send the body as JSON, with 'Content-Type: application/json'.")
+
+    @app.before_request
+    def each_parameter_once() -> None:
+        twice = sorted(name for name, values in request.args.lists() if len(values) > 1)
+        if twice:
+            error = {"location": f"query.{twice[0]}", "message": "given more than once"}
+            raise InvalidProblem([error])
+
+    places = (selections, placements, nodes, ledger, elements)
+    people = (requirements, members, vocabulary, knowledge)
+    for area in (*places, *people, health):
+        app.register_blueprint(area.blueprint)
+    return app

@@ -1,0 +1,140 @@
+"""What is asked thousands of times a second, as plain functions: who and what in, an answer out.
+
+The Flask routes and the quick way past Flask (:mod:`ses_service.http.edge`) both call these, so that they
+cannot differ.  Every error leaves as an exception; :mod:`ses_service.api.problems` knows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from ses_service.api import render
+from ses_service.api.problems import InvalidProblem
+from ses_service.api.render import Reply
+from ses_service.api.schemas.nodes import AnnouncementIn
+from ses_service.api.schemas.requests import SelectionRequest, to_profile
+from ses_service.ledger.announcement import busy_pace_for, merged, parts_of
+from ses_service.process.runtime import Runtime
+from ses_service.security.tokens import EVERYONE, Principal, Role
+from ses_service.state.state import Asked
+
+# Decisions about 10,000 elements take a third of a millisecond each, so that these wait a third of a second:
+# who asks for more than can be answered is refused, and a crowd that asks at once is not.
+DECISIONS_WAITING = 1000
+# Nobody waits for an announcement; an agent that is refused says the same again later.
+ANNOUNCEMENTS_WAITING = 256
+
+# Of how many files the ledger hears before others have their turn.
+FILES_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation: a POST of a JSON body to a path.
+
+    ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
+    ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
+    ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
+    ``alike``: the same body comes again and again.
+    """
+
+    route: str
+    roles: frozenset[Role]
+    model: type[BaseModel]
+    run: Callable[..., Reply]
+    waiting: int = DECISIONS_WAITING
+    run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
+    alike: bool = False
+
+
+def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
+    """Decide, and change nothing."""
+    if body.subject.node is not None:
+        who.must_speak_for(body.subject.node)
+    decision = now.desk.select(_asked(now, body))
+    return render.reply(render.selection(decision, now.notes(), backends(now)))
+
+
+def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
+    """Bring the ledger to what a node says, and tell its agent what it should know."""
+    return _last(announce_in_parts(now, who, body, node))
+
+
+def announce_in_parts(
+    now: Runtime, who: Principal, body: AnnouncementIn, node: str
+) -> Iterator[Reply | None]:
+    """Do the same, with ``None`` after each part of a long announcement, and the answer at the end.
+
+    Two thousand files at once would keep everybody else waiting for 40 ms.
+    """
+    who.must_speak_for(node)
+    said = body.to_model(node)
+    if said.files <= FILES_AT_ONCE:
+        taken = now.desk.announced(said)
+    else:
+        told = []
+        for part in parts_of(said, FILES_AT_ONCE):
+            told.append(now.desk.announced(part))
+            yield None
+        if said.complete:
+            now.desk.end_others(said)
+        taken = merged(told)
+    have = {user: body.generations.get(user, "") for user in body.users}
+    needs, tables = now.desk.news_for(node, have, [one.to_model() for one in body.tables])
+    answer = {
+        "instance": now.instance,
+        "stored": now.storing.taken(node, said.incarnation, body.number),
+        "next_within_seconds": busy_pace_for(taken.nodes) if body.busy else taken.pace,
+        "unknown": list(taken.unknown),
+        "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
+        "open": None if taken.open is None else [render.held(one) for one in taken.open],
+        "needs": render.fragments(needs),
+        "tables": render.fragments(tables),
+    }
+    yield render.reply(answer)
+
+
+SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, alike=True)
+ANNOUNCE = Operation(
+    "/v1/nodes/<node>/announcements",
+    frozenset({Role.NODE, Role.ADMIN}),
+    AnnouncementIn,
+    announce,
+    waiting=ANNOUNCEMENTS_WAITING,
+    run_in_parts=announce_in_parts,
+)
+OPERATIONS = (SELECT, ANNOUNCE)
+
+
+def _last(parts: Iterator[Reply | None]) -> Reply:
+    for reply in parts:
+        if reply is not None:
+            return reply
+    raise AssertionError("the last part is the answer")
+
+
+def _asked(now: Runtime, body: SelectionRequest) -> Asked:
+    systems = now.desk.environment.systems
+    if body.storage_system is not None and body.storage_system not in systems:
+        known = ", ".join(sorted(systems)) or "none"
+        message = f"no storage system {body.storage_system!r} is described; known: {known}"
+        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+    return Asked(
+        subject=body.subject.to_model(),
+        explicit=tuple(requirement.to_model() for requirement in body.requirements),
+        storage_system=body.storage_system,
+        exclude=frozenset(body.exclude),
+        expected_bytes=body.expected_bytes,
+        limit=body.limit,
+        stripe_count=body.stripe_count,
+        path=body.path,
+        profile=to_profile(body.profile),
+    )
+
+
+def backends(now: Runtime) -> dict[str, str]:
+    """Return the back end of each storage system."""
+    return {name: system.backend for name, system in now.desk.environment.systems.items()}

@@ -1,0 +1,266 @@
+"""Errors as the caller gets them: one exception tree, one rendering (RFC 9457 problem+json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+import structlog
+from apiflask import APIFlask, HTTPError
+from flask import Response
+from werkzeug.exceptions import HTTPException
+
+from ses_service.api.render import Reply
+from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
+from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
+from ses_service.ledger.ledger import UnknownPlacementError
+from ses_service.state.state import NoEnvironmentError
+
+TYPE_PREFIX = "urn:qstorman:problem:"
+MEDIA_TYPE = "application/problem+json"
+
+Located: TypeAlias = Mapping[str, str]
+
+_log = structlog.get_logger("ses_service")
+
+_PLACES_NAMED = 3
+_RETRY_AFTER = 1
+_SLUGS = {
+    400: "malformed-request",
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    413: "body-too-large",
+    415: "unsupported-media-type",
+    422: "invalid-request",
+    500: "internal-error",
+}
+
+
+class Problem(Exception):
+    """An answer that is an error.  ``detail`` says what was wrong and, where it can, what to do."""
+
+    status = 500
+    slug = "internal-error"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        errors: Sequence[Located] = (),
+        headers: Mapping[str, str] | None = None,
+        extensions: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = tuple(errors)
+        self.headers = dict(headers or {})
+        self.extensions = dict(extensions or {})
+
+
+class UnauthenticatedProblem(Problem):
+    """No token, or one that is not known."""
+
+    status, slug = 401, "unauthenticated"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": 'Bearer realm="qstorman"'})
+
+
+class ForbiddenProblem(Problem):
+    """The caller is known and may not do this."""
+
+    status, slug = 403, "forbidden"
+
+
+class NotFoundProblem(Problem):
+    """What the path names does not exist."""
+
+    status, slug = 404, "not-found"
+
+
+class ChangedSinceProblem(Problem):
+    """Undoing this would lose what was changed later."""
+
+    status, slug = 409, "changed-since"
+
+
+class StaleReadingProblem(Problem):
+    """Somebody else changed site or requirements at the same moment; trying again helps."""
+
+    status, slug = 409, "changed-meanwhile"
+
+
+class OtherVersionProblem(Problem):
+    """The caller is of another major version."""
+
+    status, slug = 409, "other-version"
+
+
+class RevisionProblem(Problem):
+    """The requirement set was changed by someone else meanwhile."""
+
+    status, slug = 412, "revision-mismatch"
+
+
+class MediaTypeProblem(Problem):
+    """The body is not declared as JSON."""
+
+    status, slug = 415, "unsupported-media-type"
+
+
+class InvalidProblem(Problem):
+    """The request was understood and cannot be right.
+
+    ``detail`` names the first places and ``errors`` says what is wrong there, so that a client that
+    shows both says nothing twice.
+    """
+
+    status, slug = 422, "invalid-request"
+
+    def __init__(self, errors: Sequence[Located]) -> None:
+        places = list(dict.fromkeys(one["location"] for one in errors))
+        named = ", ".join(places[:_PLACES_NAMED])
+        more = len(places) - _PLACES_NAMED
+        super().__init__(
+            f"The request cannot be right in {named}" + (f" and {more} more." if more > 0 else "."),
+            errors=errors,
+        )
+
+
+def invalid_description(error: InvalidDescriptionError, location: str | None = None) -> InvalidProblem:
+    """Return the problem of a description that came from the caller; its faults are at ``location``."""
+    place = location or error.source
+    return InvalidProblem([{"location": place, "message": message} for message in error.messages])
+
+
+class NotReadyProblem(Problem):
+    """The site has not been read from the knowledge base yet."""
+
+    status, slug = 503, "not-ready"
+
+
+class KnowledgeBaseProblem(Problem):
+    """The knowledge base cannot store or answer now."""
+
+    status, slug = 503, "knowledge-base-unavailable"
+
+
+class DescriptionProblem(Problem):
+    """What the service itself reads (its vocabulary, the site it was started with) breaks the rules.
+
+    Not the caller's fault and not helped by trying again.  A text the caller sent is an ``InvalidProblem``.
+    """
+
+    status, slug = 500, "invalid-description"
+
+
+class OverloadedProblem(Problem):
+    """More requests wait than can be answered in time; this one was not looked at."""
+
+    status, slug = 503, "overloaded"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The service has more to do than it can; wait, and wait a random time.",
+            headers={"Retry-After": str(_RETRY_AFTER)},
+        )
+
+
+def reply(problem: Problem) -> Reply:
+    """Return the problem as an answer."""
+    body: dict[str, Any] = {
+        "type": TYPE_PREFIX + problem.slug,
+        "title": HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if problem.errors:
+        body["errors"] = [dict(error) for error in problem.errors]
+    body.update(problem.extensions)
+    headers = (("Content-Type", MEDIA_TYPE), *problem.headers.items())
+    return Reply(problem.status, json.dumps(body).encode(), headers)
+
+
+def respond(problem: Problem) -> Response:
+    """Return the problem as a response."""
+    return reply(problem).response()
+
+
+def _from_status(status: int, detail: str, headers: Mapping[str, str]) -> Problem:
+    problem = Problem(detail, headers=headers)
+    problem.status = status
+    problem.slug = _SLUGS.get(status, f"http-{status}")
+    return problem
+
+
+def _validation(error: HTTPError) -> Problem:
+    located = [
+        {"location": location if name == "_schema" else f"{location}.{name}", "message": message}
+        for location, fields in error.detail.items()
+        for name, messages in fields.items()
+        for message in messages
+    ]
+    return InvalidProblem(located)
+
+
+_DETAILS = {
+    400: "The request or its body cannot be read; a body must be valid JSON.",
+    404: "Nothing is served at this path; /openapi.json lists what is.",
+    413: "The body is larger than this service accepts.",
+}
+
+
+def _http_exception(error: HTTPException) -> Response:
+    kept = ("allow", "retry-after")
+    headers = {name: value for name, value in error.get_headers() if name.lower() in kept}
+    status = error.code or 500
+    return respond(_from_status(status, _DETAILS.get(status, error.description or error.name), headers))
+
+
+_RETRY = {"Retry-After": str(_RETRY_AFTER)}
+_FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
+    (UnknownPlacementError, NotFoundProblem),
+    (NoEnvironmentError, NotReadyProblem),
+    (RevisionConflictError, RevisionProblem),
+    (UnknownChangeError, NotFoundProblem),
+    (ChangedSinceError, ChangedSinceProblem),
+    (StaleReadingError, StaleReadingProblem),
+    (InvalidDescriptionError, DescriptionProblem),
+    (KnowledgeBaseError, KnowledgeBaseProblem),
+)
+
+
+def problem_of(error: Exception) -> Problem:
+    """Return what the caller is told of an error; one that nobody expected is logged."""
+    if isinstance(error, Problem):
+        return error
+    for kind, problem in _FROM_INSIDE:
+        if isinstance(error, kind):
+            return problem(f"{error}.", headers=_RETRY if problem.status == 503 else None)
+    _log.error("request failed", exc_info=error)
+    return Problem("The service met an error of its own; its log has the details.")
+
+
+def _from_inside(error: Exception) -> Response:
+    return respond(problem_of(error))
+
+
+def install(app: APIFlask) -> None:
+    """Make every error of the application a problem+json answer."""
+
+    def apiflask_error(error: HTTPError) -> Response:
+        if error.status_code == 422 and isinstance(error.detail, dict):
+            return respond(_validation(error))
+        return respond(_from_status(error.status_code, str(error.message), {}))
+
+    app.error_processor(apiflask_error)
+    app.register_error_handler(Problem, respond)
+    app.register_error_handler(HTTPException, _http_exception)
+    for kind, _ in _FROM_INSIDE:
+        app.register_error_handler(kind, _from_inside)
+    app.register_error_handler(RecursionError, lambda _: respond(_from_status(400, _DETAILS[400], {})))
+    app.register_error_handler(Exception, _from_inside)

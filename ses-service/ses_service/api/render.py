@@ -1,0 +1,374 @@
+"""Answers made from what the core returns: plain dictionaries in the shapes of the contract.
+
+Turns bytes per second into MB/s and bytes into GB; ``nan`` never gets here (unknown is ``None``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import orjson
+from flask import Response
+from pydantic_core import to_json
+
+from ses_service.decision.question import Decision
+from ses_service.decision.resolve import PassedOver
+from ses_service.knowledge.times import written
+from ses_service.ledger.ledger import Node
+from ses_service.ledger.placement import Candidate, Placement, Prediction, Refusal
+from ses_service.ledger.size_history import SizeKey, Sizes
+from ses_service.model.entities import (
+    Element,
+    Kind,
+    Observation,
+    Profile,
+    Requirement,
+    RequirementSet,
+    ResolvedRequirement,
+    StorageSystem,
+    Subject,
+)
+from ses_service.model.kinds import KindDescription
+
+Json: TypeAlias = dict[str, Any]
+
+_PLACES = 6
+_MB = Kind.CURRENT_READ_RATE.size
+_GB = Kind.FREE_CAPACITY.size
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer as it goes over the wire, whoever sends it."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+    def response(self) -> Response:
+        """Return it as Flask takes it."""
+        return Response(self.body, self.status, list(self.headers))
+
+    def raw_headers(self) -> list[tuple[bytes, bytes]]:
+        """Return the headers as ASGI takes them, with the length."""
+        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers]
+        if not any(name == b"content-length" for name, _ in raw):
+            raw.append((b"content-length", b"%d" % len(self.body)))
+        return raw
+
+
+_JSON_HEADERS = (("Content-Type", "application/json"),)
+
+
+def reply(body: Json, status: int = 200) -> Reply:
+    """Return a JSON answer."""
+    return Reply(status, orjson.dumps(body), _JSON_HEADERS)
+
+
+def fragments(texts: Iterable[bytes]) -> orjson.Fragment:
+    """Return a list whose members are JSON already."""
+    return orjson.Fragment(b"[%b]" % b",".join(texts))
+
+
+def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a JSON answer as Flask takes it."""
+    return Response(to_json(body), status=status, content_type="application/json", headers=headers)
+
+
+@lru_cache(16384)
+def _rounded(value: float) -> float:
+    return round(value, _PLACES)
+
+
+@lru_cache(16384)
+def _in_units(value: float, size: float) -> float:
+    """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
+    return round(value / size, _PLACES)
+
+
+def rates(read: float | None, write: float | None) -> Json:
+    """Return a pair of rates in MB/s."""
+    return {
+        "read_mb_s": None if read is None else _in_units(read, _MB),
+        "write_mb_s": None if write is None else _in_units(write, _MB),
+    }
+
+
+def requirement(one: Requirement) -> Json:
+    """Return a requirement in the unit its kind is shown in."""
+    kind = one.kind
+    made: Json = {
+        "kind": kind,
+        _bound_name(kind): round(one.bound / kind.size, _PLACES),
+        "unit": kind.unit,
+        "weight": one.weight,
+        "strictness": one.strictness.value,
+    }
+    if one.valid_from is not None:
+        made["valid_from"] = written(one.valid_from)
+    if one.valid_until is not None:
+        made["valid_until"] = written(one.valid_until)
+    return made
+
+
+def resolved(many: Iterable[ResolvedRequirement]) -> list[Json]:
+    """Return requirements with the levels they came from."""
+    return [
+        {
+            **requirement(one.requirement),
+            "level": one.level.value,
+            "level_name": one.level_name,
+            **({} if one.profile is None else {"profile": one.profile}),
+        }
+        for one in many
+    ]
+
+
+def passed_over(many: Iterable[PassedOver], now: float) -> list[Json]:
+    """Return requirements that do not count, with the reason."""
+    found = []
+    for one, body in zip(many, resolved(one.stated for one in many), strict=True):
+        by = one.hidden_by
+        if by is not None:
+            itself = by.level is one.stated.level
+            place = "the set itself" if itself else f"{by.level.value} {by.level_name}"
+            reason = f"hidden by the requirement of {place}"
+        elif one.stated.requirement.valid_from is not None and now < one.stated.requirement.valid_from:
+            reason = "not valid yet"
+        else:
+            reason = "not valid any more"
+        found.append({**body, "reason": reason})
+    return found
+
+
+def kind(one: KindDescription) -> Json:
+    """Return what people must know of a kind."""
+    return {
+        "kind": one.kind,
+        "label": one.label,
+        "definition": one.definition,
+        "bound": _bound_name(one.kind),
+        "unit": one.kind.unit,
+        "units": [*one.units],
+        "sizes": {unit: size / one.kind.size for unit, size in one.units.items()},
+        "default_weight": one.weight,
+    }
+
+
+def profile(one: Profile) -> Json:
+    """Return a profile."""
+    return {
+        "profile": one.name,
+        "label": one.label,
+        "definition": one.definition,
+        "requirements": [requirement(stated) for stated in one.requirements],
+    }
+
+
+def _bound_name(kind: Kind) -> str:
+    return "maximum" if kind.at_most else "minimum"
+
+
+def subject(one: Subject) -> Json:
+    """Return a subject."""
+    return {"user": one.user, "application": one.application, "vo": one.vo, "node": one.node, "job": one.job}
+
+
+def predictions(many: Iterable[Prediction]) -> list[Json]:
+    """Return predicted values in the units their kinds are shown in."""
+    return [
+        {
+            "kind": kind,
+            "value": None if one.value is None else _in_units(one.value, size),
+            "unit": kind.unit,
+            "maximum" if kind.at_most else "minimum": _in_units(one.bound, size),
+            "shortfall": _rounded(one.shortfall),
+        }
+        for one in many
+        for kind, size in ((one.kind, one.kind.size),)
+    ]
+
+
+def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json]:
+    """Return ranks; ``backends`` gives the back end of each storage system."""
+    return [
+        {
+            "rank": one.rank,
+            "element": one.element.id,
+            "storage_system": one.element.storage_system,
+            "backend": backends.get(one.element.storage_system, ""),
+            "target": one.element.target,
+            "distance": _rounded(one.distance),
+            "available": rates(one.available_read, one.available_write),
+            "free_gb": None if one.free is None else _in_units(one.free, _GB),
+            "predicted": predictions(one.predicted),
+            "age_seconds": one.age if one.age is None else round(one.age, 3),
+            "basis": one.basis.value,
+        }
+        for one in many
+    ]
+
+
+def refusals(many: Iterable[Refusal]) -> list[Json]:
+    """Return refused elements with their reasons."""
+    return [{"element": one.element, "reason": one.reason.value, "detail": one.detail} for one in many]
+
+
+def selection(decision: Decision, notes: Iterable[str], backends: dict[str, str]) -> Json:
+    """Return a decision; ``notes`` are added to its own."""
+    return {
+        "decided_at": decision.decided_at,
+        "requirements": resolved(decision.requirements),
+        "stripe_count": decision.stripes.count,
+        "expected_bytes": decision.expected_bytes,
+        "expected_from": decision.expected_from,
+        "candidates": candidates(decision.candidates, backends),
+        "refused": refusals(decision.refused),
+        "notes": [*notes, *decision.notes],
+    }
+
+
+def stripes(placement: Placement) -> Json:
+    """Return over what the file is spread, at least one element."""
+    return {
+        "stripe_count": placement.stripe_count,
+        "stripe_size_bytes": placement.stripe_size,
+        "elements": [
+            {"element": one.id, "target": one.target} for one in placement.stripes or (placement.element,)
+        ],
+    }
+
+
+def placement_summary(placement: Placement) -> Json:
+    """Return a placement without its explanation."""
+    return {
+        "placement_id": placement.placement_id,
+        "state": placement.state.value,
+        "subject": subject(placement.subject),
+        "element": placement.element.id,
+        "storage_system": placement.element.storage_system,
+        "target": placement.element.target,
+        **stripes(placement),
+        "path": placement.path,
+        "device": placement.device,
+        "inode": placement.inode,
+        "distance": round(placement.distance, _PLACES),
+        "predicted": predictions(placement.predicted),
+        "requirements": resolved(placement.requirements),
+        "booked_at": placement.booked_at,
+        "opened_at": placement.opened_at,
+        "ended_at": placement.ended_at,
+        "end_reason": None if placement.end_reason is None else placement.end_reason.value,
+        "bytes_written": placement.bytes_written,
+        "expected_bytes": placement.expected_bytes,
+        "expected_from": placement.expected_from,
+        "decided_by": placement.decided_by,
+        "lease_until": placement.lease_until if math.isfinite(placement.lease_until) else None,
+    }
+
+
+def held(placement: Placement) -> Json:
+    """Return the file of an open placement."""
+    return {
+        "placement_id": placement.placement_id,
+        "user": placement.subject.user,
+        "device": placement.device,
+        "inode": placement.inode,
+        "path": placement.path,
+        "pid": placement.pid,
+    }
+
+
+def sizes(key: SizeKey, one: Sizes) -> Json:
+    """Return an entry of the history of sizes."""
+    return {
+        "user": key.user,
+        "application": key.application or None,
+        "pattern": key.pattern or None,
+        "count": one.count,
+        "median_bytes": one.median,
+        "last_bytes": one.last,
+        "last_at": one.last_at,
+    }
+
+
+def node(one: Node, open_placements: int) -> Json:
+    """Return a node that is heard of."""
+    return {
+        "node": one.name,
+        "incarnation": one.incarnation,
+        "since": one.since,
+        "heard_at": one.heard_at,
+        "silent_after": one.until,
+        "open_placements": open_placements,
+    }
+
+
+def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
+    """Return a placement with its explanation."""
+    return {
+        **placement_summary(placement),
+        "rank": placement.rank,
+        "turn": placement.turn,
+        "turns": placement.turns,
+        "notes": list(placement.notes),
+        "candidates": candidates(placement.candidates, backends),
+        "refused": refusals(placement.refused),
+    }
+
+
+def observation(one: Observation, now: float) -> Json:
+    """Return what the monitor last saw of an element."""
+    return {
+        "element": one.element,
+        "source": one.source,
+        "target": one.target,
+        "state": one.state,
+        "sampled_at": one.sampled_at,
+        "age_seconds": None if one.sampled_at is None else round(max(0.0, now - one.sampled_at), 3),
+        "read_bytes_per_second": {"current": one.current_read_rate, "average": one.average_read_rate},
+        "write_bytes_per_second": {"current": one.current_write_rate, "average": one.average_write_rate},
+        "queue_depth": one.queue_depth,
+        "free_bytes": one.free_bytes,
+        "size_bytes": one.size_bytes,
+        "read_only": one.read_only,
+        "degraded": one.degraded,
+        "no_create": one.no_create,
+        "detail": one.detail,
+    }
+
+
+def element(one: Element, system: StorageSystem | None) -> Json:
+    """Return the static facts of an element."""
+    return {
+        "id": one.id,
+        "iri": one.iri,
+        "label": one.label,
+        "storage_system": one.storage_system,
+        "backend": system.backend if system else "",
+        "mount_point": system.mount_point if system else "",
+        "target": one.target,
+        "server": one.server,
+        "tier": one.tier,
+        "pool": one.pool,
+        "state": one.state.value,
+        "capacity_bytes": one.capacity_bytes,
+        "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
+    }
+
+
+def requirement_set(one: RequirementSet) -> Json:
+    """Return a requirement set."""
+    return {
+        "level": one.level.value,
+        "name": one.name,
+        "requirements": [requirement(stated) for stated in one.requirements],
+        "profile": one.profile.name if one.profile else None,
+        "revision": one.revision,
+        "modified_at": one.modified_at,
+        "modified_by": one.modified_by,
+    }

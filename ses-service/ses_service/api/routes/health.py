@@ -1,0 +1,68 @@
+"""Health, readiness and metrics; open to everyone, and telling nobody's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import render
+from ses_service.api.contract import also
+from ses_service.api.schemas.answers import Health, Readiness
+from ses_service.process.runtime import runtime
+from ses_service.state.state import NoEnvironmentError
+
+blueprint = APIBlueprint("health", __name__, tag="health")
+
+
+@blueprint.get("/healthz")
+@blueprint.output(Health)
+def healthz() -> Response:
+    """Say that the process answers"""
+    return render.answer({"status": "ok"})
+
+
+@blueprint.get("/readyz")
+@blueprint.output(Readiness)
+@blueprint.doc(
+    responses=also(
+        503, "The site was never read.", "application/json", {"$ref": "#/components/schemas/Readiness"}
+    )
+)
+def readyz() -> Response:
+    """Say whether decisions can be made, and what is missing
+
+    Ready as soon as the site was read, now or, while the knowledge base is away, by an earlier start.
+    `degraded`: decisions are made, with less than there should be; the checks that are not `ok` say what is
+    away.  Without the knowledge base the last site and requirements are used and cannot be changed, without
+    the monitor static facts and the ledger decide, without the database placements are recorded in memory,
+    without the directory members are those last read.
+    """
+    now = runtime()
+    base, monitor = now.keeper.status, now.observer.status
+    try:
+        elements = len(now.desk.environment.elements)
+        site = {"name": "site", "ok": True, "detail": f"{elements} elements"}
+    except NoEnvironmentError as error:
+        site = {"name": "site", "ok": False, "detail": str(error)}
+    checks: list[Mapping[str, object]] = [
+        {"name": "knowledge-base", "ok": base.reachable, "detail": base.detail},
+        site,
+        {"name": "monitor", "ok": monitor.reachable, "detail": monitor.detail},
+    ]
+    if now.journal is not None:
+        stored = now.journal.status
+        checks.append({"name": "database", "ok": stored.ok, "detail": f"{stored.name}: {stored.detail}"})
+    if now.members is not None:
+        checks += now.members.checks()
+    degraded = bool(site["ok"]) and not all(one["ok"] for one in checks)
+    body = {"ready": site["ok"], "degraded": degraded, "checks": checks}
+    return render.answer(body, 200 if site["ok"] else 503)
+
+
+@blueprint.get("/metrics")
+@blueprint.doc(responses=also(200, "Metrics.", "text/plain", {"type": "string"}))
+def metrics() -> Response:
+    """Give metrics in Prometheus' text format"""
+    return Response(runtime().metrics.text(), content_type="text/plain; version=0.0.4; charset=utf-8")

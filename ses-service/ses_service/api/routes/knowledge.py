@@ -1,0 +1,214 @@
+"""The knowledge base as a whole: export, import, history, undo.
+
+Administrators only, but for the history, which every person may read, and for undoing, which who may change a
+requirement set may do with changes of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+
+from apiflask import APIBlueprint
+from flask import Response
+from rdflib import URIRef
+
+from ses_service.api import render, render_changes
+from ses_service.api.contract import failures
+from ses_service.api.problems import (
+    ForbiddenProblem,
+    InvalidProblem,
+    NotFoundProblem,
+    RevisionProblem,
+    invalid_description,
+)
+from ses_service.api.routes.requirements import check_right
+from ses_service.api.schemas.knowledge import (
+    ChangeList,
+    ChangeMade,
+    ChangeOut,
+    ChangesQuery,
+    ImportIn,
+    KnowledgePage,
+    PageQuery,
+    UndoIn,
+)
+from ses_service.api.schemas.requests import LEVELS
+from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.exchange import Exchange
+from ses_service.knowledge.history import PAGE, Part
+from ses_service.knowledge.incoming import Mode
+from ses_service.knowledge.plans import Plan
+from ses_service.knowledge.queries import is_iri
+from ses_service.knowledge.terms import (
+    REQUIREMENTS_GRAPH,
+    SITE_GRAPH,
+    requirement_set_iri,
+    requirement_set_of,
+)
+from ses_service.knowledge.turtle import BASE
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import Principal, Role, allow, caller
+
+blueprint = APIBlueprint("knowledge", __name__, tag="knowledge")
+
+_PARTS = {"site": SITE_GRAPH, "requirements": REQUIREMENTS_GRAPH}
+_SUBJECTS = 200
+_UNPACKED = 2**25
+
+
+@blueprint.get("/v1/knowledge/<part>")
+@allow(Role.ADMIN)
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(KnowledgePage)
+@blueprint.doc(responses=failures(404, 422, 503))
+def export(part: str, query_data: PageQuery) -> Response:
+    """Export a page of the site or of the requirements
+
+    200 subjects at most, by name.  Pages with the same `revision` belong together.
+    """
+    graph = _PARTS.get(part)
+    if graph is None:
+        raise NotFoundProblem(f"There is no part {part!r}; parts are {', '.join(_PARTS)}.")
+    exchange = runtime().keeper.exchange()
+    stamps = exchange.stamps()
+    page = exchange.page(graph, query_data.after)
+    more = str(page[-1][0]) if len(page) == _SUBJECTS else None
+    return render.answer(render_changes.page(part, str(stamps), page, more))
+
+
+@blueprint.post("/v1/knowledge/imports")
+@allow(Role.ADMIN)
+@blueprint.input(ImportIn)
+@blueprint.output(ChangeMade)
+@blueprint.doc(responses=failures(409, 412, 503, body=True))
+def import_text(json_data: ImportIn) -> Response:
+    """Import a description of the site, of requirements or of both
+
+    It is checked against the shapes and made as a whole or not at all.  `merge` replaces, of the subjects
+    the text has, the properties it states; `replace` replaces what the text describes (site, requirements
+    or both) as a whole; `discovered` merges what a machine found with what people changed since.
+    """
+    who, running = caller(), runtime()
+    exchange = running.keeper.exchange()
+    try:
+        plan = exchange.plan_import(
+            _text(json_data),
+            json_data.name,
+            Mode(json_data.mode),
+            author=who.user or who.name,
+            now=running.desk.now(),
+            trig=json_data.format == "trig",
+            prefer_discovered=json_data.prefer == "discovered",
+        )
+    except InvalidDescriptionError as error:
+        raise invalid_description(error) from None
+    if json_data.revision is not None and json_data.revision != str(plan.stamps):
+        raise RevisionProblem("Site or requirements were changed since; look at what would change now.")
+    return _made(exchange, plan, json_data.dry_run)
+
+
+@blueprint.get("/v1/changes")
+@allow(Role.USER, Role.PORTAL, Role.ADMIN)
+@blueprint.input(ChangesQuery, location="query")
+@blueprint.output(ChangeList)
+@blueprint.doc(responses=failures(422, 503))
+def changes(query_data: ChangesQuery) -> Response:
+    """List changes of site and requirements, the latest first
+
+    50 at most; the service keeps the last 1,000.
+    """
+    subject = None if query_data.subject is None else _subject(query_data.subject)
+    found = runtime().keeper.exchange().changes(before=query_data.before, subject=subject)
+    more = found[-1].number if len(found) == PAGE else None
+    return render.answer({"changes": [render_changes.summary(one) for one in found], "next": more})
+
+
+@blueprint.get("/v1/changes/<int:number>")
+@allow(Role.USER, Role.PORTAL, Role.ADMIN)
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(ChangeOut)
+@blueprint.doc(responses=failures(404, 422, 503))
+def change(number: int, query_data: PageQuery) -> Response:
+    """Say what a change did, subject by subject
+
+    400 subjects at most, by name.
+    """
+    exchange = runtime().keeper.exchange()
+    parts, more = exchange.parts(number, query_data.after) if _known(number) else ([], False)
+    if not parts and not query_data.after:
+        raise NotFoundProblem(f"There is no change {number} (any more).")
+    return render.answer(render_changes.states(number, parts, str(parts[-1].subject) if more else None))
+
+
+@blueprint.post("/v1/changes/<int:number>/undo")
+@allow(Role.USER, Role.PORTAL, Role.ADMIN)
+@blueprint.input(UndoIn)
+@blueprint.output(ChangeMade)
+@blueprint.doc(responses=failures(404, 409, 503, body=True))
+def undo(number: int, json_data: UndoIn) -> Response:
+    """Undo a change, by a further one
+
+    409 when what it left was changed again, unless `force`.  Changes of the site: administrators only.
+    """
+    who, running = caller(), runtime()
+    exchange = running.keeper.exchange()
+    if not _known(number):
+        raise NotFoundProblem(f"There is no change {number} (any more).")
+    for part in exchange.all_parts(number):
+        _check_right(who, part)
+    try:
+        plan = exchange.plan_undo(
+            number, author=who.user or who.name, now=running.desk.now(), force=json_data.force
+        )
+    except InvalidDescriptionError as error:
+        raise invalid_description(error) from None
+    return _made(exchange, plan, json_data.dry_run)
+
+
+def _made(exchange: Exchange, plan: Plan, dry_run: bool) -> Response:
+    number = None
+    if not dry_run:
+        number = exchange.apply(plan)
+        runtime().keeper.step()  # made is made, whether or not it can be read back now
+    return render.answer(render_changes.made(plan, number, dry_run, _SUBJECTS))
+
+
+def _check_right(who: Principal, part: Part) -> None:
+    about = requirement_set_of(part.subject)
+    if about is not None:
+        check_right(who, *about)
+    elif who.role is not Role.ADMIN:
+        raise ForbiddenProblem("Only an administrator may undo a change of the site.")
+
+
+def _text(asked: ImportIn) -> str:
+    if asked.packed is None:
+        return asked.text or ""
+    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        data = unpacking.decompress(base64.b64decode(asked.packed, validate=True), _UNPACKED)
+        text = data.decode()
+    except (binascii.Error, zlib.error, UnicodeDecodeError) as error:
+        raise InvalidProblem(
+            [{"location": "json.packed", "message": f"cannot be unpacked: {error}"}]
+        ) from None
+    if not unpacking.eof:
+        message = f"ends early, or is larger than {_UNPACKED} bytes"
+        raise InvalidProblem([{"location": "json.packed", "message": message}])
+    return text
+
+
+def _subject(text: str) -> URIRef:
+    level, slash, name = text.partition("/")
+    if slash and level in LEVELS:
+        return requirement_set_iri(LEVELS[level], name)
+    iri = text if ":" in text.partition("/")[0] else BASE + text
+    if not is_iri(iri):
+        raise InvalidProblem([{"location": "query.subject", "message": "is no IRI and no LEVEL/NAME"}])
+    return URIRef(iri)
+
+
+def _known(number: int) -> bool:
+    return number < 2**53

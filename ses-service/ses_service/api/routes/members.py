@@ -1,0 +1,33 @@
+"""Members of virtual organisations, as portals know them."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import render
+from ses_service.api.contract import failures
+from ses_service.api.problems import InvalidProblem
+from ses_service.api.schemas.members import AccountsIn, AccountsTaken
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import Role, allow, caller
+
+blueprint = APIBlueprint("members", __name__, tag="members")
+
+
+@blueprint.put("/v1/members/accounts")
+@allow(Role.PORTAL, Role.ADMIN)
+@blueprint.input(AccountsIn)
+@blueprint.output(AccountsTaken)
+@blueprint.doc(responses=failures(503, body=True))
+def accounts(json_data: AccountsIn) -> Response:
+    """Take the VO of each account of a portal
+
+    All of them at once: they replace what this portal told before.  They count where neither the site nor a
+    group or token says which VO a user is of.
+    """
+    homes = {one.user: one.vo for one in json_data.accounts}
+    if len(homes) < len(json_data.accounts):
+        raise InvalidProblem([{"location": "json.accounts", "message": "names a user more than once"}])
+    runtime().accounts.take(caller().name, homes)
+    return render.answer({"accounts": len(homes)})

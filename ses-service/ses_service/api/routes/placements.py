@@ -1,0 +1,65 @@
+"""Placements: book, open, end, explain."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import operations, render
+from ses_service.api.contract import failures
+from ses_service.api.problems import ForbiddenProblem
+from ses_service.api.schemas.answers import PlacementList, PlacementRecord
+from ses_service.api.schemas.requests import PlacementQuery
+from ses_service.ledger.placement import Placement, PlacementState
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import Role, allow, caller
+
+blueprint = APIBlueprint("placements", __name__, tag="placements")
+
+
+@blueprint.get("/v1/placements")
+@allow()
+@blueprint.input(PlacementQuery, location="query")
+@blueprint.output(PlacementList)
+@blueprint.doc(responses=failures(422))
+def placements(query_data: PlacementQuery) -> Response:
+    """List placements, the latest first
+
+    A person sees their own, an agent those of its node.  `device` and `inode` go together and find a file
+    whatever it is called now; the number of a file that is gone may be another file's later.
+    """
+    who = caller()
+    wanted = query_data
+
+    def accept(one: Placement) -> bool:
+        return (
+            (who.role is not Role.USER or one.subject.user == who.user)
+            and who.speaks_for(one.subject.node)
+            and (wanted.path is None or one.path == wanted.path)
+            and (wanted.inode is None or (one.device, one.inode) == (wanted.device, wanted.inode))
+            and (wanted.user is None or one.subject.user == wanted.user)
+            and (wanted.element is None or one.element.id == wanted.element)
+            and (wanted.state is None or one.state is PlacementState(wanted.state))
+        )
+
+    found = runtime().desk.placements(accept, wanted.limit)
+    return render.answer({"placements": [render.placement_summary(one) for one in found]})
+
+
+@blueprint.get("/v1/placements/<placement_id>")
+@allow()
+@blueprint.output(PlacementRecord)
+@blueprint.doc(responses=failures(404))
+def placement(placement_id: str) -> Response:
+    """Explain a placement
+
+    With the first ranks and the refused elements at the moment of the decision.
+    """
+    found = runtime().desk.placement(placement_id)
+    who = caller()
+    if who.role is Role.USER and found.subject.user != who.user:
+        raise ForbiddenProblem("This placement belongs to somebody else.")
+    if not who.speaks_for(found.subject.node):
+        raise ForbiddenProblem("This placement is on another node.")
+    explained = runtime().explained(found)
+    return render.answer(render.placement_record(explained, operations.backends(runtime())))

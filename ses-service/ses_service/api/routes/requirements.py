@@ -1,0 +1,191 @@
+"""Requirement sets: read, replace, and what applies to a subject.
+
+A person may change their own (``user/NAME``, ``application/NAME:*``); a portal changes any on behalf of
+the person it names in ``X-Acting-User``; an administrator any.
+"""
+
+from __future__ import annotations
+
+import re
+
+from apiflask import APIBlueprint
+from flask import Response, request
+
+from ses_service.api import render
+from ses_service.api.contract import failures
+from ses_service.api.problems import (
+    ForbiddenProblem,
+    InvalidProblem,
+    NotFoundProblem,
+    RevisionProblem,
+    invalid_description,
+)
+from ses_service.api.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
+from ses_service.api.schemas.requests import (
+    LEVELS,
+    EffectiveQuery,
+    RequirementSetIn,
+    RequirementsQuery,
+    to_profile,
+)
+from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user, with_home_vo
+from ses_service.knowledge import InvalidDescriptionError
+from ses_service.members.homes import home_of
+from ses_service.model.entities import Level, RequirementSet, Subject
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import Principal, Role, allow, caller
+
+blueprint = APIBlueprint("requirements", __name__, tag="requirements")
+
+_ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
+_PERSON = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
+_APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]{1,256}(?<! )")
+_VO = re.compile(r"(?!-)[\w.@+:=-]{1,128}")
+
+
+@blueprint.get("/v1/requirements")
+@allow()
+@blueprint.input(RequirementsQuery, location="query")
+@blueprint.output(RequirementSetList)
+@blueprint.doc(responses=failures(422, 503))
+def requirement_sets(query_data: RequirementsQuery) -> Response:
+    """List requirement sets
+
+    With `user`: every set that can apply to one of this person's programs.
+    """
+    desk = runtime().desk
+    environment = desk.environment
+    if query_data.user is None:
+        listed = ordered(desk.sets.values())
+    else:
+        listed = sets_for_user(query_data.user, environment.home_vo.get(query_data.user), desk.sets)
+    return render.answer(
+        {"sets": [render.requirement_set(one) for one in listed if one.requirements or one.profile]}
+    )
+
+
+@blueprint.get("/v1/requirements/effective")
+@allow()
+@blueprint.input(EffectiveQuery, location="query")
+@blueprint.output(EffectiveRequirements)
+@blueprint.doc(responses=failures(422, 503))
+def effective(query_data: EffectiveQuery) -> Response:
+    """Say what applies to a subject, kind by kind
+
+    `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
+    the claim of a token, or `portal account`.  `passed_over` is what is stated for the subject, too, and does
+    not count: a more particular level says something else, or it is not its time.
+    """
+    desk = runtime().desk
+    asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
+    homes = desk.environment.home_vo
+    subject = with_home_vo(asked, homes)
+    home = None if asked.vo is not None else home_of(asked.user, homes)
+    now, sets = desk.now(), desk.sets
+    applying = resolve(subject, (), sets, now)
+    return render.answer(
+        {
+            "subject": render.subject(subject),
+            "vo_from": "request" if asked.vo is not None else home and home.source,
+            "requirements": render.resolved(applying),
+            "passed_over": render.passed_over(passed_over(subject, sets, now), now),
+        }
+    )
+
+
+@blueprint.get("/v1/requirements/<level>/<name>")
+@allow()
+@blueprint.output(RequirementSetOut)
+@blueprint.doc(responses=failures(404, 422, 503))
+def requirement_set(level: str, name: str) -> Response:
+    """Return one requirement set
+
+    A set nobody has stated has revision 0.  The `ETag` is its revision, for `If-Match`.
+    """
+    known = _level(level)
+    _check_name(known, name)
+    desk = runtime().desk
+    _ = desk.environment
+    return _set_answer(desk.sets.get((known, name)) or RequirementSet(known, name))
+
+
+@blueprint.put("/v1/requirements/<level>/<name>")
+@allow(Role.USER, Role.PORTAL, Role.ADMIN)
+@blueprint.input(RequirementSetIn)
+@blueprint.output(RequirementSetOut)
+@blueprint.doc(responses=failures(404, 412, 503, body=True))
+def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) -> Response:
+    """Replace one requirement set
+
+    An empty list without a profile removes it.  With `If-Match`, only when the set has that revision.
+    """
+    known = _level(level)
+    _check_name(known, name)
+    who = caller()
+    check_right(who, known, name)
+    try:
+        changed = runtime().keeper.replace_requirements(
+            known,
+            name,
+            tuple(requirement.to_model() for requirement in json_data.requirements),
+            profile=to_profile(json_data.profile),
+            author=who.user or who.name,
+            expected_revision=_expected_revision(known, name),
+        )
+    except InvalidDescriptionError as error:
+        raise invalid_description(error, "json.requirements") from None
+    return _set_answer(changed)
+
+
+def _set_answer(one: RequirementSet) -> Response:
+    return render.answer(render.requirement_set(one), headers={"ETag": f'"{one.revision}"'})
+
+
+def _level(text: str) -> Level:
+    level = LEVELS.get(text)
+    if level is None:
+        raise NotFoundProblem(f"There is no level {text!r}; levels are {', '.join(LEVELS)}.")
+    return level
+
+
+def _check_name(level: Level, name: str) -> None:
+    match level:
+        case Level.APPLICATION:
+            person, colon, application = name.partition(":")
+            fits = bool(colon and _PERSON.fullmatch(person) and _APPLICATION.fullmatch(application))
+            form = "USER:APPLICATION"
+        case Level.USER:
+            fits, form = bool(_PERSON.fullmatch(name)), "a user's name"
+        case Level.VO:
+            fits, form = bool(_VO.fullmatch(name)), "the name of a virtual organisation"
+        case _:
+            fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
+    if not fits:
+        message = f"at level {level} the name must be {form}"
+        raise InvalidProblem([{"location": "path.name", "message": message}])
+
+
+def check_right(who: Principal, level: Level, name: str) -> None:
+    """Raise ForbiddenProblem unless the caller may change this requirement set."""
+    if who.role is Role.PORTAL and not who.user:
+        raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
+    if who.role is not Role.USER:
+        return
+    owner = name.partition(":")[0] if level is Level.APPLICATION else name
+    if level not in (Level.APPLICATION, Level.USER) or owner != who.user:
+        raise ForbiddenProblem(f"{who.user} may change the sets of {who.user} only, not {level}/{name}.")
+
+
+def _expected_revision(level: Level, name: str) -> int | None:
+    header = request.headers.get("If-Match")
+    if header is None:
+        return None
+    if header.strip() == "*":
+        found = runtime().desk.sets.get((level, name))
+        if found is None or found.revision == 0:
+            raise RevisionProblem(f"{level}/{name} was never set.")
+        return found.revision
+    match = _ETAG.fullmatch(header.strip())
+    if match is None:
+        raise RevisionProblem(f"If-Match {header!r} is not a revision such as '\"3\"'.")
+    return int(match[1])

@@ -1,0 +1,29 @@
+"""``POST /v1/selections``: where would a file go?  Books nothing."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import operations
+from ses_service.api.contract import failures
+from ses_service.api.schemas.answers import Selection
+from ses_service.api.schemas.requests import SelectionRequest
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import allow, caller
+
+blueprint = APIBlueprint("selections", __name__, tag="selections")
+
+
+@blueprint.post("/v1/selections")
+@allow(*operations.SELECT.roles)
+@blueprint.input(SelectionRequest)
+@blueprint.output(Selection)
+@blueprint.doc(responses=failures(503, body=True))
+def select(json_data: SelectionRequest) -> Response:
+    """Rank the elements for a subject
+
+    Resolves the requirements that apply, refuses elements with a reason each, and ranks the rest by
+    distance.  Changes nothing.
+    """
+    return operations.select(runtime(), caller(), json_data).response()

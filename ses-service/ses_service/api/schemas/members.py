@@ -1,0 +1,32 @@
+"""What portals tell of their accounts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ses_service.api.schemas.answers import Answer
+from ses_service.api.schemas.requests import Body
+
+UserName = Annotated[str, Field(max_length=129, pattern=r"^[A-Za-z0-9_.@+\\-]{1,128}\$?$")]
+VoName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9_.@+:=-]{1,128}$")]
+
+
+class AccountIn(Body):
+    """The VO an account is of."""
+
+    user: UserName
+    vo: VoName
+
+
+class AccountsIn(Body):
+    """All accounts of a portal that are of a VO."""
+
+    accounts: Annotated[list[AccountIn], Field(max_length=20_000)]
+
+
+class AccountsTaken(Answer):
+    """How many accounts were taken."""
+
+    accounts: int

@@ -1,0 +1,431 @@
+"""What the agent of a node says, and what it is told."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from ses_service.api.schemas.answers import Answer, LevelName
+from ses_service.api.schemas.requests import Body, Bytes, Device, ElementId, Inode, Text
+from ses_service.decision.node_tables import TableAsked
+from ses_service.ledger import node_decisions
+from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
+from ses_service.ledger.ledger import Opening
+from ses_service.ledger.node_decisions import NodeDecisions
+from ses_service.ledger.placement import EndReason
+from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
+from ses_service.model.kinds import PREDICTED, Kind
+
+MOST_FILES = 2000
+MOST_USERS = 1000
+MOST_DECISIONS = 500
+MOST_TABLES = 16
+MOST_LISTED = 10
+
+Id = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Path = Annotated[str, Field(min_length=1, max_length=8192)]
+Time = Annotated[float, Field(ge=0, le=1e11)]
+Digest = Annotated[str, Field(max_length=64)]
+Note = Annotated[str, Field(max_length=500)]
+
+
+class Said(Body):
+    """A part of what an agent says.  What is not known is passed over: agents may be newer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Restore(Said):
+    """How a placement came about.  Either `element`, or `elements` in the order of stripes."""
+
+    element: ElementId | None = None
+    elements: Annotated[list[ElementId], Field(max_length=2000, default_factory=list)]
+    booked_at: Time
+    expected_bytes: Bytes | None = None
+    distance: Annotated[float, Field(ge=0, le=1e9)] = 0.0
+    decided_by: Literal["service", "agent", "program"] = "service"
+    notes: Annotated[list[Note], Field(max_length=20, default_factory=list)]
+
+    @model_validator(mode="after")
+    def _one_or_many(self) -> Restore:
+        if (self.element is None) == (not self.elements):
+            raise ValueError("give either element or elements")
+        return self
+
+    def to_model(self) -> Origin:
+        """Return it as the core knows it."""
+        names = tuple(self.elements) if self.element is None else (self.element,)
+        return Origin(
+            names, self.booked_at, self.distance, self.decided_by, self.expected_bytes, tuple(self.notes)
+        )
+
+
+Number = Annotated[float, Field(ge=0, le=1e18)]
+
+
+class Offered(Said):
+    """What an element offers, bytes per second and bytes; null is unknown."""
+
+    read: Number | None = None
+    write: Number | None = None
+    average_read: Number | None = None
+    average_write: Number | None = None
+    free: Number | None = None
+
+    def to_model(self) -> node_decisions.Offered:
+        """Return it as the core knows it."""
+        return node_decisions.Offered(self.read, self.write, self.average_read, self.average_write, self.free)
+
+
+class Considered(Offered):
+    """An element that could be chosen; `streams` are those there, `age` that of its sample in seconds."""
+
+    element: ElementId
+    distance: Annotated[float, Field(ge=0, le=1e9)]
+    streams: Number = 0.0
+    age: Number | None = None
+
+
+class RefusedHere(Said):
+    """An element that could not, and which of the requirements it misses if that is why."""
+
+    element: ElementId
+    reason: Literal[
+        "excluded",
+        "inactive",
+        "read-only",
+        "draining",
+        "no-space",
+        "hard-requirement",
+        "degraded",
+        "not-usable-here",
+    ]
+    requirement: Annotated[int, Field(ge=0, lt=64)] | None = None
+
+
+class NeedRequirement(Said):
+    """A requirement as needs tell it; `bound` is in base units, of which a `unit` has `size`."""
+
+    kind: Annotated[str, Field(min_length=1, max_length=64)]
+    code: int = 0
+    bound: Number
+    weight: Annotated[float, Field(gt=0, le=1e9)] = 1.0
+    hard: bool = False
+    at_most: bool = False
+    unit: Annotated[str, Field(max_length=16)]
+    size: Annotated[float, Field(gt=0, le=1e18)]
+    level: Literal["explicit", "application", "user", "vo", "site"]
+    level_name: Text
+    profile: Text | None = None
+
+    def to_model(self) -> ResolvedRequirement:
+        """Return it as the core knows it."""
+        kind = Kind(self.kind, self.unit, self.size, at_most=self.at_most)
+        strictness = Strictness.HARD if self.hard else Strictness.SOFT
+        stated = Requirement(
+            next((one for one in PREDICTED if one == kind), kind), self.bound, self.weight, strictness
+        )
+        return ResolvedRequirement(stated, Level(self.level), self.level_name, self.profile)
+
+
+class JobRankSaid(Said):
+    """The program's rank in its job, `of` so many where that is known, and the element that it began at."""
+
+    number: Annotated[int, Field(ge=0, lt=2**32)]
+    of: Annotated[int, Field(ge=1, lt=2**32)] | None = None
+    begins_at: ElementId
+
+    def to_model(self) -> node_decisions.JobRank:
+        """Return it as the core knows it."""
+        return node_decisions.JobRank(self.number, self.of, self.begins_at)
+
+
+class DecisionMade(Said):
+    """What files were chosen by that one user and application chose from one state of the node's table.
+
+    `age_seconds` is that of the service's last word then, `cut_off` that it was missed.  `job_rank` is null
+    where the program has none.
+    """
+
+    id: Annotated[int, Field(ge=0, lt=2**31)]
+    decided_at: Time
+    system: Text
+    version: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    age_seconds: Number | None = None
+    cut_off: bool = False
+    job_rank: JobRankSaid | None = None
+    user_needs: Annotated[str, Field(max_length=64)] = ""
+    requirements: Annotated[list[NeedRequirement], Field(max_length=16, default_factory=list)]
+    expected_bytes: Bytes | None = None
+    expected_from: Literal["request", "history"] | None = None
+    candidates: Annotated[list[Considered], Field(max_length=MOST_LISTED, default_factory=list)]
+    refused: Annotated[list[RefusedHere], Field(max_length=MOST_LISTED, default_factory=list)]
+    refused_total: Annotated[int, Field(ge=0, lt=2**31)] = 0
+
+    def to_model(self) -> node_decisions.NodeDecision:
+        """Return it as the core knows it."""
+        return node_decisions.NodeDecision(
+            self.decided_at,
+            self.age_seconds,
+            self.cut_off,
+            tuple(one.to_model() for one in self.requirements),
+            self.expected_bytes,
+            self.expected_from,
+            tuple(
+                node_decisions.Considered(one.element, one.distance, one.to_model(), one.streams, one.age)
+                for one in self.candidates
+            ),
+            tuple(node_decisions.Refused(one.element, one.reason, one.requirement) for one in self.refused),
+            self.refused_total,
+            None if self.job_rank is None else self.job_rank.to_model(),
+        )
+
+
+class TurnMade(Said):
+    """Which of the decisions a file is of, the how manieth of it, and what was predicted for it then."""
+
+    id: Annotated[int, Field(ge=0, lt=2**31)]
+    turn: Annotated[int, Field(ge=1, lt=2**31)] = 1
+    turns: Annotated[int, Field(ge=1, lt=2**31)] = 1
+    predicted: Offered = Offered()
+
+    def to_model(self) -> node_decisions.Turn:
+        """Return it as the core knows it."""
+        return node_decisions.Turn(self.id, self.turn, self.turns, self.predicted.to_model())
+
+
+class TableWanted(Said):
+    """A storage system that is mounted on the node, and what it has of its table: nothing, by default."""
+
+    system: Text
+    revision: Annotated[str, Field(max_length=128)] = ""
+    version: Annotated[int, Field(ge=0, lt=2**53)] = 0
+
+    def to_model(self) -> TableAsked:
+        """Return it as the core knows it."""
+        return TableAsked(self.system, self.revision, self.version)
+
+
+class FileOpened(Said):
+    """A file that was created for a placement.  ``inode`` is decimal text: JSON numbers end at 2^53.
+
+    ``idle``: nothing was written or read for seconds; it is told again when that changes.
+    """
+
+    placement_id: Id
+    user: Text
+    path: Path | None = None
+    device: Device
+    inode: Inode
+    pid: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+    opened_at: Time | None = None
+    application: Text | None = None
+    job: Text | None = None
+    idle: bool = False
+    restore: Restore | None = None
+    decision: TurnMade | None = None
+
+    def to_model(self) -> Opened:
+        """Return it as the core knows it."""
+        opening = Opening(
+            self.placement_id,
+            self.path,
+            self.device,
+            self.inode,
+            self.pid,
+            self.opened_at,
+            self.user,
+            self.application,
+            self.job,
+            self.idle,
+        )
+        return Opened(
+            opening,
+            None if self.restore is None else self.restore.to_model(),
+            None if self.decision is None else self.decision.to_model(),
+        )
+
+
+class FileEnded(Said):
+    """A placement that is over."""
+
+    placement_id: Id
+    reason: Literal["closed", "exited", "unused", "expired", "failed", "lost"]
+    bytes_written: Bytes | None = None
+    path: Path | None = None
+
+    def to_model(self) -> Ended:
+        """Return it as the core knows it."""
+        return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path)
+
+
+class AnnouncementIn(Said):
+    """Files that were created, placements that are over, and a sign of life.
+
+    At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
+    were chosen by.  `users`: whose needs the agent wants to know, `generations` what it has of them, and
+    `tables` the storage systems whose elements it wants to know.  `busy`: programs choose from them now.
+    `number`: each announcement of an incarnation has a higher one than those before.
+    """
+
+    incarnation: Id
+    number: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    opened: Annotated[list[FileOpened], Field(max_length=MOST_FILES, default_factory=list)]
+    ended: Annotated[list[FileEnded], Field(max_length=MOST_FILES, default_factory=list)]
+    complete: bool = False
+    users: Annotated[list[Text], Field(max_length=MOST_USERS, default_factory=list)]
+    decisions: Annotated[list[DecisionMade], Field(max_length=MOST_DECISIONS, default_factory=list)]
+    generations: Annotated[dict[Text, Digest], Field(max_length=MOST_USERS, default_factory=dict)]
+    tables: Annotated[list[TableWanted], Field(max_length=MOST_TABLES, default_factory=list)]
+    busy: bool = False
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> AnnouncementIn:
+        if len(self.opened) + len(self.ended) > MOST_FILES:
+            raise ValueError(f"more than {MOST_FILES} opened and ended together")
+        return self
+
+    def to_model(self, node: str) -> Announcement:
+        """Return it as the core knows it."""
+        return Announcement(
+            node,
+            self.incarnation,
+            tuple(one.to_model() for one in self.opened),
+            tuple(one.to_model() for one in self.ended),
+            self.complete,
+            NodeDecisions({one.id: one.to_model() for one in self.decisions}),
+        )
+
+
+class RefusedFile(Answer):
+    """A file of the announcement that was not taken, and why."""
+
+    placement_id: str
+    detail: str
+
+
+class HeldFile(Answer):
+    """A file the ledger holds open for the node."""
+
+    placement_id: str
+    user: str
+    device: int | None
+    inode: str | None
+    path: str | None
+    pid: int | None
+
+
+class NeedRequirementOut(Answer):
+    """A requirement; `bound` is in base units, of which a `unit` has `size`; `code` is that of ses/core.h."""
+
+    kind: str
+    code: int
+    bound: float
+    weight: float
+    hard: bool
+    at_most: bool
+    unit: str
+    size: float
+    level: LevelName
+    level_name: str
+    profile: str | None
+
+
+class UserNeed(Answer):
+    """What files of a user and an application need; null: of any other application.
+
+    `room_bytes` is the room that a file of unknown size should find, `expected_from` where that is from.
+    """
+
+    user: str
+    application: str | None
+    generation: str
+    requirements: list[NeedRequirementOut]
+    room_bytes: float | None
+    expected_from: Literal["history"] | None
+
+
+class TableElement(Answer):
+    """An element as it does not change often: bytes per second and bytes; null is unknown.
+
+    `target` is a branch's directory, the number of an OST or the name of a pool.  `number` is its place
+    among the elements of the system, the same for all nodes.  `stated` are values of the kinds that the table
+    names.
+    """
+
+    element: str
+    target: str
+    number: int
+    server: int
+    scarce: bool
+    read_rate: float | None
+    write_rate: float | None
+    size: float | None
+    server_rate: float | None
+    stated: list[float | None]
+
+
+class Table(Answer):
+    """The elements of a storage system for programs of a node to choose from, in an order of its own.
+
+    `elements` are told when the revision is another one, and then all `loads`; else those that changed since
+    the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
+    average, own streams, own ones that ended since the sample, streams on the server, bytes free, bytes
+    reserved, age of the sample in seconds, bits of state, turn (when the last placement was made, in
+    milliseconds since the epoch); see `struct ses_core_element` in ses/core.h, as `policy` is
+    `struct ses_core_policy`.  `total` is how many elements the system has, `rate` how many placements others
+    make there a second, `told_at` the time of the service.
+    """
+
+    system: str
+    revision: str
+    version: int
+    told_at: float
+    total: int
+    rate: float
+    max_age_seconds: float
+    rate_window_seconds: float
+    stated: list[str]
+    policy: dict[str, float]
+    elements: list[TableElement] | None
+    loads: list[list[float | None]]
+
+
+class AnnouncementTaken(Answer):
+    """What came of it.
+
+    `instance` is another one with each start of the service.  `unknown`: told without `restore`, and
+    the ledger does not know them.  `open`: given when this agent is heard for the first time.  `needs` are
+    those of users of whom the agent has another generation, or none; `tables` those it asked for.
+
+    `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
+    or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
+    that, with how it came about, and says it again to another instance.
+    """
+
+    instance: str
+    stored: int
+    next_within_seconds: float
+    unknown: list[str]
+    refused: list[RefusedFile]
+    open: list[HeldFile] | None
+    needs: list[UserNeed]
+    tables: list[Table]
+
+
+class NodeOut(Answer):
+    """One node whose agent announces its files."""
+
+    node: str
+    incarnation: str
+    since: float
+    heard_at: float
+    silent_after: float
+    open_placements: int
+
+
+class NodeList(Answer):
+    """The nodes, by name."""
+
+    nodes: list[NodeOut]

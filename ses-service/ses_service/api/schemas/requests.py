@@ -1,0 +1,210 @@
+"""Requests.  Fields nobody knows are refused, numbers are finite, text is bounded."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+from ses_service.api.schemas.kinds import bounds_by_kind, kind_names, profile_names, unit_names
+from ses_service.knowledge.times import moment
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model import entities
+from ses_service.model.entities import Level, Strictness, Subject
+from ses_service.model.kinds import UnknownKindError, UnknownUnitError
+
+
+def _is_moment(text: str) -> str:
+    moment(text)
+    return text
+
+
+def _known_kind(name: str) -> str:
+    vocabulary().metric(name)
+    return name
+
+
+KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
+UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
+ProfileName = Annotated[str, Field(max_length=63, json_schema_extra=profile_names)]
+Moment = Annotated[
+    str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
+]
+StrictnessName = Literal["soft", "hard"]
+Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
+ElementId = Annotated[str, Field(min_length=3, max_length=512, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Device = Annotated[int, Field(ge=0, lt=2**64)]
+Inode = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
+Bytes = Annotated[float, Field(ge=0, le=1e24)]
+Bound = Annotated[float, Field(ge=0, le=1e15, examples=[20.0])]
+
+_MAX_BASE = 1e24
+
+
+class Body(BaseModel):
+    """A JSON body: no unknown members, no strings for numbers, no infinities."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Query(BaseModel):
+    """A query string: no unknown parameters."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Requirement(Body):
+    """One bound of a kind the ontology describes, in one of its units: `minimum`, or `maximum` of a kind
+    that is at most.  It applies from `valid_from` until before `valid_until`.
+    """
+
+    model_config = ConfigDict(json_schema_extra=bounds_by_kind)
+
+    kind: Annotated[KindName, AfterValidator(_known_kind)]
+    minimum: Bound = 0.0
+    maximum: Bound = 0.0
+    unit: UnitName
+    weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    strictness: StrictnessName = "soft"
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    _made: entities.Requirement = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Requirement:
+        try:
+            self._made = made = self._in_base_units()
+        except (UnknownKindError, UnknownUnitError) as error:
+            raise ValueError(str(error)) from None
+        needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
+        if needed not in self.model_fields_set or other in self.model_fields_set:
+            raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
+        if made.bound > _MAX_BASE:
+            raise ValueError(f"the {needed} is beyond anything that exists")
+        if not made.applies_ever:
+            raise ValueError("valid_until is not after valid_from")
+        return self
+
+    def to_model(self) -> entities.Requirement:
+        """Return the requirement in the base unit of its kind."""
+        return self._made
+
+    def _in_base_units(self) -> entities.Requirement:
+        described = vocabulary().metric(self.kind).described
+        return entities.Requirement(
+            described.kind,
+            described.to_base(self.maximum if described.kind.at_most else self.minimum, self.unit),
+            self.weight if "weight" in self.model_fields_set else described.weight,
+            Strictness(self.strictness),
+            moment(self.valid_from),
+            moment(self.valid_until),
+        )
+
+
+Requirements = Annotated[list[Requirement], Field(max_length=32)]
+
+
+def to_profile(name: str | None) -> entities.Profile | None:
+    """Return the profile of this name, one without requirements where the vocabulary has none."""
+    return None if name is None else vocabulary().profiles.get(name, entities.Profile(name))
+
+
+def _known_profile(name: str) -> str:
+    known = vocabulary().profiles
+    if name not in known:
+        raise ValueError(f"unknown profile {name!r}; use one of {', '.join(known)}")
+    return name
+
+
+KnownProfile = Annotated[ProfileName, AfterValidator(_known_profile)]
+
+
+def _each_kind_once(requirements: list[Requirement]) -> None:
+    kinds = [requirement.kind for requirement in requirements]
+    twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
+    if twice:
+        raise ValueError(f"{twice[0]} is stated more than once")
+
+
+class SubjectIn(Body):
+    """Who asks.  Without ``vo`` the user's home VO applies."""
+
+    user: Text
+    application: Text | None = None
+    vo: Text | None = None
+    node: Text | None = None
+    job: Text | None = None
+
+    def to_model(self) -> Subject:
+        """Return the subject as the core knows it."""
+        return Subject(self.user, self.application, self.vo, self.node, self.job)
+
+
+class SelectionRequest(Body):
+    """A question: where would a file of this subject go?  ``limit`` 0 lists every element.
+
+    ``stripe_count`` is the number the program itself asks for; ``path`` is the name the file will have.
+    ``profile`` adds the requirements of a profile for kinds not stated here.
+    """
+
+    subject: SubjectIn
+    storage_system: Text | None = None
+    requirements: Requirements = []
+    profile: KnownProfile | None = None
+    expected_bytes: Bytes | None = None
+    exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
+    limit: Annotated[int, Field(ge=0, le=100_000)] = 10
+    stripe_count: Annotated[int, Field(ge=1, le=2000)] | None = None
+    path: Annotated[str, Field(min_length=1, max_length=8192)] | None = None
+
+    @model_validator(mode="after")
+    def _kinds_once(self) -> SelectionRequest:
+        _each_kind_once(self.requirements)
+        return self
+
+
+class RequirementSetIn(Body):
+    """All requirements of a set, and the profile it takes up; an empty list and no profile remove it."""
+
+    requirements: Requirements
+    profile: KnownProfile | None = None
+
+    @model_validator(mode="after")
+    def _kinds_once(self) -> RequirementSetIn:
+        _each_kind_once(self.requirements)
+        return self
+
+
+class PlacementQuery(Query):
+    """Which placements to list.  ``device`` and ``inode`` name a file, so they come together."""
+
+    path: Annotated[str, Field(max_length=8192)] | None = None
+    device: Device | None = None
+    inode: Inode | None = None
+    user: Text | None = None
+    element: ElementId | None = None
+    state: Literal["open", "ended"] | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+    @model_validator(mode="after")
+    def _whole_file(self) -> PlacementQuery:
+        if (self.device is None) != (self.inode is None):
+            raise ValueError("device and inode name a file only together")
+        return self
+
+
+class RequirementsQuery(Query):
+    """Whose requirement sets to list; without a user all."""
+
+    user: Text | None = None
+
+
+class EffectiveQuery(Query):
+    """Whose effective requirements to give."""
+
+    user: Text
+    application: Annotated[str, Field(max_length=256)] | None = None
+    vo: Annotated[str, Field(max_length=256)] | None = None
+
+
+LEVELS = {level.value: level for level in Level if level is not Level.EXPLICIT}

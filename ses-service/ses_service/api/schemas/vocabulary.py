@@ -1,0 +1,39 @@
+"""Answers about the vocabulary.  These models describe them for the contract."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ses_service.api.schemas.answers import Answer, RequirementOut, ShownUnit
+
+
+class KindOut(Answer):
+    """A kind of requirement.  `bound` says which one it takes; answers are in `unit`.
+
+    `sizes` has how many of `unit` one of each of `units` is.
+    """
+
+    kind: str
+    label: str
+    definition: str
+    bound: Literal["minimum", "maximum"]
+    unit: ShownUnit
+    units: list[str]
+    sizes: dict[str, float]
+    default_weight: float
+
+
+class ProfileOut(Answer):
+    """Requirements under the name of what a program does."""
+
+    profile: str
+    label: str
+    definition: str
+    requirements: list[RequirementOut]
+
+
+class VocabularyOut(Answer):
+    """Kinds in the order of answers, profiles by name."""
+
+    kinds: list[KindOut]
+    profiles: list[ProfileOut]

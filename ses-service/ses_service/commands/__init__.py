@@ -1,0 +1,1 @@
+"""The ``ses-service`` command."""

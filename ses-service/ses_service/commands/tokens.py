@@ -1,0 +1,109 @@
+"""``ses-service token``: make, list and revoke tokens.  A running service follows the file."""
+
+from __future__ import annotations
+
+import os
+from itertools import chain, count
+from pathlib import Path
+
+import click
+
+from ses_service.security.tokens import Role, TokenFileError, add_token, revoke_token, tokens_of
+
+_tokens = click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Token file; made with mode 0600 when missing.",
+)
+
+
+class _Group(click.Group):
+    """Shows what is wrong with a token file as one line."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except TokenFileError as error:
+            raise click.ClickException(str(error)) from None
+
+
+@click.group(cls=_Group)
+def token() -> None:
+    """Tokens with which programs and people call the service."""
+
+
+@token.command("new")
+@_tokens
+@click.option(
+    "--role", type=click.Choice([role.value for role in Role]), required=True, help="What it may do."
+)
+@click.option("--name", help="What the token is for.  [role node: agent-NODE]")
+@click.option("--user", help="Whose token it is; needed for role user, and only there.")
+@click.option(
+    "--node",
+    help="The node whose agent may use it, or a pattern of names such as 'gpu*'; needed for role node, "
+    "and only there.",
+)
+def new_token(tokens: Path, role: str, name: str | None, user: str | None, node: str | None) -> None:
+    """Make a token, print it once, and add its digest to the token file.
+
+    A node may have two tokens: make the second, give it to the agent, then revoke the first.
+    """
+    if (role == Role.USER) != (user is not None):
+        raise click.UsageError("--user names the person of a token with --role user, and only there")
+    if (role == Role.NODE) != (node is not None):
+        raise click.UsageError("--node names the node of a token with --role node, and only there")
+    if name is None and node is None:
+        raise click.UsageError("--name says what the token is for")
+    click.echo(add_token(tokens, Role(role), name or _free_name(tokens, node or ""), user, node))
+
+
+@token.command("nodes")
+@_tokens
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Where to write NODE.token, mode 0600, for each node; made when missing.",
+)
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
+    """Make a token for each node, and a file to copy there as the agent's --token-file."""
+    wrong = [node for node in nodes if "/" in node or node.startswith(".") or set(node) & set("*?[")]
+    if wrong:
+        raise click.UsageError(f"{wrong[0]!r} is no name of a node")
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for node in nodes:
+            made = add_token(tokens, Role.NODE, _free_name(tokens, node), node=node)
+            path = directory / f"{node}.token"
+            path.unlink(missing_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(made + "\n")
+    except OSError as error:
+        raise click.ClickException(f"{directory}: {error.strerror}") from None
+    click.echo(f"{len(nodes)} written to {directory}")
+
+
+@token.command("list")
+@_tokens
+def list_tokens(tokens: Path) -> None:
+    """List name, role, and user or node of each token."""
+    for one in tokens_of(tokens):
+        whose = one.user or one.node or ("bound to no node" if one.role is Role.NODE else "")
+        click.echo(f"{one.name}\t{one.role}\t{whose}".rstrip())
+
+
+@token.command("revoke")
+@_tokens
+@click.argument("name")
+def revoke(tokens: Path, name: str) -> None:
+    """Take a token out of the file: who has it is refused from then on."""
+    revoke_token(tokens, name)
+
+
+def _free_name(tokens: Path, node: str) -> str:
+    taken = {one.name for one in tokens_of(tokens)} if tokens.exists() else set()
+    first = f"agent-{node}"
+    return next(one for one in chain([first], (f"{first}-{n}" for n in count(2))) if one not in taken)

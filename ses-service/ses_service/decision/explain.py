@@ -1,0 +1,153 @@
+"""Candidates and refusals as people read them: numbers per element, and sentences."""
+
+from __future__ import annotations
+
+import ses_core
+from ses_core import Records, Refusal
+
+from ses_service.decision.question import Question, View
+from ses_service.ledger.node_decisions import Offered, predictions
+from ses_service.ledger.placement import Basis, Candidate, Reason
+from ses_service.ledger.placement import Refusal as RefusedElement
+from ses_service.model.columns import Codes
+from ses_service.model.entities import Element, Kind
+from ses_service.model.kinds import PREDICTED
+from ses_service.model.policies import Policies
+
+_OF_REFUSAL = {
+    Refusal.INACTIVE: Reason.INACTIVE,
+    Refusal.READ_ONLY: Reason.READ_ONLY,
+    Refusal.DRAINING: Reason.DRAINING,
+    Refusal.NO_ROOM: Reason.NO_SPACE,
+    Refusal.REQUIREMENT: Reason.HARD_REQUIREMENT,
+    Refusal.DEGRADED: Reason.DEGRADED,
+}
+
+
+def amount(kind: Kind, value: float | None) -> str:
+    """Return a value of a kind in words, such as ``12.5 MB/s``."""
+    return "unknown" if value is None else f"{value / kind.size:.4g} {kind.unit}"
+
+
+def known(value: float) -> float | None:
+    """Return a number, or ``None`` for ``nan``."""
+    return None if value != value else float(value)
+
+
+def offers(view: View, rows: Codes) -> list[Offered]:
+    """Return what a stream that starts now would get of some elements."""
+    if not len(rows):
+        return []
+    found = view.rows.query.predict(rows).tolist()
+    return [Offered(*[None if value != value else value for value in one]) for one in found]
+
+
+def candidates(
+    question: Question, view: View, verdicts: Records, order: Codes, now: float
+) -> tuple[Candidate, ...]:
+    """Return the candidates of rows in their order, with ranks from 1."""
+    elements = view.rows.elements[order]
+    columns = zip(
+        order.tolist(),
+        offers(view, order),
+        verdicts["distance"][order].astype(float).tolist(),
+        view.rows.ages(now, order).tolist(),
+        elements["busy"].tolist(),
+        elements["own"].tolist(),
+        strict=True,
+    )
+    return tuple(
+        Candidate(
+            rank,
+            view.table.elements[row],
+            distance,
+            offered.read,
+            offered.write,
+            offered.free,
+            predictions(question.requirements, offered, view.table.elements[row]),
+            known(age),
+            Basis.MONITOR if busy == busy else Basis.LEDGER if own else Basis.STATIC,
+        )
+        for rank, (row, offered, distance, age, busy, own) in enumerate(columns, 1)
+    )
+
+
+def refusals(
+    question: Question, view: View, verdicts: Records, rows: Codes, policies: Policies
+) -> tuple[RefusedElement, ...]:
+    """Return the refusals of some rows with their sentences."""
+    told = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
+    unmet = (ses_core.VERDICT.names or ()).index("unmet")
+    refusal = (ses_core.VERDICT.names or ()).index("refusal")
+    return tuple(
+        _refusal(question, view, row, offered, Refusal(one[refusal]), one[unmet], policies)
+        for row, offered, one in told
+    )
+
+
+def _refusal(
+    question: Question,
+    view: View,
+    row: int,
+    offered: Offered,
+    refusal: Refusal,
+    unmet: int,
+    policies: Policies,
+) -> RefusedElement:
+    element = view.table.elements[row]
+    reason = _OF_REFUSAL.get(refusal) or _why_left_out(question, view, element)
+    if reason is Reason.NO_SPACE:
+        detail = _space_sentence(question, view, row, offered, policies)
+    elif reason is Reason.HARD_REQUIREMENT:
+        detail = _hard_sentence(question, element, offered, unmet)
+    else:
+        detail = _sentence(question, view, row, reason)
+    return RefusedElement(element.id, reason, detail)
+
+
+def _why_left_out(question: Question, view: View, element: Element) -> Reason:
+    if question.storage_system not in (None, element.storage_system):
+        return Reason.WRONG_SYSTEM
+    mounted = view.table.environment.node_access.get(question.subject.node or "")
+    if mounted is not None and element.storage_system not in mounted:
+        return Reason.UNREACHABLE
+    return Reason.EXCLUDED
+
+
+def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
+    element, seen = view.table.elements[row], view.observations.by_row[row]
+    match reason:
+        case Reason.WRONG_SYSTEM:
+            return f"It belongs to {element.storage_system}; the request is about {question.storage_system}."
+        case Reason.UNREACHABLE:
+            return f"Node {question.subject.node} does not mount {element.storage_system}."
+        case Reason.EXCLUDED:
+            return "The request excludes it."
+        case Reason.INACTIVE:
+            return "The site describes it as inactive."
+        case Reason.DRAINING:
+            return "The site is emptying it; no file may be added."
+        case Reason.DEGRADED:
+            return "It is degraded, and elements in good order are left."
+    if seen is not None and seen.no_create:
+        return "The monitor sees that it takes no files: an administrator said so."
+    if seen is not None and seen.read_only:
+        return "The monitor sees it mounted read-only."
+    return "The site describes it as read-only."
+
+
+def _space_sentence(question: Question, view: View, row: int, offered: Offered, policies: Policies) -> str:
+    kind = Kind.FREE_CAPACITY
+    reserved = float(view.rows.elements["reserved"][row])
+    held = f" after {amount(kind, reserved)} held for open placements" if reserved else ""
+    needed = max(question.expected_bytes or 0.0, policies.min_free_bytes)
+    return f"{amount(kind, offered.free)} are free{held}; {amount(kind, needed)} are needed."
+
+
+def _hard_sentence(question: Question, element: Element, offered: Offered, unmet: int) -> str:
+    asked = question.requirements[unmet]
+    (found,) = predictions((asked,), offered, element)
+    word = "predicted" if found.kind in PREDICTED else "stated"
+    limit = "maximum" if found.kind.at_most else "minimum"
+    value, bound = amount(found.kind, found.value), amount(found.kind, found.bound)
+    return f"Its {word} {found.kind.value} is {value}; the hard {limit} is {bound}."

@@ -1,0 +1,164 @@
+"""What the files of each user need, as agents are told: for all of the user, and for applications by name.
+
+A need is the requirements that apply, and the room that a file of unknown size should find: a high quantile
+of the sizes that files like it had.  Its generation is a digest of all that; who has it is told nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import orjson
+import ses_core
+from ses_core import Records
+
+from ses_service.decision.digest import Generations
+from ses_service.decision.question import HISTORY
+from ses_service.decision.resolve import SetIndex, resolve, with_home_vo
+from ses_service.decision.rows import STATED
+from ses_service.model.entities import Kind, Level, Requirement, ResolvedRequirement, Strictness, Subject
+from ses_service.model.kinds import PREDICTED
+
+MOST_REQUIREMENTS = int(ses_core.NEED["requirements"].shape[0])
+MOST_APPLICATIONS = 63  # of a user; a node has room for one more, the user's default
+
+_HOLDS = 1.0  # seconds for which what was read of the sizes of a user's files holds
+_STEPS = 4.0  # of a doubling, to which room is rounded up: a generation does not change with each file
+_CODES: dict[Kind, ses_core.Kind] = {
+    Kind.CURRENT_READ_RATE: ses_core.Kind.CURRENT_READ,
+    Kind.AVERAGE_READ_RATE: ses_core.Kind.AVERAGE_READ,
+    Kind.CURRENT_WRITE_RATE: ses_core.Kind.CURRENT_WRITE,
+    Kind.AVERAGE_WRITE_RATE: ses_core.Kind.AVERAGE_WRITE,
+    Kind.FREE_CAPACITY: ses_core.Kind.FREE,
+}
+
+Rooms = Callable[[str], Mapping[str, float]]
+"""The room files of a user should find, by application, ``""`` for those that name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserNeeds:
+    """What the files of one user need: as agents are told, and as the core takes it."""
+
+    generation: str
+    body: bytes
+    needs: tuple[Records, ...]
+
+
+def code_of(kind: Kind, stated: tuple[str, ...]) -> int:
+    """Return the number the core knows a kind by; one of which nothing is known where it is not stated."""
+    if kind in PREDICTED:
+        return int(_CODES[kind])
+    return int(ses_core.Kind.STATED_FIRST) + (stated.index(kind) if kind in stated else STATED)
+
+
+def need_of(
+    requirements: Iterable[Requirement],
+    stated: tuple[str, ...],
+    *,
+    size: float | None = None,
+    room: float | None = None,
+    stripes: int | None = None,
+) -> Records:
+    """Return what one file needs as the core takes it."""
+    return ses_core.need(
+        *(
+            (
+                code_of(one.kind, stated),
+                one.strictness is Strictness.HARD,
+                one.kind.at_most,
+                one.bound,
+                one.weight,
+            )
+            for one in list(requirements)[:MOST_REQUIREMENTS]
+        ),
+        size=-1.0 if size is None else size,
+        room=-1.0 if room is None else room,
+        stripes=stripes or 0,
+    )
+
+
+class Needs:
+    """The needs of all users, for one state of requirements and site; made when asked for, and kept.
+
+    ``rooms`` is asked for sizes about once a second for each user.
+    """
+
+    def __init__(
+        self, sets: SetIndex, home_vo: Mapping[str, str], stated: tuple[str, ...], rooms: Rooms
+    ) -> None:
+        self._sets = sets
+        self._home_vo = home_vo
+        self._stated = stated
+        self._rooms = rooms
+        self._generations = Generations(sets, home_vo)
+        self._applications: dict[str, list[str]] = {}
+        for (level, name), one in sets.items():
+            user, colon, application = name.partition(":")
+            if level is Level.APPLICATION and colon and (one.requirements or one.profile):
+                self._applications.setdefault(user, []).append(application)
+        self._known: dict[str, tuple[float, str, UserNeeds]] = {}
+
+    def of_site(self, now: float) -> Records:
+        """Return what a file needs of which nobody but the site says anything."""
+        return self.of("", now).needs[0]
+
+    def of(self, user: str, now: float) -> UserNeeds:
+        """Return the needs of a user's files."""
+        digest = self._generations.of(user, now)
+        known = self._known.get(user)
+        if known is not None and known[1] == digest and known[0] <= now < known[0] + _HOLDS:
+            return known[2]
+        rooms = {name: rounded_up(room) for name, room in self._rooms(user).items()}
+        generation = blake2b(repr((digest, self._stated, sorted(rooms.items()))).encode(), digest_size=8)
+        found = None if known is None else known[2]
+        if found is None or found.generation != generation.hexdigest():
+            found = self._made(user, generation.hexdigest(), rooms, now)
+        self._known[user] = (now, digest, found)
+        return found
+
+    def _made(self, user: str, generation: str, rooms: Mapping[str, float], now: float) -> UserNeeds:
+        named = sorted(self._applications.get(user, ()))
+        named += sorted(one for one in rooms if one and one not in named)
+        entries, needs = [], []
+        for application in [None, *named[:MOST_APPLICATIONS]]:
+            subject = with_home_vo(Subject(user, application), self._home_vo)
+            resolved = resolve(subject, (), self._sets, now)[:MOST_REQUIREMENTS]
+            room = max(rooms.values(), default=None) if application is None else rooms.get(application)
+            needs.append(need_of((one.requirement for one in resolved), self._stated, room=room))
+            entries.append(
+                {
+                    "user": user,
+                    "application": application,
+                    "generation": generation,
+                    "requirements": [_told(one, self._stated) for one in resolved],
+                    "room_bytes": room,
+                    "expected_from": None if room is None else HISTORY,
+                }
+            )
+        return UserNeeds(generation, orjson.dumps(entries)[1:-1], tuple(needs))
+
+
+def rounded_up(room: float) -> float:
+    """Return a size rounded up to a quarter of a doubling."""
+    return 0.0 if room <= 0 else math.ceil(2.0 ** (math.ceil(math.log2(room) * _STEPS - 1e-9) / _STEPS))
+
+
+def _told(one: ResolvedRequirement, stated: tuple[str, ...]) -> dict[str, object]:
+    asked = one.requirement
+    return {
+        "kind": asked.kind.value,
+        "code": code_of(asked.kind, stated),
+        "bound": asked.bound,
+        "weight": asked.weight,
+        "hard": asked.strictness is Strictness.HARD,
+        "at_most": asked.kind.at_most,
+        "unit": asked.kind.unit,
+        "size": asked.kind.size,
+        "level": one.level.value,
+        "level_name": one.level_name,
+        "profile": one.profile,
+    }

@@ -1,0 +1,278 @@
+"""What the agent of each node is told of the elements: the table its programs choose from.
+
+A node gets up to 64 elements of each storage system that is mounted there, in an order of its own, so that
+nodes that hear of each other late do not all prefer the same.  What does not change often is told once for
+each revision, loads as rows that changed since the version the node has.  A row is made into text once for
+all nodes.
+
+Not safe for use from several threads; its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+import ses_core
+from ses_core import Query, Records, State
+
+from ses_service.decision.node_order import GOLDEN_PART, lot_of, order_of_own
+from ses_service.decision.rows import LOADS, Rows
+from ses_service.ledger.arrivals import SystemArrivals
+from ses_service.model.columns import Codes, ElementTable, Floats
+
+MOST_ELEMENTS = 64
+CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
+
+_STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
+_VISITS = 4  # for each element that is wanted; see ranking.order_of_own
+_SEATS = 1000  # tables of nodes above which those are forgotten that nobody asked for lately
+_LATELY = 600.0
+_WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY
+
+
+@dataclass(frozen=True, slots=True)
+class TableAsked:
+    """A node asks for the table of a storage system, of which it has this version of this revision."""
+
+    system: str
+    revision: str = ""
+    version: int = 0
+
+
+@dataclass(slots=True)
+class _Seat:
+    """The rows that one node has of one system, in its order."""
+
+    rows: Codes
+    facts: int
+    number: int
+    chosen_at: float
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Acceptable:
+    """The rows of a system that take files of a need: as good as the best, along a line of their widths."""
+
+    rows: Codes
+    widths: Floats
+    until: float
+
+
+class NodeTables:
+    """The tables of all nodes.  ``name`` is another one with each start of the service."""
+
+    def __init__(self, rows: Rows, arrivals: SystemArrivals, name: str, window: float) -> None:
+        self.window = window
+        self._rows = rows
+        self._arrivals = arrivals
+        self._name = name
+        self._lots: dict[str, float] = {}
+        self._seats: dict[tuple[str, str], _Seat] = {}
+        self._acceptable: dict[tuple[int, bytes], _Acceptable] = {}
+        self._facts: dict[int, bytes] = {}
+        self._facts_of: Codes = np.zeros(0, dtype=np.int64)
+        self._numbers: Codes = np.zeros(0, dtype=np.int64)
+        self._texts: list[tuple[bytes, bytes]] = []
+        self._written: Codes = np.zeros(0, dtype=np.int64)
+        self._table: object = None
+        self._policy = {name: rows.policy[name][0].item() for name in rows.policy.dtype.names or ()}
+
+    def told(self, node: str, asked: TableAsked, needs: Sequence[Records], now: float) -> bytes | None:
+        """Return what a node is told of a system, as JSON; ``None``: nothing, there is no such system for it.
+
+        ``needs`` are those in use there.
+        """
+        table = self._rows.table
+        if table is None or asked.system not in table.system_names:
+            return None
+        mounted = table.environment.node_access.get(node)
+        if mounted is not None and asked.system not in mounted:
+            return None
+        self._follow()
+        code = table.system_names.index(asked.system)
+        of_system = self._rows.of_system[code]
+        seat = self._seat(node, asked.system, code, of_system, needs, now)
+        revision = f"{self._name}.{seat.facts}.{seat.number}"
+        whole = revision != asked.revision
+        at = (
+            np.arange(len(seat.rows))
+            if whole
+            else np.flatnonzero(self._rows.changed[seat.rows] > asked.version)
+        )
+        head = orjson.dumps(
+            {
+                "system": asked.system,
+                "revision": revision,
+                "version": self._rows.version,
+                "told_at": round(now, 3),
+                "total": len(of_system),
+                "rate": round(self._arrivals.of_others(asked.system, node, now), 4),
+                "max_age_seconds": self._rows.max_ages[code],
+                "rate_window_seconds": self.window,
+                "stated": self._rows.stated,
+                "policy": self._policy,
+            }
+        )[:-1]
+        elements = b"[%b]" % b",".join(map(self._fact, seat.rows.tolist())) if whole else b"null"
+        return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(seat.rows, at, now))
+
+    def forget(self, now: float) -> None:
+        """Forget tables nobody asked for lately, if there are many."""
+        if len(self._seats) > _SEATS:
+            kept = {key: one for key, one in self._seats.items() if now - one.asked_at < _LATELY}
+            self._seats = kept
+        self._acceptable = {key: one for key, one in self._acceptable.items() if now < one.until}
+
+    def _follow(self) -> None:
+        """Drop what was made of rows that are another site's."""
+        rows = self._rows
+        if self._table is not rows.table:
+            self._table = rows.table
+            self._facts.clear()
+            self._numbers = _numbers(rows.table)
+            self._facts_of = np.zeros(len(rows.elements), dtype=np.int64)
+            self._texts = [(b"", b"")] * len(rows.elements)
+            self._written = np.full(len(rows.elements), -1, dtype=np.int64)
+            self._acceptable.clear()
+            self._seats.clear()
+
+    def _seat(
+        self, node: str, system: str, code: int, of_system: Codes, needs: Sequence[Records], now: float
+    ) -> _Seat:
+        facts = int(self._rows.revisions[code])
+        seat = self._seats.get((node, system))
+        if seat is None:
+            rows = self._chosen(node, code, of_system, needs, now)
+            seat = self._seats[node, system] = _Seat(rows, facts, 0, now, now)
+        elif len(of_system) > MOST_ELEMENTS and not 0 <= now - seat.chosen_at < CHOSEN_FOR:
+            seat.chosen_at = now
+            if not all(self._still_good(seat.rows, code, of_system, need, now, len(needs)) for need in needs):
+                rows = self._chosen(node, code, of_system, needs, now)
+                if not np.array_equal(rows, seat.rows):
+                    seat.rows, seat.number = rows, seat.number + 1
+        seat.facts, seat.asked_at = facts, now
+        return seat
+
+    def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
+        lot = self._lots.setdefault(node, lot_of(len(self._lots)))
+        if len(of_system) <= MOST_ELEMENTS:
+            return of_system[order_of_own(self._widths(of_system), lot)]
+        part = max(1, MOST_ELEMENTS // max(1, len(needs)))
+        wanted = [self._accepted(code, of_system, need, now) for need in needs]
+        orders = [_first_of_own(one, lot, MOST_ELEMENTS) for one in wanted]
+        found: dict[int, None] = {}
+        for most in (part, MOST_ELEMENTS):  # equal parts first, then what is left over
+            for place in range(most):
+                for order in orders:
+                    if place < len(order) and len(found) < MOST_ELEMENTS:
+                        found.setdefault(order[place])
+        return np.array(list(found), dtype=np.int64)
+
+    def _still_good(
+        self, rows: Codes, code: int, of_system: Codes, need: Records, now: float, parts: int
+    ) -> bool:
+        acceptable = self._accepted(code, of_system, need, now).rows
+        part = min(MOST_ELEMENTS // parts, len(acceptable))
+        return bool(np.isin(rows, acceptable, assume_unique=True).sum() >= _STILL_GOOD * part)
+
+    def _accepted(self, code: int, of_system: Codes, need: Records, now: float) -> _Acceptable:
+        key = (code, need.tobytes())
+        known = self._acceptable.get(key)
+        if known is not None and known.until - CHOSEN_FOR <= now < known.until:
+            return known
+        query = Query(self._rows.elements[of_system], need, self._rows.policy)
+        verdicts = query.verdicts
+        query.judge()
+        good = verdicts["refusal"] == ses_core.Refusal.ACCEPTED
+        if good.any():
+            roomy = good & (verdicts["tight"] == 0)
+            good = roomy if roomy.any() else good
+            nearest = verdicts["distance"][good].min()
+            good &= verdicts["distance"] <= nearest + self._rows.policy["equal_distance"][0]
+        found = of_system[good]
+        made = self._acceptable[key] = _Acceptable(found, self._widths(found), now + CHOSEN_FOR)
+        return made
+
+    def _widths(self, rows: Codes) -> Floats:
+        """Return how fast elements are; those of which it is not known are taken for average ones."""
+        rates = self._rows.elements["write_rate"][rows].astype(np.float64)
+        known = rates[~np.isnan(rates)]
+        return np.where(np.isnan(rates), np.median(known) if len(known) else 1.0, rates)
+
+    def _fact(self, row: int) -> bytes:
+        table, elements = self._rows.table, self._rows.elements
+        assert table is not None
+        revision = int(self._rows.revisions[table.system[row]])
+        if self._facts_of[row] != revision:
+            self._facts_of[row] = revision
+            one = elements[row]
+            self._facts[row] = orjson.dumps(
+                {
+                    "element": table.elements[row].id,
+                    "target": table.elements[row].target,
+                    "number": int(self._numbers[row]),
+                    "server": int(one["server"]),
+                    "scarce": bool(int(one["state"]) & State.SCARCE),
+                    "read_rate": float(one["read_rate"]),
+                    "write_rate": float(one["write_rate"]),
+                    "size": float(one["size"]),
+                    "server_rate": float(one["server_rate"]),
+                    "stated": one["stated"][: len(self._rows.stated)].tolist(),
+                }
+            )
+        return self._facts[row]
+
+    def _loads(self, rows: Codes, at: Codes, now: float) -> bytes:
+        """Return the rows at some places of a node's table as JSON, without brackets."""
+        told = rows[at]
+        stale = told[self._written[told] != self._rows.changed[told]]
+        if len(stale):
+            self._write(stale)
+        texts = self._texts
+        ages = self._rows.ages(now, told).tolist()
+        return b",".join(
+            [
+                b"[%d,%b,%b,%b]" % (place, head, b"null" if age != age else b"%.3f" % age, tail)
+                for place, row, age in zip(at.tolist(), told.tolist(), ages, strict=True)
+                for head, tail in (texts[row],)
+            ]
+        )
+
+    def _write(self, rows: Codes) -> None:
+        """Make the texts of some rows: what stands before their age, and after it."""
+        part = self._rows.elements[rows]
+        numbers = np.empty((len(rows), len(LOADS)))
+        for place, name in enumerate(LOADS):
+            np.round(part[name].astype(np.float64), 0 if name in _WHOLE else 3, numbers[:, place])
+        heads = orjson.dumps(numbers, option=_OPTIONS)[2:-2].split(b"],[")
+        states, turns = part["state"].tolist(), part["turn"].tolist()
+        for row, head, state, turn in zip(rows.tolist(), heads, states, turns, strict=True):
+            self._texts[row] = (head, b"%d,%d" % (state, turn))
+        self._written[rows] = self._rows.changed[rows]
+
+
+def _numbers(table: ElementTable | None) -> Codes:
+    """Return the place of each element among those of its storage system, in the site's own order."""
+    systems = np.zeros(0, dtype=np.int64) if table is None else table.system
+    numbers = np.zeros(len(systems), dtype=np.int64)
+    for code in np.unique(systems):
+        of_system = np.flatnonzero(systems == code)
+        numbers[of_system] = np.arange(len(of_system))
+    return numbers
+
+
+def _first_of_own(acceptable: _Acceptable, lot: float, most: int) -> list[int]:
+    """Return the first rows in a node's own order; see :mod:`ses_service.decision.node_order`."""
+    rows, widths = acceptable.rows, acceptable.widths
+    if len(rows) <= most:
+        return rows[order_of_own(widths, lot)].tolist() if len(rows) else []
+    line = np.cumsum(widths)
+    steps = np.arange(_VISITS * most, dtype=np.float64)
+    visits = (lot + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
+    visited = rows[np.minimum(len(rows) - 1, np.searchsorted(line, visits, side="right"))]
+    return list(dict.fromkeys(visited.tolist()))[:most]

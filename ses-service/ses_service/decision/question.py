@@ -1,0 +1,73 @@
+"""What the decision is asked, what it sees, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ses_service.decision.rows import Rows
+from ses_service.ledger.placement import Candidate, Refusal
+from ses_service.model.columns import ElementTable, ObservationTable
+from ses_service.model.entities import Requirement, ResolvedRequirement, Subject
+
+REQUEST, HISTORY = "request", "history"  # where an expected size is from
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Who asks for what.
+
+    ``limit`` bounds the ranks in the answer, 0 asks for all.  ``expected_bytes`` is the size the
+    file will have, if that is known, ``room`` what it should find if it is not, and ``stripe_count`` the
+    number of stripes its program asks for.
+    """
+
+    subject: Subject
+    requirements: tuple[ResolvedRequirement, ...] = ()
+    storage_system: str | None = None
+    exclude: frozenset[str] = frozenset()
+    expected_bytes: float | None = None
+    limit: int = 10
+    room: float | None = None
+    stripe_count: int | None = None
+
+    @property
+    def wanted(self) -> tuple[Requirement, ...]:
+        """The requirements without the levels they came from."""
+        return tuple(resolved.requirement for resolved in self.requirements)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What is known at one moment: table, observations and rows have the same elements in the same order."""
+
+    table: ElementTable
+    observations: ObservationTable
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Stripes:
+    """Over how many elements a file is spread, and the sentence that says why if there was a choice."""
+
+    count: int = 1
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer.  ``refused_total`` counts refused elements that are not listed, too.
+
+    ``stripes`` is over how many elements each file is spread, if the best place can do that.
+    ``expected_bytes`` is the size the decision counts on, ``expected_from`` where that is from:
+    ``request``; ``history``: few files like it were larger; or ``None`` when no size is known.
+    """
+
+    decided_at: float
+    requirements: tuple[ResolvedRequirement, ...]
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refusal, ...]
+    refused_total: int
+    notes: tuple[str, ...]
+    stripes: Stripes = Stripes()
+    expected_bytes: float | None = None
+    expected_from: str | None = None

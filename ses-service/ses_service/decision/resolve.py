@@ -1,0 +1,147 @@
+"""Which requirements apply to a subject: per kind, the most particular level that states one.
+
+The order is explicit, application, user, VO, site.  A level that states a kind hides every later
+level for that kind and no other.  At one level, what the set states goes before what its profile states.
+A requirement outside its time is as if it were not stated.  Does not look anything up: sets are passed in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ses_service.model.entities import (
+    Kind,
+    Level,
+    Profile,
+    Requirement,
+    RequirementSet,
+    ResolvedRequirement,
+    Subject,
+)
+from ses_service.model.kinds import in_order
+
+SITE_NAME = "default"
+EXPLICIT_NAME = "request"
+
+SetIndex: TypeAlias = Mapping[tuple[Level, str], RequirementSet]
+
+
+def index_sets(sets: Iterable[RequirementSet]) -> dict[tuple[Level, str], RequirementSet]:
+    """Return the sets by level and name."""
+    return {(one.level, one.name): one for one in sets}
+
+
+def application_name(user: str, application: str) -> str:
+    """Return the name of the set that holds a user's requirements for one application."""
+    return f"{user}:{application}"
+
+
+def with_home_vo(subject: Subject, home_vo: Mapping[str, str]) -> Subject:
+    """Return the subject with the VO its user belongs to, unless it names one itself."""
+    home = home_vo.get(subject.user) if subject.vo is None else None
+    return subject if home is None else replace(subject, vo=home)
+
+
+def levels_of(subject: Subject) -> Iterator[tuple[Level, str]]:
+    """Yield the level and name of each set that applies, most particular first."""
+    if subject.application is not None:
+        yield Level.APPLICATION, application_name(subject.user, subject.application)
+    yield Level.USER, subject.user
+    if subject.vo is not None:
+        yield Level.VO, subject.vo
+    yield Level.SITE, SITE_NAME
+
+
+def resolve(
+    subject: Subject,
+    explicit: Iterable[Requirement],
+    sets: SetIndex,
+    now: float,
+    profile: Profile | None = None,
+) -> tuple[ResolvedRequirement, ...]:
+    """Return one requirement per kind that anyone stated and that applies ``now``, kinds in their order.
+
+    ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
+    :func:`with_home_vo`.
+    """
+    asked = RequirementSet(Level.EXPLICIT, EXPLICIT_NAME, tuple(explicit), profile=profile)
+    found: dict[Kind, ResolvedRequirement] = {}
+    for one in (asked, *(sets.get(key) for key in levels_of(subject))):
+        if one is None:
+            continue
+        for requirement in one.requirements:
+            if requirement.kind not in found and requirement.applies(now):
+                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name)
+        for requirement in one.profile.requirements if one.profile else ():
+            if requirement.kind not in found and requirement.applies(now):
+                source = one.profile.name if one.profile else None
+                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name, source)
+    return tuple(found[kind] for kind in in_order(found))
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A requirement that is stated and does not count: of another time, or ``hidden_by`` another."""
+
+    stated: ResolvedRequirement
+    hidden_by: ResolvedRequirement | None = None
+
+
+def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOver, ...]:
+    """Return what is stated for a subject, too, and does not count ``now``, most particular level first.
+
+    ``subject.vo`` must have been filled by :func:`with_home_vo`.
+    """
+    counting = {one.requirement.kind: one for one in resolve(subject, (), sets, now)}
+    found = []
+    for stated in _stated(subject, sets):
+        kind = stated.requirement.kind
+        if not stated.requirement.applies(now):
+            found.append(PassedOver(stated))
+        elif stated != counting[kind]:
+            found.append(PassedOver(stated, counting[kind]))
+    return tuple(found)
+
+
+def _stated(subject: Subject, sets: SetIndex) -> Iterator[ResolvedRequirement]:
+    for one in filter(None, map(sets.get, levels_of(subject))):
+        for requirement in one.requirements:
+            yield ResolvedRequirement(requirement, one.level, one.name)
+        if one.profile is not None:
+            for requirement in one.profile.requirements:
+                yield ResolvedRequirement(requirement, one.level, one.name, one.profile.name)
+
+
+def next_change(sets: Iterable[RequirementSet], now: float) -> float:
+    """Return when the next window of any requirement opens or closes after ``now``; infinity for never."""
+    bounds = (
+        bound
+        for one in sets
+        for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        for bound in (requirement.valid_from, requirement.valid_until)
+        if bound is not None and bound > now
+    )
+    return min(bounds, default=math.inf)
+
+
+def sets_for_user(user: str, vo: str | None, sets: SetIndex) -> tuple[RequirementSet, ...]:
+    """Return every set that can apply to one of the user's programs, by level and name."""
+    prefix = application_name(user, "")
+    chosen = [
+        one
+        for (level, name), one in sets.items()
+        if (level is Level.APPLICATION and name.startswith(prefix))
+        or (level is Level.USER and name == user)
+        or (level is Level.VO and vo is not None and name == vo)
+        or (level is Level.SITE and name == SITE_NAME)
+    ]
+    return ordered(chosen)
+
+
+def ordered(sets: Iterable[RequirementSet]) -> tuple[RequirementSet, ...]:
+    """Return the sets in the order of their levels, then by name."""
+    rank = {level: place for place, level in enumerate(Level)}
+    return tuple(sorted(sets, key=lambda one: (rank[one.level], one.name)))

@@ -1,0 +1,224 @@
+"""The site as the decision core sees it (``ses/core.h``): one row for each element, kept up to date.
+
+Row ``i`` is about ``table.elements[i]``.  Facts change with the description of the site, loads with each
+sample of the monitor, and what we placed with each change of the ledger.  Each row has the version at which
+it changed last, so that who has a version is told what changed since.
+
+Not safe for use from several threads; its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import numpy.typing as npt
+import ses_core
+from ses_core import Query, Records, State
+
+from ses_service.ledger.counts import LedgerCounts
+from ses_service.model.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
+from ses_service.model.entities import ElementState
+from ses_service.model.policies import Policies
+
+STATED = int(ses_core.ELEMENT["stated"].shape[0])
+
+_ALIKE = 0.1  # a capability that is learned is told anew when it differs by a larger part
+# The numbers nodes are told of each element, in this order; its state and turn come after them.
+LOADS = (
+    "busy",
+    "busy_average",
+    "others",
+    "others_average",
+    "own",
+    "ended",
+    "server_streams",
+    "free",
+    "reserved",
+)
+_TICKS = 1000.0  # of a second: turns are told apart by the millisecond
+_BITS = {
+    ElementState.INACTIVE: State.INACTIVE,
+    ElementState.READ_ONLY: State.READ_ONLY,
+    ElementState.DRAINING: State.DRAINING,
+    ElementState.DEGRADED: State.DEGRADED,
+}
+_BY_STATE = np.array([_BITS.get(state, 0) for state in STATES], dtype=np.uint32)
+
+
+def policy_of(policies: Policies) -> Records:
+    """Return the numbers of the decision as the core takes them."""
+    policy = ses_core.defaults()
+    policy["saturation"] = policies.saturation
+    policy["saturated_others"] = policies.saturated_prior
+    policy["unseen_others"] = policies.unseen_streams
+    policy["equal_distance"] = policies.distance_step
+    policy["minimum_free"] = policies.min_free_bytes
+    policy["stripe_bytes"] = policies.stripe_bytes
+    policy["most_stripes"] = policies.max_stripes
+    policy["overrule_hints"] = policies.overrule_stripe_hints
+    return policy
+
+
+def oldest_ages(observations: ObservationTable, policies: Policies) -> Floats:
+    """Return the age in seconds after which each observation counts as unknown."""
+    intervals = np.nan_to_num(observations.interval, nan=0.0)
+    return np.maximum(policies.max_data_age, policies.sample_intervals * intervals)
+
+
+class Rows:
+    """The rows of a site.  Without a site there are none.
+
+    ``elements`` is the array the core reads, and ``query`` asks it about them.  ``version`` grows with every
+    change, and ``changed`` is the version of each row's last one.  ``sampled_at`` is when each was seen last,
+    and ``oldest`` the age after which that counts as unknown.  ``unseen`` are the rows without a usable
+    sample.  By code of a storage system in the table, ``of_system`` are its rows, ``revisions`` the version
+    of the last change of their facts, and ``max_ages`` the largest of their ``oldest``.
+    """
+
+    def __init__(self, policies: Policies) -> None:
+        self.policy = policy_of(policies)
+        self.version = 0
+        self.elements: Records = ses_core.table(0)
+        self.query = Query(self.elements, ses_core.need(), self.policy)
+        self.changed: Codes = np.zeros(0, dtype=np.int64)
+        self.revisions: Codes = np.zeros(0, dtype=np.int64)
+        self.sampled_at: Floats = np.zeros(0)
+        self.oldest: Floats = np.zeros(0)
+        self.of_system: list[Codes] = []
+        self.max_ages: list[float] = []
+        self.stated: tuple[str, ...] = ()
+        self.table: ElementTable | None = None
+        self._policies = policies
+        self.unseen: Codes = np.zeros(0, dtype=np.int64)
+        self._seen: Bools = np.zeros(0, dtype=np.bool_)
+
+    def bind(
+        self,
+        table: ElementTable,
+        wanted: Collection[str],
+        observations: ObservationTable,
+        counts: LedgerCounts,
+        now: float,
+    ) -> None:
+        """Begin anew with a site.  ``wanted`` are the kinds that anybody requires."""
+        size = len(table)
+        self.table = table
+        self.elements = ses_core.table(size)
+        self.query = Query(self.elements, ses_core.need(), self.policy)
+        self.stated = stated_kinds(table, wanted)
+        self.elements["size"] = table.capacity
+        self.elements["server"] = table.server
+        for place, kind in enumerate(self.stated):
+            self.elements["stated"][:, place] = table.stated[kind]
+        self.version += 1
+        self.changed = np.full(size, self.version, dtype=np.int64)
+        self.revisions = np.full(len(table.system_names), self.version, dtype=np.int64)
+        self.of_system = [np.flatnonzero(table.system == code) for code in range(len(table.system_names))]
+        self.observe(observations, counts, now)
+
+    def observe(self, observations: ObservationTable, counts: LedgerCounts, now: float) -> None:
+        """Take a sample of all elements.  ``counts`` are the ledger's, of the same samples."""
+        elements, table = self.elements, self.table
+        if table is None:
+            return
+        before, sampled_before = _loads(elements), self.sampled_at
+        self.sampled_at = observations.sampled_at
+        self.oldest = oldest_ages(observations, self._policies)
+        self.max_ages = [float(self.oldest[rows].max()) for rows in self.of_system]
+        self._take_facts(table, observations)
+        elements["free"] = observations.free
+        elements["state"] = self._states(table, observations)
+        self._take_counts(counts, slice(None))
+        samples = np.zeros(len(elements), ses_core.SAMPLE)
+        self._seen = observations.rated & (now - self.sampled_at <= self.oldest)
+        samples["busy"] = np.where(
+            self._seen, np.minimum(1.0, observations.utilisation / observations.health), np.nan
+        )
+        samples["busy_average"] = np.minimum(1.0, observations.average_utilisation / observations.health)
+        samples["queue"] = observations.queue_depth
+        samples["own"] = counts.averaged
+        ses_core.observe(elements, samples, self.policy)
+        self._seen &= ~np.isnan(elements["busy"])
+        self.unseen = np.flatnonzero(~self._seen)
+        changed = (_loads(elements) != before).any(axis=0)
+        if len(sampled_before) == len(elements):
+            changed |= sampled_before.view(np.int64) != self.sampled_at.view(np.int64)
+        if changed.any():
+            self._mark(changed)
+
+    def follow(self, counts: LedgerCounts, changed: set[int]) -> None:
+        """Take what changed in the ledger since the last call, or sample."""
+        if changed:
+            at = np.fromiter(changed, np.int64, len(changed))
+            changed.clear()
+            self._take_counts(counts, at)
+            self._mark(at)
+
+    def grow_old(self, now: float) -> None:
+        """Take elements whose sample is too old by now for unseen."""
+        gone = self._seen & ~(now - self.sampled_at <= self.oldest)
+        if not gone.any():
+            return
+        self._seen &= ~gone
+        self.unseen = np.flatnonzero(~self._seen)
+        together = ses_core.table(int(gone.sum()) + 1)  # the last stands for all others
+        together[:-1] = self.elements[gone]
+        samples = np.zeros(len(together), ses_core.SAMPLE)
+        samples["busy"] = np.nan
+        samples["busy"][-1] = 0.0 if self._seen.any() else np.nan
+        ses_core.observe(together, samples, self.policy)
+        self.elements[gone] = together[:-1]
+        self._mark(gone)
+
+    def ages(self, now: float, rows: Codes | slice) -> Floats:
+        """Return how old the samples of some rows are; ``nan`` where there is none."""
+        return np.maximum(0.0, now - self.sampled_at[rows])
+
+    def _take_facts(self, table: ElementTable, observations: ObservationTable) -> None:
+        """Take capabilities, where they differ from those that were told."""
+        different = np.zeros(len(self.elements), dtype=np.bool_)
+        capabilities = (observations.read_capability, observations.write_capability)
+        for name, capability in zip(("read_rate", "write_rate"), capabilities, strict=True):
+            told, found = self.elements[name], capability * observations.health
+            with np.errstate(invalid="ignore"):
+                moved = np.abs(found - told) > _ALIKE * told
+            moved |= np.isnan(found) != np.isnan(told)
+            self.elements[name][moved] = found[moved]
+            different |= moved
+        unsized = np.isnan(self.elements["size"])
+        for row in np.flatnonzero(unsized).tolist():
+            seen = observations.by_row[row]
+            if seen is not None and seen.size_bytes:
+                self.elements["size"][row] = seen.size_bytes
+                different[row] = True
+        if different.any():
+            self.revisions[np.unique(table.system[different])] = self.version + 1
+
+    def _states(self, table: ElementTable, observations: ObservationTable) -> npt.NDArray[np.uint32]:
+        bits = _BY_STATE[table.state] | np.where(observations.closed, State.READ_ONLY, 0)
+        bits |= np.where(observations.degraded, State.DEGRADED, 0)
+        scarce = [name in self._policies.scarce_tiers for name in table.tier_names]
+        bits |= np.where(np.array(scarce, dtype=np.bool_)[table.tier], State.SCARCE, 0)
+        return bits.astype(np.uint32)
+
+    def _take_counts(self, counts: LedgerCounts, at: Codes | slice) -> None:
+        elements = self.elements
+        elements["own"][at] = counts.open_now[at]
+        elements["ended"][at] = counts.ended[at]
+        elements["reserved"][at] = counts.reserved[at]
+        elements["turn"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
+
+    def _mark(self, changed: Bools | Codes) -> None:
+        self.version += 1
+        self.changed[changed] = self.version
+
+
+def _loads(elements: Records) -> Codes:
+    """Return what nodes are told of the loads, as bits, so that what is not known equals itself."""
+    return np.stack([elements[name].astype(np.float64) for name in (*LOADS, "state", "turn")]).view(np.int64)
+
+
+def stated_kinds(table: ElementTable, wanted: Collection[str]) -> tuple[str, ...]:
+    """Return the kinds the site states that rows have room for, those that anybody requires first."""
+    return tuple(sorted(table.stated, key=lambda kind: (kind not in wanted, kind))[:STATED])

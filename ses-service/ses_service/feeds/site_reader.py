@@ -1,0 +1,161 @@
+"""Keeps the site and the requirement sets in memory, as the knowledge base has them.
+
+Asks the knowledge base for its revision every second and reads again what changed: all, or the requirements.
+While the knowledge base is away, the last that was read stays in use and its age is told; a service that
+starts meanwhile uses what an earlier one kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from ses_service.feeds.interfaces import Knowledge
+from ses_service.knowledge import KnowledgeBaseError
+from ses_service.knowledge.exchange import Exchange
+from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
+from ses_service.state.state import Desk
+from ses_service.threads.loop import Loop, SourceStatus
+
+_log = structlog.get_logger("ses_service")
+
+
+class NoKnowledgeBaseError(KnowledgeBaseError):
+    """The service was started without a knowledge base."""
+
+
+class EnvironmentKeeper:
+    """Reads the knowledge base for the desk; also the way requirement sets are changed.
+
+    ``prepare`` is run before the first reading (it loads vocabulary and site) and again until it
+    succeeds.
+    """
+
+    def __init__(
+        self,
+        knowledge: Knowledge | None,
+        desk: Desk,
+        clock: Callable[[], float],
+        *,
+        url: str | None = None,
+        prepare: Callable[[], None] | None = None,
+        interval: float = 1.0,
+    ) -> None:
+        self._knowledge = knowledge
+        self._desk = desk
+        self._clock = clock
+        self._prepare = prepare
+        self._interval = interval
+        self._turn = threading.Lock()
+        self._loop = Loop("environment", self.step)
+        self._recalled = False
+        self.revision: str | None = None
+        self._site: Environment | None = None
+        self.status = SourceStatus(
+            url, detail="not asked yet" if knowledge else "no knowledge base is configured"
+        )
+
+    def start(self) -> None:
+        """Begin to follow the knowledge base."""
+        if self._knowledge is not None:
+            self._loop.start()
+
+    def stop(self) -> None:
+        """Stop following it."""
+        self._loop.stop()
+
+    def step(self) -> float:
+        """Look once, noting a failure; return the seconds to wait before the next time."""
+        try:
+            self.refresh()
+        except KnowledgeBaseError as error:
+            self._failed(str(error))
+        return self._interval
+
+    def refresh(self) -> None:
+        """Read what changed.  Raises KnowledgeBaseError."""
+        knowledge = self._required()
+        with self._turn:
+            if self._prepare is not None:
+                self._prepare()
+                self._prepare = None
+            revision = knowledge.revision()
+            if revision != self.revision:
+                environment, sets = knowledge.environment(), knowledge.requirement_sets()
+                if environment is self._site:
+                    self._desk.take_sets(sets)
+                else:
+                    self._desk.take_environment(environment, sets)
+                self._site, self.revision = environment, revision
+                knowledge.keep(revision, self._clock())
+                _log.info("site read", revision=revision, elements=len(environment.elements), sets=len(sets))
+            self._succeeded()
+
+    def replace_requirements(
+        self,
+        level: Level,
+        name: str,
+        requirements: Sequence[Requirement],
+        *,
+        profile: Profile | None = None,
+        author: str,
+        expected_revision: int | None,
+    ) -> RequirementSet:
+        """Store a set; decisions use it from now on.  Raises KnowledgeBaseError."""
+        knowledge = self._required()
+        with self._turn:
+            changed = knowledge.replace_requirements(
+                level,
+                name,
+                requirements,
+                profile=profile,
+                author=author,
+                now=self._clock(),
+                expected_revision=expected_revision,
+            )
+            self._desk.take_set(changed)
+        return changed
+
+    def exchange(self) -> Exchange:
+        """Return what exports, imports and undoes.  Raises KnowledgeBaseError."""
+        return self._required().exchange
+
+    def notes(self, now: float) -> list[str]:
+        """Return what a person reading a decision should know about the knowledge base."""
+        if self.status.reachable:
+            return []
+        age = self.status.age(now)
+        if age is None:
+            return [f"The knowledge base was never read: {self.status.detail}."]
+        return [f"Site and requirements are {age:.0f} s old: {self.status.detail}."]
+
+    def _required(self) -> Knowledge:
+        if self._knowledge is None:
+            raise NoKnowledgeBaseError("no knowledge base is configured")
+        return self._knowledge
+
+    def _failed(self, detail: str) -> None:
+        if self.status.detail != detail:
+            _log.warning("knowledge base failed", detail=detail)
+        self.status = replace(self.status, reachable=False, detail=detail)
+        if self.revision is None and not self._recalled and self._knowledge is not None:
+            self._recalled = True
+            self._recall(self._knowledge)
+
+    def _recall(self, knowledge: Knowledge) -> None:
+        found = knowledge.recall()
+        if found is None:
+            return
+        with self._turn:
+            if self.revision is None:
+                self._desk.take_environment(found.environment, found.sets)
+                self.status = replace(self.status, answered_at=found.read_at)
+                _log.warning("site taken from the copy of an earlier reading", read_at=found.read_at)
+
+    def _succeeded(self) -> None:
+        if not self.status.reachable:
+            _log.info("knowledge base answers", url=self.status.url)
+        self.status = SourceStatus(self.status.url, True, self._clock(), "")

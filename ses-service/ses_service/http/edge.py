@@ -1,0 +1,278 @@
+"""The front of the service: what is asked most is answered here, everything else by Flask.
+
+An ASGI application.  A request for one of :data:`ses_service.api.operations.OPERATIONS` that is right in
+every respect is parsed from its bytes, answered on the event loop and rendered to bytes.  Whatever is
+doubtful about a request (no JSON, a member too many, a token nobody knows) goes to Flask with the bytes
+as they came, so that there is one place that says what was wrong.
+
+Neither way lets requests pile up: beyond what can be answered in time they get a 503 at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from apiflask import APIFlask
+from pydantic import BaseModel, ValidationError
+
+from ses_service.api import problems
+from ses_service.api.operations import OPERATIONS, Operation
+from ses_service.api.problems import OverloadedProblem, Problem
+from ses_service.api.render import Reply
+from ses_service.http.admission import Turns
+from ses_service.http.request_memory import Intake
+from ses_service.http.wsgi import FlaskThreads
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import AUTHENTICATOR, Authenticator, Principal
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_TOO_MUCH = b"too much"  # told apart by being this object
+
+_SHORT = 2048  # bytes of a body that is kept with what it says
+_KEPT = 1024
+
+_READ_ONCE = {
+    name.encode(): name
+    for name in (
+        *("authorization", "content-type", "forwarded", "host", "ses-version"),
+        *("x-forwarded-for", "x-acting-user"),
+    )
+}
+
+
+def _read(operation: Operation, body: bytes) -> BaseModel:
+    """Return what a body says.  Raises ValidationError."""
+    if operation.alike and len(body) <= _SHORT:
+        return _read_alike(operation.model, body)
+    return operation.model.model_validate_json(body)
+
+
+@lru_cache(_KEPT)
+def _read_alike(model: type[BaseModel], body: bytes) -> BaseModel:
+    return model.model_validate_json(body)
+
+
+class _LongOnes:
+    """How many there are that take several turns, and whose turns they are."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.one = asyncio.Lock()
+
+
+class Edge:
+    """The service as an ASGI application; ``app`` answers what is not answered here."""
+
+    def __init__(self, app: APIFlask) -> None:
+        self._runtime = runtime(app)
+        self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
+        self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
+        self.intake = Intake()
+        self._flask = FlaskThreads(app)
+        self._turns = Turns(self._runtime.courtesy)
+        self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
+        self.refusal = problems.reply(OverloadedProblem())
+        self._exact: dict[str, Asked] = {one.route: (one, ()) for one in OPERATIONS if "<" not in one.route}
+        self._patterned = [
+            (one.route.partition("<")[0], one.route.partition(">")[2], one)
+            for one in OPERATIONS
+            if "<" in one.route
+        ]
+        self._unfinished: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            raise RuntimeError(f"only HTTP is spoken here, not {scope['type']}")
+        began = time.perf_counter()
+        body = await self._body(receive)
+        if body is None:
+            return
+        reply = self.refusal if body is _TOO_MUCH else None
+        found = None
+        if reply is None and scope["method"] == "POST" and not scope["query_string"]:
+            found = self.operation(scope["path"])
+        if found is not None:
+            answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+            def take(answer: Reply) -> None:
+                if not answered.done():
+                    answered.set_result(answer)
+
+            if self.answer(found, scope["headers"], scope.get("client"), body, began, take):
+                reply = await answered
+        if reply is None and self._flask.full and scope["path"].startswith("/v1/"):
+            reply = self.refusal
+            self._runtime.metrics.count("other", "unknown", reply.status, began)
+        if reply is None:
+            reply = await self._flask.answer(scope, body)
+        await send({"type": "http.response.start", "status": reply.status, "headers": reply.raw_headers()})
+        await send({"type": "http.response.body", "body": reply.body})
+
+    def operation(self, path: str) -> Asked | None:
+        """Return what a POST to this path asks for, if it is answered here."""
+        found = self._exact.get(path)
+        if found is not None:
+            return found
+        for before, after, operation in self._patterned:
+            part = path[len(before) : len(path) - len(after)]
+            if path == before + part + after and part and "/" not in part:
+                return operation, (part,)
+        return None
+
+    def overloaded(self, asked: Asked) -> bool:
+        """Whether this would be refused now, whatever it says; counts it if so."""
+        operation, _ = asked
+        if not self._turns.full(operation.waiting):
+            return False
+        self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
+        return True
+
+    def answer(
+        self,
+        asked: Asked,
+        headers: Headers,
+        client: tuple[str, int] | None,
+        body: bytes,
+        began: float,
+        send: Callable[[Reply], None],
+    ) -> bool:
+        """Call ``send`` with the answer, now or later; ``False``: Flask should say what is wrong.
+
+        ``began`` is the time of ``time.perf_counter`` the request came at.
+        """
+        operation, parts = asked
+
+        def done(reply: Reply) -> None:
+            self._runtime.metrics.count("POST", operation.route, reply.status, began)
+            send(reply)
+
+        if self._turns.full(operation.waiting):
+            done(self.refusal)
+            return True
+        who = self._caller(headers, client)
+        if who is None or who.role not in operation.roles or len(body) > self.max_body:
+            return False
+        try:
+            said = _read(operation, body)
+        except ValidationError:
+            return False
+
+        def use() -> bool:
+            self._begin(operation, who, said, parts, done)
+            return True
+
+        if not self._turns.give(operation.waiting, use, who.name):
+            done(self.refusal)
+        return True
+
+    def close(self) -> None:
+        """End the threads Flask runs in."""
+        self._flask.close()
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
+
+        ``_TOO_MUCH``: too much of other requests is arriving.
+        """
+        body, counted = bytearray(), 0
+        try:
+            while len(body) <= self.max_body:
+                message = await receive()
+                piece: bytes = message.get("body", b"")
+                if message["type"] == "http.disconnect":
+                    return None
+                if not self.intake.take(len(piece)):
+                    return _TOO_MUCH
+                counted += len(piece)
+                body += piece
+                if not message.get("more_body"):
+                    break
+        finally:
+            self.intake.give_back(counted)
+        return bytes(body[: self.max_body + 1])
+
+    def _begin(
+        self,
+        operation: Operation,
+        who: Principal,
+        said: BaseModel,
+        parts: tuple[str, ...],
+        done: Callable[[Reply], None],
+    ) -> None:
+        """Answer at once, or do the first part of what takes several turns."""
+        reply: Reply | None
+        steps = None
+        try:
+            if operation.run_in_parts is None:
+                reply = operation.run(self._runtime, who, said, *parts)
+            else:
+                steps = operation.run_in_parts(self._runtime, who, said, *parts)
+                reply = next(steps)
+        except Exception as error:
+            reply = problems.reply(problems.problem_of(error))
+        if reply is not None:
+            done(reply)
+        if reply is not None or steps is None:
+            return
+        task = asyncio.get_running_loop().create_task(self._finish(operation, steps, done))
+        self._unfinished.add(task)
+        task.add_done_callback(self._unfinished.discard)
+
+    async def _finish(
+        self,
+        operation: Operation,
+        steps: Iterator[Reply | None],
+        done: Callable[[Reply], None],
+    ) -> None:
+        try:
+            reply = await self._others_between(operation, steps)
+        except Exception as error:
+            reply = problems.reply(problems.problem_of(error))
+        done(reply)
+
+    async def _others_between(self, operation: Operation, steps: Iterator[Reply | None]) -> Reply:
+        """Return the answer; others have their turns between the parts of a long one.
+
+        Of the long ones of an operation, one goes on at a time, so that those that came first are answered
+        first.
+        """
+        long_ones = self._long_ones[operation.route]
+        if long_ones.count >= operation.waiting:
+            raise OverloadedProblem
+        long_ones.count += 1
+        try:
+            async with long_ones.one:
+                reply = None
+                while reply is None:
+                    await self._turns.take_between()
+                    reply = next(steps)
+                return reply
+        finally:
+            long_ones.count -= 1
+
+    def _caller(self, raw: Headers, client: tuple[str, int] | None) -> Principal | None:
+        headers: dict[str, str] = {}
+        for raw_name, value in raw:
+            name = _READ_ONCE.get(raw_name)
+            if name is not None:
+                if name in headers:
+                    return None
+                headers[name] = value.decode("latin-1")
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+        host = headers.get("host")
+        if media_type != "application/json" or host is None or client is None:
+            return None
+        try:
+            return self._authenticator.principal(lambda name: headers.get(name.lower()), host, client[0])
+        except Problem:
+            return None

@@ -1,0 +1,73 @@
+"""A requirement set as the statements the store keeps of it."""
+
+from __future__ import annotations
+
+from rdflib import RDF, XSD, Graph, Literal, URIRef
+
+from ses_service.knowledge.edits import Edit
+from ses_service.knowledge.queries import Statement
+from ses_service.knowledge.statements import describe
+from ses_service.knowledge.terms import ODRL, QSM, REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
+from ses_service.knowledge.times import written
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model.entities import Requirement, RequirementSet
+
+
+def set_statements(one: RequirementSet, change: str) -> list[Statement]:
+    """Return all the store keeps of a set with this revision, author and time; ``change`` is the identity."""
+    target = requirement_set_iri(one.level, one.name)
+    said: list[Statement] = [
+        (target, RDF.type, QSM.RequirementSet),
+        (target, QSM.level, Literal(one.level.value)),
+        (target, QSM.subject, Literal(one.name)),
+        (target, QSM.revision, Literal(one.revision)),
+        (target, QSM.change, Literal(change)),
+    ]
+    if one.modified_at is not None:
+        said.append((target, QSM.modifiedAt, Literal(one.modified_at, datatype=XSD.double)))
+    if one.modified_by is not None:
+        said.append((target, QSM.modifiedBy, Literal(one.modified_by)))
+    if one.profile is not None:
+        said.append((target, QSM.profile, URIRef(one.profile.iri)))
+    for requirement in one.requirements:
+        said += _requirement(target, requirement)
+    return said
+
+
+def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:
+    """Return the edit that puts a set in place of ``before``, all the store says about it now."""
+    target, said = requirement_set_iri(one.level, one.name), set_statements(one, change)
+    after = Graph()
+    for statement in said:
+        after.add(statement)
+    gone = tuple(sorted({node for node in before.subjects() if isinstance(node, URIRef)}))
+    return Edit(
+        REQUIREMENTS_GRAPH,
+        target,
+        describe(before).get(target, {}),
+        describe(after).get(target, {}),
+        gone,
+        tuple(said),
+    )
+
+
+def _requirement(target: URIRef, requirement: Requirement) -> list[Statement]:
+    kind = requirement.kind
+    metric, node = vocabulary().metric(kind), URIRef(f"{target}/{kind.value}")
+    said: list[Statement] = [
+        (target, QSM.requires, node),
+        (node, RDF.type, QSM.Requirement),
+        (node, ODRL.leftOperand, metric.iri),
+        (node, ODRL.operator, ODRL.lteq if kind.at_most else ODRL.gteq),
+        (node, ODRL.rightOperand, Literal(requirement.bound, datatype=XSD.double)),
+        (node, ODRL.unit, metric.base),
+        (node, QSM.weight, Literal(requirement.weight, datatype=XSD.double)),
+        (node, QSM.strictness, STRICTNESS[requirement.strictness]),
+    ]
+    for property_, moment in (
+        (QSM.validFrom, requirement.valid_from),
+        (QSM.validUntil, requirement.valid_until),
+    ):
+        if moment is not None:
+            said.append((node, property_, Literal(written(moment), datatype=XSD.dateTime, normalize=False)))
+    return said

@@ -1,0 +1,1 @@
+"""What is placed and not ended: taken from announcements, counted for each element.  Pure, in memory."""

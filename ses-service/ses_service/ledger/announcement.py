@@ -1,0 +1,256 @@
+"""What the agent of a node says of many files at once, and how the ledger takes it.
+
+Pure: the ledger, the elements and the time are passed in.  Taking the same announcement again changes
+nothing, so that an agent that got no answer can repeat it.  What there is of each file is never changed, but
+not frozen: Python takes five times as long to make a frozen one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ses_service.decision.resolve import with_home_vo
+from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
+from ses_service.ledger.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.model.columns import ElementTable
+from ses_service.model.entities import Subject
+
+MOST_OPEN = 65_536  # files of one node; its agent follows no more
+Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
+
+SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
+NODES_PER_SECOND = 200.0
+SHORTEST_BUSY_PACE, BUSY_NODES_PER_SECOND = 1.0, 1000.0
+SHORTEST_SILENCE = 30.0
+SILENT_PACES = 3.0
+
+
+@dataclass(slots=True)
+class Origin:
+    """How a placement came about, for a ledger that does not know it.  Times are seconds since the epoch.
+
+    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it had to ask the agent.
+    """
+
+    elements: tuple[str, ...]
+    booked_at: float
+    distance: float
+    decided_by: str
+    expected_bytes: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Opened:
+    """A file that was created, how its placement came about, and by which decision, if the agent says so."""
+
+    opening: Opening
+    origin: Origin | None = None
+    turn: Turn | None = None
+
+
+@dataclass(slots=True)
+class Ended:
+    """A placement that is over."""
+
+    placement_id: str
+    reason: EndReason
+    bytes_written: float | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One announcement.  ``complete``: ``opened`` is all that is open on the node."""
+
+    node: str
+    incarnation: str
+    opened: tuple[Opened, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    complete: bool = False
+    decisions: NodeDecisions = NOTHING_TOLD
+
+    @property
+    def files(self) -> int:
+        """How many files it is about."""
+        return len(self.opened) + len(self.ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of an announcement.
+
+    ``pace``: seconds within which the next sign of life is expected.  ``nodes`` are heard of.  ``unknown``:
+    opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.  ``open``:
+    what the ledger held open for the node before an incarnation of its agent that was not heard of before.
+    """
+
+    pace: float
+    nodes: int
+    unknown: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    open: tuple[Placement, ...] | None
+
+
+def pace_for(nodes: int) -> float:
+    """Return how many seconds there may be between two signs of life of one of so many nodes."""
+    return min(LONGEST_PACE, max(SHORTEST_PACE, nodes / NODES_PER_SECOND))
+
+
+def busy_pace_for(nodes: int) -> float:
+    """Return the same for nodes where programs choose from a table, which should not grow old."""
+    return min(LONGEST_PACE, max(SHORTEST_BUSY_PACE, nodes / BUSY_NODES_PER_SECOND))
+
+
+def silence_for(pace: float) -> float:
+    """Return after how many seconds without a word a node counts as gone."""
+    return max(SHORTEST_SILENCE, SILENT_PACES * pace)
+
+
+def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
+    """Yield the announcement in parts of so many files, for :func:`take` one after the other.
+
+    None is complete: whoever takes them ends what is not among all that is open when the last is taken.
+    """
+    part = replace(announcement, opened=(), ended=(), complete=False)
+    for start in range(0, len(announcement.opened), files):
+        yield replace(part, opened=announcement.opened[start : start + files])
+    for start in range(0, len(announcement.ended), files):
+        yield replace(part, ended=announcement.ended[start : start + files])
+
+
+def merged(taken: Sequence[Taken]) -> Taken:
+    """Return what came of all parts of an announcement."""
+    first = taken[0]
+    return Taken(
+        first.pace,
+        first.nodes,
+        tuple(one for part in taken for one in part.unknown),
+        tuple(one for part in taken for one in part.refused),
+        first.open,
+    )
+
+
+def take(
+    announcement: Announcement,
+    ledger: Ledger,
+    table: ElementTable | None,
+    home_vo: Mapping[str, str],
+    backend_of: Callable[[str], str],
+    now: float,
+) -> Taken:
+    """Bring the ledger to what the node says.
+
+    An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
+    placements the ledger does not know stay unknown then, and the agent says them again.
+    """
+    pace = pace_for(len(ledger.nodes) + 1)
+    first = ledger.hear(announcement.node, announcement.incarnation, now, now + silence_for(pace))
+    held = tuple(ledger.open_on(announcement.node)) if first else None
+    unknown: list[str] = []
+    refused: list[tuple[str, str]] = []
+    subjects: Subjects = {}
+    for one in announcement.opened:
+        placement_id = one.opening.placement_id
+        try:
+            if ledger.find(placement_id) is None:
+                if one.origin is None or table is None:
+                    unknown.append(placement_id)
+                    continue
+                if ledger.count_open_on(announcement.node) >= MOST_OPEN:
+                    refused.append((placement_id, f"The node has {MOST_OPEN} files open, as many as it may."))
+                    continue
+                subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
+                ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
+                continue
+            ledger.open(one.opening, now, node=announcement.node)
+        except PlacementEndedError:
+            continue  # said late: the end is known already
+        except LedgerError as error:
+            refused.append((placement_id, f"{error}."))
+    for end in announcement.ended:
+        found = ledger.find(end.placement_id)
+        if found is None:
+            unknown.append(end.placement_id)
+        elif found.subject.node not in (None, announcement.node):
+            refused.append((end.placement_id, "The placement is another node's."))
+        else:
+            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
+    if announcement.complete:
+        end_others(announcement, ledger, now)
+    return Taken(pace, len(ledger.nodes), tuple(unknown), tuple(refused), held)
+
+
+def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:
+    """End what is open on the node and not in a complete announcement."""
+    kept = {one.opening.placement_id for one in announcement.opened}
+    ledger.end_others(announcement.node, kept, now)
+
+
+def _subject_of(opening: Opening, node: str, home_vo: Mapping[str, str], known: Subjects) -> Subject:
+    """Return whose file it is; files of one program share it."""
+    key = opening.user, opening.application, opening.job
+    found = known.get(key)
+    if found is None:
+        stated = Subject(opening.user or "", opening.application, None, node, opening.job)
+        found = known[key] = with_home_vo(stated, home_vo)
+    return found
+
+
+def _restored(
+    one: Opened,
+    origin: Origin,
+    subject: Subject,
+    announcement: Announcement,
+    table: ElementTable,
+    backend_of: Callable[[str], str],
+    now: float,
+) -> Placement:
+    rows = [table.index.get(name) for name in origin.elements]
+    if None in rows or not rows:
+        missing = [name for name in origin.elements if name not in table.index]
+        raise LedgerError(f"the site describes no element {', '.join(missing) or 'of no name'}")
+    stripes = tuple(table.elements[row] for row in rows if row is not None)
+    opening = one.opening
+    booked_at = min(now, origin.booked_at)
+    placement = Placement(
+        placement_id=opening.placement_id,
+        subject=subject,
+        element=stripes[0],
+        backend=backend_of(stripes[0].storage_system),
+        distance=origin.distance,
+        booked_at=booked_at,
+        lease_until=math.inf,  # as long as the node is heard of
+        notes=origin.notes,
+        stripes=stripes if len(stripes) > 1 else (),
+        stripe_count=len(stripes),
+        decided_by=origin.decided_by,
+        expected_bytes=origin.expected_bytes,
+        state=PlacementState.OPEN,
+        path=opening.path,
+        device=opening.device,
+        inode=opening.inode,
+        pid=opening.pid,
+        opened_at=max(booked_at, min(now, opening.opened_at or now)),
+        idle=bool(opening.idle),
+    )
+    turn = one.turn
+    told = None if turn is None else announcement.decisions.find(turn.decision)
+    if turn is None or told is None:
+        return placement
+    why = announcement.decisions.explained(turn.decision, announcement.node, table)
+    placement.requirements, placement.candidates, placement.refused = (
+        why.requirements,
+        why.candidates,
+        why.refused,
+    )
+    placement.notes = (*origin.notes, *why.notes)
+    placement.predicted = predictions(why.requirements, turn.predicted, placement.element)
+    placement.turn, placement.turns = turn.turn, turn.turns
+    placement.rank = why.ranks.get(placement.element.id, len(why.ranks) + 1)
+    placement.expected_from = told.expected_from
+    return placement

@@ -1,0 +1,143 @@
+"""How many placements each element carries, as columns kept up to date at each change.
+
+A file that is spread over several elements is one stream on each of them.
+
+Knows nothing of leases and nodes; :mod:`ses_service.ledger.ledger` says what is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from ses_service.ledger.own_rates import Lately
+from ses_service.ledger.placement import Placement
+from ses_service.model.columns import ElementTable, Floats
+from ses_service.model.policies import Policies
+
+_WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerCounts:
+    """Counts per element; the owner's live arrays, valid until the next change.
+
+    ``open_now``: placements not ended; those that are idle count as ended here.  ``averaged``: placements
+    over the window of the element's last sample, as the monitor averages.  ``ended``: placements begun
+    before the middle of that window that ended after it.  ``reserved``: bytes announced by placements not
+    ended.  ``booked_last``: when the last placement was made, ended ones included; 0 where none is known.
+    """
+
+    open_now: Floats
+    averaged: Floats
+    ended: Floats
+    reserved: Floats
+    booked_last: Floats
+
+    @classmethod
+    def zeros(cls, size: int) -> LedgerCounts:
+        """Return the counts of an empty ledger."""
+        return cls(*(np.zeros(size) for _ in fields(cls)))
+
+
+def elements_of(placement: Placement) -> tuple[str, ...]:
+    """Return the ids of all elements the file is spread over."""
+    if len(placement.stripes) > 1:
+        return tuple(one.id for one in placement.stripes)
+    return (placement.element.id,)
+
+
+def _began(placement: Placement) -> float:
+    """Return since when it is a stream."""
+    return placement.booked_at if placement.resumed_at is None else placement.resumed_at
+
+
+class Tally:
+    """The counts of all elements.  Not safe for use from several threads.
+
+    ``changed`` collects the rows whose counts change between two samples, for one reader, who empties it and
+    takes all counts with a sample.  ``lasting`` is for how many seconds an observation counts, ``window`` the
+    monitor's for current rates, in seconds.
+    """
+
+    def __init__(self, policies: Policies) -> None:
+        self._lately = Lately()
+        self._booked_last: dict[str, float] = {}
+        self._index: Mapping[str, int] = {}
+        self._reference = np.zeros(0)
+        self.counts = LedgerCounts.zeros(0)
+        self.changed: set[int] = set()
+        self.lasting = policies.max_data_age
+        self.window = policies.rate_window
+
+    def bind(self, table: ElementTable, sampled_at: Floats, now: float, active: Iterable[Placement]) -> None:
+        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
+        self._index = table.index
+        self._lately.bind(table.index)
+        self.counts = counts = LedgerCounts.zeros(len(table))
+        for placement in active:
+            for row, share in self._rows(placement):
+                counts.open_now[row] += 1
+                counts.reserved[row] += share
+        for element, moment in self._booked_last.items():
+            known = self._index.get(element)
+            if known is not None:
+                counts.booked_last[known] = moment
+        self.observe(sampled_at, now)
+
+    def observe(self, sampled_at: Floats, now: float) -> None:
+        """Take new samples: per row, when its last one was taken (``nan``: none).
+
+        Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
+        observation is not used any more, and the windows after which a sample shows nothing of what ended.
+        """
+        self.changed.clear()
+        self._reference = sampled_at - self.window / 2
+        self._lately.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
+        self.counts.ended[:] = self._lately.ended(self._reference)
+        self.counts.averaged[:] = self._lately.averaged(self.counts.open_now, sampled_at, self.window)
+
+    def begin(self, placement: Placement) -> None:
+        """Count a stream; one that ended lately goes on, unless it was idle in between."""
+        if placement.resumed_at is None:
+            self._take_back_end(placement.placement_id)
+        for row, share in self._rows(placement):
+            self.counts.open_now[row] += 1
+            self.counts.reserved[row] += share
+            self.changed.add(row)
+        self._lately.put(placement.placement_id, elements_of(placement), _began(placement))
+
+    def end(self, placement: Placement, now: float) -> None:
+        """Count a stream no more."""
+        for row, share in self._rows(placement):
+            self.changed.add(row)
+            self.counts.open_now[row] -= 1
+            self.counts.reserved[row] -= share
+            self.counts.ended[row] += _began(placement) <= self._reference[row] < now
+        self._lately.put(placement.placement_id, elements_of(placement), _began(placement), now)
+
+    def booked(self, placement: Placement) -> None:
+        """Note that its elements had their turn, whatever becomes of the placement."""
+        for element in elements_of(placement):
+            moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
+            self._booked_last[element] = moment
+            known = self._index.get(element)
+            if known is not None:
+                self.counts.booked_last[known] = moment
+                self.changed.add(known)
+
+    def _take_back_end(self, stream: str) -> None:
+        found = self._lately.forget_end(stream)
+        for element in found.elements if found else ():
+            row = self._index.get(element)
+            if row is not None and found and found.began <= self._reference[row] < found.ended:
+                self.counts.ended[row] -= 1
+                self.changed.add(row)
+
+    def _rows(self, placement: Placement) -> list[tuple[int, float]]:
+        elements = elements_of(placement)
+        share = (placement.expected_bytes or 0.0) / len(elements)
+        rows = (self._index.get(element) for element in elements)
+        return [(row, share) for row in rows if row is not None]

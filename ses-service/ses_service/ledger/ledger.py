@@ -1,0 +1,446 @@
+"""The ledger: the service's own record of placements still in use.
+
+A state machine, ``open`` -> ``ended``, with time passed in.  It answers three questions: what became of a
+placement, how many placements each element carries (:mod:`ses_service.ledger.counts`), and what is open on a
+node.
+
+A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
+One that was stored before a restart, and that its node says nothing of, has a lease.
+
+Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
+ones, each file once.
+
+Not safe for use from several threads; its owner holds a lock.  Knows no disk and no network: ``follow``
+gives a set that collects the ids that change, for whoever stores them or passes them on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ses_service.ledger.arrivals import SystemArrivals
+from ses_service.ledger.counts import LedgerCounts, Tally
+from ses_service.ledger.peer_placements import Change, Foreign
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.model.columns import ElementTable, Floats
+from ses_service.model.policies import Policies
+
+__all__ = [
+    "Ledger",
+    "LedgerCounts",
+    "LedgerError",
+    "Node",
+    "NotYoursError",
+    "Opening",
+    "PlacementEndedError",
+    "UnknownPlacementError",
+]
+
+_MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
+
+
+class LedgerError(Exception):
+    """What was asked of the ledger cannot be done."""
+
+
+class UnknownPlacementError(LedgerError):
+    """No placement has this id, or its record was dropped long after it ended."""
+
+
+class PlacementEndedError(LedgerError):
+    """The placement has ended and cannot be opened."""
+
+
+class NotYoursError(LedgerError):
+    """The placement belongs to another user or node."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A node whose agent announces its files.  Times are seconds since the epoch.
+
+    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``).
+    """
+
+    name: str
+    incarnation: str
+    since: float
+    heard_at: float
+    until: float
+
+
+@dataclass(slots=True)
+class Opening:
+    """What an agent says of a file that was created.  ``None``: it does not know."""
+
+    placement_id: str
+    path: str | None = None
+    device: int | None = None
+    inode: str | None = None
+    pid: int | None = None
+    opened_at: float | None = None
+    user: str | None = None
+    application: str | None = None
+    job: str | None = None
+    idle: bool | None = None
+
+
+class Ledger:
+    """All placements not ended, and the last ``Policies.max_records`` that ended.
+
+    ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
+    what is placed of late.  ``learn``, if set, is called with a placement when its size becomes known.
+    """
+
+    def __init__(self, policies: Policies) -> None:
+        self._policies = policies
+        self.learn: Callable[[Placement], None] | None = None
+        self._active: dict[str, Placement] = {}
+        self._ended: OrderedDict[str, Placement] = OrderedDict()
+        self._leases: list[tuple[float, str]] = []
+        self._nodes: dict[str, Node] = {}
+        self._open_on: defaultdict[str, set[str]] = defaultdict(set)
+        self._silences: list[tuple[float, str]] = []
+        self._tally = Tally(policies)
+        self.recent = SystemArrivals()
+        self._foreign = Foreign(self._tally, self._is_own, self.recent)
+        self._followers: list[set[str]] = []
+        self.ended_total: Counter[EndReason] = Counter()
+        self.silenced_total = 0
+
+    def __len__(self) -> int:
+        return len(self._active)
+
+    @property
+    def counts(self) -> LedgerCounts:
+        """The counts per element."""
+        return self._tally.counts
+
+    @property
+    def changed(self) -> set[int]:
+        """The rows of the counts that changed; the reader empties it."""
+        return self._tally.changed
+
+    @property
+    def nodes(self) -> Collection[Node]:
+        """The nodes that announce their files, silent ones included until they are forgotten."""
+        return self._nodes.values()
+
+    @property
+    def foreign(self) -> Foreign:
+        """What other services carry."""
+        return self._foreign
+
+    def follow(self) -> set[str]:
+        """Return a set to which the id of every placement is added that changes from now on.
+
+        One that is not found any more was dropped.  The caller empties the set.
+        """
+        made: set[str] = set()
+        self._followers.append(made)
+        return made
+
+    def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
+        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
+        active = [one for one in self._active.values() if not one.idle]
+        self._tally.bind(table, sampled_at, now, [*active, *self._foreign.counted()])
+
+    def observe(
+        self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
+    ) -> None:
+        """Take new samples: per row, when its last one was taken (``nan``: none).
+
+        ``lasting`` is for how many seconds an observation counts, ``window`` that of the monitor's rates,
+        if they are other numbers than before.
+        """
+        if lasting is not None:
+            self._tally.lasting = lasting
+        if window is not None:
+            self._tally.window = window
+        self._tally.observe(sampled_at, now)
+
+    def restore(self, placement: Placement) -> None:
+        """Take up a placement the ledger does not know, in the state it has.
+
+        Changes nothing when its id is known.
+        """
+        placement_id = placement.placement_id
+        if placement_id in self._active or placement_id in self._ended:
+            return
+        if placement.state is PlacementState.ENDED:
+            self._keep(placement)
+        else:
+            self._activate(placement)
+            self._count(placement)
+        self._tally.booked(placement)
+
+    def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
+        """Note that the file was created; called again, renew the lease and note whether it is idle.
+
+        A placement that ended by itself is taken up again, since the agent that speaks of it knows
+        better; with ``node``, also one that was said to be unused.  Raises UnknownPlacementError,
+        PlacementEndedError after any other end, and NotYoursError when the placement is another user's
+        or node's.
+        """
+        before = self.get(opening.placement_id)
+        _refuse_strangers(before, opening.user, node)
+        may_return = before.end_reason in _MAY_RETURN or (
+            node is not None and before.end_reason is EndReason.UNUSED
+        )
+        if before.state is PlacementState.ENDED and not may_return:
+            raise PlacementEndedError(f"placement {before.placement_id} ended ({before.end_reason})")
+        opened = self._opened(before, opening, now, node)
+        if before.state is PlacementState.ENDED:
+            del self._ended[before.placement_id]
+            self._activate(opened)
+        else:
+            self._leave(before)
+            self._active[opened.placement_id] = opened
+            self._enter(opened)
+            if opened.idle and not before.idle:
+                self._tally.end(before, now)
+            elif before.idle and not opened.idle:
+                self._tally.begin(opened)
+        self._note(opened.placement_id)
+        return opened
+
+    def end(
+        self,
+        placement_id: str,
+        reason: EndReason,
+        now: float,
+        bytes_written: float | None = None,
+        path: str | None = None,
+    ) -> Placement:
+        """End a placement.  Ending it again changes nothing but a size or path unknown until then.
+
+        Raises UnknownPlacementError.
+        """
+        placement = self._active.pop(placement_id, None)
+        if placement is None:
+            return self._complete(self.get(placement_id), bytes_written, path)
+        if not placement.idle:
+            self._tally.end(placement, now)
+        ended = placement.copy()
+        ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
+        ended.bytes_written = bytes_written
+        if path is not None:
+            ended.path = path
+        self._leave(placement)
+        self.ended_total[reason] += 1
+        self._keep(ended)
+        self._note(placement_id)
+        self._foreign.settle(placement_id)
+        if bytes_written is not None and self.learn is not None:
+            self.learn(ended)
+        return ended
+
+    def hear(self, name: str, incarnation: str, now: float, until: float) -> bool:
+        """Note a sign of life of a node's agent: what is open there stays open until ``until``.
+
+        Returns whether this incarnation of the agent is heard for the first time.
+        """
+        node = self._nodes.get(name)
+        first = node is None or node.incarnation != incarnation
+        if node is None:
+            node = self._nodes[name] = Node(name, incarnation, now, now, until)
+        if first:
+            node.incarnation, node.since = incarnation, now
+        node.heard_at, node.until = now, until
+        heapq.heappush(self._silences, (until, name))
+        return first
+
+    def expect(self, name: str, now: float, until: float) -> None:
+        """Wait for a node that has files open here and is not heard of yet, such as after a restart."""
+        if name not in self._nodes:
+            self._nodes[name] = Node(name, "", now, now, until)
+            heapq.heappush(self._silences, (until, name))
+
+    def hears(self, name: str) -> bool:
+        """Whether the agent of a node is heard of, not only expected."""
+        node = self._nodes.get(name)
+        return node is not None and bool(node.incarnation)
+
+    def open_nodes(self) -> list[str]:
+        """Return the names of the nodes where something is open."""
+        return list(self._open_on)
+
+    def open_on(self, name: str) -> list[Placement]:
+        """Return what is open on a node."""
+        return [self._active[one] for one in sorted(self._open_on.get(name, ()))]
+
+    def count_open_on(self, name: str) -> int:
+        """Return how many placements are open on a node."""
+        return len(self._open_on.get(name, ()))
+
+    def end_others(self, name: str, kept: Collection[str], now: float) -> int:
+        """End what is open on a node except ``kept`` (reason ``lost``); return how many ended."""
+        lost = [one.placement_id for one in self.open_on(name) if one.placement_id not in kept]
+        for placement_id in lost:
+            self.end(placement_id, EndReason.LOST, now)
+        return len(lost)
+
+    def take_changes(
+        self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
+    ) -> bool:
+        """Take what another service says; see :meth:`ses_service.ledger.peer_placements.Foreign.take`."""
+        return self._foreign.take(origin, sequence, full=full, changes=changes, now=now, until=until)
+
+    def expire(self, now: float, most: int | None = None) -> int:
+        """End every placement whose lease ran out or whose node fell silent; return how many did.
+
+        With ``most``, stop after about so many; the next call goes on.  Forgets what other services said
+        that are not heard any more.
+        """
+        count = 0
+        while self._leases and self._leases[0][0] <= now and (most is None or count < most):
+            _, placement_id = heapq.heappop(self._leases)
+            placement = self._active.get(placement_id)
+            if placement is not None and placement.lease_until <= now:
+                self.end(placement_id, EndReason.EXPIRED, now)
+                count += 1
+        while self._silences and self._silences[0][0] <= now and (most is None or count < most):
+            name = self._silences[0][1]
+            node = self._nodes.get(name)
+            if node is None or node.until > now:
+                heapq.heappop(self._silences)
+                continue
+            files = list(islice(self._open_on.get(name, ()), None if most is None else most - count))
+            for placement_id in files:
+                self.end(placement_id, EndReason.SILENT, now)
+            count += len(files)
+            if name not in self._open_on:
+                heapq.heappop(self._silences)
+                del self._nodes[name]
+                self.silenced_total += 1
+        self._foreign.expire(now, most)
+        return count
+
+    def get(self, placement_id: str) -> Placement:
+        """Return a placement, or raise UnknownPlacementError."""
+        placement = self._active.get(placement_id) or self._ended.get(placement_id)
+        if placement is None:
+            raise UnknownPlacementError(f"no placement {placement_id} is known")
+        return placement
+
+    def find(self, placement_id: str) -> Placement | None:
+        """Return a placement, or ``None``."""
+        return self._active.get(placement_id) or self._ended.get(placement_id)
+
+    def lease_of(self, placement: Placement) -> float | None:
+        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        if placement.state is PlacementState.ENDED:
+            return None
+        node = self._nodes.get(placement.subject.node or "")
+        return node.until if math.isinf(placement.lease_until) and node else placement.lease_until
+
+    def active(self) -> Iterator[Placement]:
+        """Yield every placement that has not ended, in no order."""
+        return iter(self._active.values())
+
+    def ids(self) -> list[str]:
+        """Return the ids of every placement that is kept, those that ended first, in that order."""
+        return [*self._ended, *self._active]
+
+    def records(self) -> Iterator[Placement]:
+        """Yield every placement that is kept, in no order."""
+        yield from self._active.values()
+        yield from self._ended.values()
+
+    def _count(self, placement: Placement) -> None:
+        node = placement.subject.node
+        self.recent.count(placement.element.storage_system, node, placement.booked_at)
+
+    def _opened(self, before: Placement, opening: Opening, now: float, node: str | None) -> Placement:
+        opened_at = before.opened_at
+        if opened_at is None:
+            # An agent's clock may be wrong; a file is not opened before it was placed, or in the future.
+            opened_at = min(now, max(before.booked_at, opening.opened_at or now))
+        subject = before.subject
+        idle = before.idle if opening.idle is None else opening.idle
+        announced = node is not None and node in self._nodes
+        return replace(
+            before,
+            subject=replace(
+                subject,
+                application=subject.application if opening.application is None else opening.application,
+                job=subject.job if opening.job is None else opening.job,
+                node=node or subject.node,
+            ),
+            state=PlacementState.OPEN,
+            path=before.path if opening.path is None else opening.path,
+            device=before.device if opening.device is None else opening.device,
+            inode=before.inode if opening.inode is None else opening.inode,
+            pid=before.pid if opening.pid is None else opening.pid,
+            opened_at=opened_at,
+            idle=idle,
+            resumed_at=now if before.idle and not idle else before.resumed_at,
+            lease_until=math.inf if announced else now + self._policies.open_lease,
+            ended_at=None,
+            end_reason=None,
+        )
+
+    def _activate(self, placement: Placement) -> None:
+        self._active[placement.placement_id] = placement
+        self._foreign.settle(placement.placement_id)
+        self._enter(placement)
+        if not placement.idle:
+            self._tally.begin(placement)
+        self._note(placement.placement_id)
+
+    def _enter(self, placement: Placement) -> None:
+        node = placement.subject.node
+        if node is not None:
+            self._open_on[node].add(placement.placement_id)
+        if math.isfinite(placement.lease_until):
+            heapq.heappush(self._leases, (placement.lease_until, placement.placement_id))
+
+    def _leave(self, placement: Placement) -> None:
+        node, index = placement.subject.node, self._open_on
+        if node is not None and placement.placement_id in index.get(node, ()):
+            index[node].discard(placement.placement_id)
+            if not index[node]:
+                del index[node]
+
+    def _is_own(self, placement_id: str) -> bool:
+        """Whether this ledger knows best how a placement stands: not when it ended by itself."""
+        if placement_id in self._active:
+            return True
+        ended = self._ended.get(placement_id)
+        return ended is not None and ended.end_reason not in _MAY_RETURN
+
+    def _note(self, placement_id: str) -> None:
+        for follower in self._followers:
+            follower.add(placement_id)
+
+    def _complete(self, placement: Placement, bytes_written: float | None, path: str | None) -> Placement:
+        completed = placement
+        if bytes_written is not None and placement.bytes_written is None:
+            completed = replace(completed, bytes_written=bytes_written)
+        if path is not None and placement.path is None:
+            completed = replace(completed, path=path)
+        if completed is not placement:
+            self._ended[placement.placement_id] = completed
+            self._note(placement.placement_id)
+            if self.learn is not None and completed.bytes_written != placement.bytes_written:
+                self.learn(completed)
+        return completed
+
+    def _keep(self, placement: Placement) -> None:
+        self._ended[placement.placement_id] = placement
+        while len(self._ended) > self._policies.max_records:
+            dropped, _ = self._ended.popitem(last=False)
+            self._note(dropped)
+
+
+def _refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
+    subject = placement.subject
+    if user is not None and user != subject.user:
+        raise NotYoursError(f"placement {placement.placement_id} is another user's")
+    if node is not None and subject.node is not None and node != subject.node:
+        raise NotYoursError(f"placement {placement.placement_id} is another node's")

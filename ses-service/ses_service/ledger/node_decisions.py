@@ -1,0 +1,237 @@
+"""Decisions that nodes made, as they tell them, and as the ledger keeps them to explain placements.
+
+Pure.  A program chooses from its node's table, and the agent says afterwards what the choice was made from:
+numbers, which become here the same candidates and refusals that a decision of the service has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, Refusal
+from ses_service.model.columns import ElementTable
+from ses_service.model.entities import Element, Kind, ResolvedRequirement
+
+
+@dataclass(slots=True)
+class Offered:
+    """What an element offers: bytes per second and bytes; ``None``: unknown."""
+
+    read: float | None = None
+    write: float | None = None
+    average_read: float | None = None
+    average_write: float | None = None
+    free: float | None = None
+
+
+@dataclass(slots=True)
+class Considered:
+    """An element that could be chosen.  ``streams`` are those there, ``age`` is that of its sample."""
+
+    element: str
+    distance: float
+    offered: Offered
+    streams: float
+    age: float | None
+
+
+@dataclass(slots=True)
+class Refused:
+    """An element that could not, and which requirement it misses if that is why."""
+
+    element: str
+    reason: str
+    requirement: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobRank:
+    """Which process of its job chose, of how many, and the element at which that made it begin."""
+
+    number: int
+    of: int | None
+    begins_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDecision:
+    """What files of one user and application were chosen by, from one state of a node's table.
+
+    ``age`` is that of the service's last word, ``cut_off`` that it was missed.  ``refused_total`` counts
+    refused elements that are not told, too.
+    """
+
+    decided_at: float
+    age: float | None
+    cut_off: bool
+    requirements: tuple[ResolvedRequirement, ...]
+    expected_bytes: float | None
+    expected_from: str | None
+    candidates: tuple[Considered, ...]
+    refused: tuple[Refused, ...]
+    refused_total: int
+    job_rank: JobRank | None = None
+
+
+@dataclass(slots=True)
+class Turn:
+    """Which decision a file is of, the how manieth of it, and what was predicted for it then."""
+
+    decision: int
+    turn: int = 1
+    turns: int = 1
+    predicted: Offered = field(default_factory=Offered)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What the placements of a decision share."""
+
+    requirements: tuple[ResolvedRequirement, ...]
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+    ranks: Mapping[str, int]
+
+
+class NodeDecisions:
+    """The decisions one announcement tells, by number; each is explained once."""
+
+    def __init__(self, told: Mapping[int, NodeDecision]) -> None:
+        self._told = told
+        self._explained: dict[int, Explanation] = {}
+
+    def find(self, number: int) -> NodeDecision | None:
+        """Return a decision, ``None`` when it is not told."""
+        return self._told.get(number)
+
+    def explained(self, number: int, node: str, table: ElementTable) -> Explanation:
+        """Return the explanation of a decision that is told."""
+        found = self._explained.get(number)
+        if found is None:
+            found = self._explained[number] = explanation(self._told[number], node, table)
+        return found
+
+
+NOTHING_TOLD = NodeDecisions({})
+
+_PREDICTED_AS = {
+    Kind.CURRENT_READ_RATE: "read",
+    Kind.AVERAGE_READ_RATE: "average_read",
+    Kind.CURRENT_WRITE_RATE: "write",
+    Kind.AVERAGE_WRITE_RATE: "average_write",
+    Kind.FREE_CAPACITY: "free",
+}
+_REASONS = {
+    "excluded": Reason.EXCLUDED,
+    "inactive": Reason.INACTIVE,
+    "read-only": Reason.READ_ONLY,
+    "draining": Reason.DRAINING,
+    "no-space": Reason.NO_SPACE,
+    "hard-requirement": Reason.HARD_REQUIREMENT,
+    "degraded": Reason.DEGRADED,
+    "not-usable-here": Reason.UNREACHABLE,
+}
+
+
+def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanation:
+    """Return what a decision says; elements the site does not describe any more are left out."""
+    named = [*(one.element for one in told.candidates), *(one.element for one in told.refused)]
+    elements = {name: table.elements[table.index[name]] for name in named if name in table.index}
+    known = [one for one in told.candidates if one.element in elements]
+    candidates = tuple(
+        _candidate(rank, one, elements[one.element], told.requirements) for rank, one in enumerate(known, 1)
+    )
+    refused = tuple(_refusal(one, node, told.requirements) for one in told.refused if one.element in elements)
+    return Explanation(
+        told.requirements,
+        candidates,
+        refused,
+        tuple(_notes(told, len(refused))),
+        {one.element.id: one.rank for one in candidates},
+    )
+
+
+def predictions(
+    requirements: Sequence[ResolvedRequirement], offered: Offered, element: Element
+) -> tuple[Prediction, ...]:
+    """Return what each kind asked for would get."""
+    found = []
+    for one in requirements:
+        kind, bound = one.requirement.kind, one.requirement.bound
+        name = _PREDICTED_AS.get(kind)
+        value = dict(element.stated).get(kind) if name is None else getattr(offered, name)
+        found.append(Prediction(kind, value, bound, shortfall(value, bound, at_most=kind.at_most)))
+    return tuple(found)
+
+
+def shortfall(value: float | None, bound: float, *, at_most: bool) -> float:
+    """Return how much of a bound is missed, 0 to 1; see ``struct ses_core_verdict``."""
+    if bound <= 0 and not at_most:
+        return 0.0
+    if value is None:
+        return 1.0
+    if at_most:
+        return 1.0 - bound / value if value > bound else 0.0
+    return 1.0 - value / bound if value < bound else 0.0
+
+
+def _candidate(
+    rank: int, one: Considered, element: Element, requirements: Sequence[ResolvedRequirement]
+) -> Candidate:
+    basis = Basis.LEDGER if one.streams else Basis.STATIC
+    return Candidate(
+        rank=rank,
+        element=element,
+        distance=one.distance,
+        available_read=one.offered.read,
+        available_write=one.offered.write,
+        free=one.offered.free,
+        predicted=predictions(requirements, one.offered, element),
+        age=one.age,
+        basis=basis if one.age is None else Basis.MONITOR,
+    )
+
+
+def _refusal(one: Refused, node: str, requirements: Sequence[ResolvedRequirement]) -> Refusal:
+    reason = _REASONS[one.reason]
+    return Refusal(one.element, reason, _sentence(one, reason, node, requirements))
+
+
+def _sentence(one: Refused, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]) -> str:
+    match reason:
+        case Reason.EXCLUDED:
+            return "The program, or its run, excludes it."
+        case Reason.INACTIVE:
+            return "The site describes it as inactive."
+        case Reason.READ_ONLY:
+            return "It takes no files: the site describes it as read-only, or the monitor sees it so."
+        case Reason.DRAINING:
+            return "The site is emptying it; no file may be added."
+        case Reason.NO_SPACE:
+            return "Too little is free after what is held for open files."
+        case Reason.DEGRADED:
+            return "It is degraded, and elements in good order are left."
+        case Reason.UNREACHABLE:
+            return f"Node {node} cannot make files on it at present."
+    place = one.requirement
+    if place is None or not 0 <= place < len(requirements):
+        return "It misses a hard requirement."
+    asked = requirements[place].requirement
+    limit = "maximum" if asked.kind.at_most else "minimum"
+    bound = f"{asked.bound / asked.kind.size:.4g} {asked.kind.unit}"
+    return f"It misses the hard {limit} of {bound} for {asked.kind.value}."
+
+
+def _notes(told: NodeDecision, listed: int) -> list[str]:
+    notes = []
+    if told.cut_off:
+        since = "" if told.age is None else f", whose last word was {told.age:.1f} s old"
+        notes.append(f"The node was cut off from the service{since}.")
+    if (rank := told.job_rank) is not None:
+        of = "" if rank.of is None else f" of {rank.of}"
+        notes.append(f"Rank {rank.number}{of} of its job: of equals the first from {rank.begins_at} on.")
+    if told.refused_total > listed:
+        notes.append(f"{told.refused_total - listed} more elements were refused.")
+    return notes

@@ -1,0 +1,154 @@
+"""What began or ended within the last seconds, as columns: so that a sample is counted in a few passes.
+
+A ring: what happens is appended at one end, what is too old is dropped at the other, and both cost the
+same however much there is.  Knows no ledger: a stream is an id, the elements it runs on, the moment it
+began and the moment it ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ses_service.model.columns import Bools, Codes, Floats
+
+_SIZE = 1024
+_NO_ROW = -1
+
+
+@dataclass(slots=True)
+class _Entry:
+    stream: str
+    first: int
+    elements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stream that ended: where it ran, and when it began and ended."""
+
+    elements: tuple[str, ...]
+    began: float
+    ended: float
+
+
+class Lately:
+    """Streams that began or ended lately.  Times are seconds since the epoch; not ended is infinite.
+
+    Not safe for use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._entries: deque[_Entry] = deque()
+        self._known: dict[str, _Entry] = {}
+        self._index: Mapping[str, int] = {}
+        self._head = self._tail = 0
+        self._began = np.zeros(_SIZE)
+        self._ended = np.zeros(_SIZE)
+        self._row = np.zeros(_SIZE, dtype=np.int64)
+
+    def __contains__(self, stream: str) -> bool:
+        return stream in self._known
+
+    def bind(self, index: Mapping[str, int]) -> None:
+        """Count along other rows from now on."""
+        self._index = index
+        size = len(self._row)
+        for entry in self._entries:
+            for place, element in enumerate(entry.elements, entry.first):
+                self._row[place % size] = index.get(element, _NO_ROW)
+
+    def put(self, stream: str, elements: tuple[str, ...], began: float, ended: float = np.inf) -> None:
+        """Note when a stream began and, maybe, ended; said again, the last word counts."""
+        entry = self._known.get(stream)
+        if entry is None or entry.elements != elements:
+            entry = self._append(stream, elements)
+        size = len(self._began)
+        for place in range(entry.first, entry.first + len(elements)):
+            self._began[place % size] = began
+            self._ended[place % size] = ended
+
+    def forget_end(self, stream: str) -> Span | None:
+        """Let a stream that ended go on; return what was known of it, ``None`` if it did not end."""
+        entry = self._known.get(stream)
+        if entry is None:
+            return None
+        at = entry.first % len(self._began)
+        began, ended = float(self._began[at]), float(self._ended[at])
+        if np.isinf(ended):
+            return None
+        self.put(stream, entry.elements, began)
+        return Span(entry.elements, began, ended)
+
+    def drop_before(self, horizon: float) -> None:
+        """Drop what is older, from the oldest on."""
+        size = len(self._began)
+        while self._entries:
+            entry = self._entries[0]
+            if self._known.get(entry.stream) is entry:
+                began, ended = self._began[entry.first % size], self._ended[entry.first % size]
+                if (began if np.isinf(ended) else ended) >= horizon:
+                    return
+                del self._known[entry.stream]
+            self._entries.popleft()
+            self._head += len(entry.elements)
+
+    def ended(self, reference: Floats) -> Floats:
+        """Count per row the streams that began before its reference time and ended after it."""
+        row, began, ended = self._placed()
+        moment = reference[row]
+        gone = np.isfinite(ended) & (began <= moment) & (moment < ended)
+        return _per_row(row, gone, len(reference))
+
+    def averaged(self, open_now: Floats, sampled_at: Floats, window: float) -> Floats:
+        """Return the streams per row as the monitor averages what it measures.
+
+        ``open_now`` are all that go on.  To a sample, what happened x seconds before it weighs
+        exp(-x / window).
+        """
+        row, began, ended = self._placed()
+        taken = np.nan_to_num(sampled_at, nan=-np.inf)[row]
+        last, first = np.maximum(0.0, taken - began), np.maximum(0.0, taken - ended)
+        there = np.exp(first / -window) - np.exp(last / -window)
+        return np.maximum(0.0, open_now + _per_row(row, there - np.isinf(ended), len(open_now)))
+
+    def _placed(self) -> tuple[Codes, Floats, Floats]:
+        """Return the row, beginning and end of what is on any."""
+        places = np.arange(self._head, self._tail) % len(self._row)
+        row = self._row[places]
+        places, row = places[row != _NO_ROW], row[row != _NO_ROW]
+        return row, self._began[places], self._ended[places]
+
+    def _append(self, stream: str, elements: tuple[str, ...]) -> _Entry:
+        while self._tail - self._head + len(elements) > len(self._row):
+            self._grow()
+        earlier = self._known.get(stream)
+        if earlier is not None:
+            self._blank(earlier)
+        entry = self._known[stream] = _Entry(stream, self._tail, elements)
+        self._entries.append(entry)
+        self._tail += len(elements)
+        size = len(self._row)
+        for place, element in enumerate(elements, entry.first):
+            self._row[place % size] = self._index.get(element, _NO_ROW)
+        return entry
+
+    def _blank(self, entry: _Entry) -> None:
+        for place in range(entry.first, entry.first + len(entry.elements)):
+            self._row[place % len(self._row)] = _NO_ROW
+
+    def _grow(self) -> None:
+        places = np.arange(self._head, self._tail)
+        before, after = places % len(self._row), places % (2 * len(self._row))
+        for name in ("_began", "_ended", "_row"):
+            column = getattr(self, name)
+            wider = np.zeros(2 * len(column), dtype=column.dtype)
+            wider[after] = column[before]
+            setattr(self, name, wider)
+
+
+def _per_row(rows: Codes, weights: Bools | Floats, size: int) -> Floats:
+    return np.bincount(rows, weights, size).astype(np.float64, copy=False)

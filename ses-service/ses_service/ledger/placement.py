@@ -1,0 +1,156 @@
+"""What is recorded of one placement: who asked, where the file went, why, and how it ended.
+
+Records are never changed but replaced: they are shared with those who store or answer them in other
+threads.  Those that are made for every file are not frozen all the same, because Python takes five times as
+long to make a frozen one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from operator import attrgetter
+
+from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject
+
+
+class Basis(StrEnum):
+    """What a prediction rests on, best first."""
+
+    MONITOR = "monitor+ledger"
+    LEDGER = "ledger"
+    STATIC = "static"
+
+
+class Reason(StrEnum):
+    """Why an element was refused."""
+
+    WRONG_SYSTEM = "wrong-system"
+    UNREACHABLE = "unreachable"
+    EXCLUDED = "excluded"
+    INACTIVE = "inactive"
+    READ_ONLY = "read-only"
+    DRAINING = "draining"
+    NO_SPACE = "no-space"
+    HARD_REQUIREMENT = "hard-requirement"
+    DEGRADED = "degraded"
+
+
+class PlacementState(StrEnum):
+    """Whether the file counts."""
+
+    OPEN = "open"
+    ENDED = "ended"
+
+
+class EndReason(StrEnum):
+    """Why a placement ended.
+
+    ``unused``: no file came of it; ``expired``: its lease ran out; ``lost``: its agent was started
+    again and finds it open no more; ``silent``: its node was not heard of any more.
+    """
+
+    CLOSED = "closed"
+    EXITED = "exited"
+    UNUSED = "unused"
+    EXPIRED = "expired"
+    FAILED = "failed"
+    LOST = "lost"
+    SILENT = "silent"
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What one kind of requirement would get.  Bytes per second or bytes; ``None``: unknown.
+
+    ``shortfall`` is 0 when the bound is met and 1 when nothing is (known to be) offered.
+    """
+
+    kind: Kind
+    value: float | None
+    bound: float
+    shortfall: float
+
+
+@dataclass(slots=True)
+class Candidate:
+    """One element that may be chosen.  Rates are bytes per second, ``free`` bytes, ``age`` seconds."""
+
+    rank: int
+    element: Element
+    distance: float
+    available_read: float | None
+    available_write: float | None
+    free: float | None
+    predicted: tuple[Prediction, ...]
+    age: float | None
+    basis: Basis
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One element that was not considered, and the sentence that says why."""
+
+    element: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(slots=True)
+class Placement:
+    """One entry of the ledger.  Times are seconds since the epoch, sizes bytes.
+
+    ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
+    the moment of the decision.  Files chosen from one state of a node's table share those before the first:
+    this one was number ``turn`` of ``turns``, its element had ``rank`` in that order, and ``distance`` and
+    ``predicted`` count those before it.  ``notes`` are sentences about the decision.  ``decided_by`` is
+    ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
+    ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.
+
+    ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
+    ``expected_from`` says where the expected size is from: ``request`` or ``history``.
+    ``stripe_size`` ``None`` leaves it to the file system.
+
+    ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
+    became one again.
+    """
+
+    placement_id: str
+    subject: Subject
+    element: Element
+    backend: str
+    distance: float
+    booked_at: float
+    lease_until: float
+    predicted: tuple[Prediction, ...] = ()
+    requirements: tuple[ResolvedRequirement, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    rank: int = 1
+    turn: int = 1
+    turns: int = 1
+    notes: tuple[str, ...] = ()
+    stripes: tuple[Element, ...] = ()
+    stripe_count: int = 1
+    stripe_size: int | None = None
+    decided_by: str = "service"
+    expected_bytes: float | None = None
+    expected_from: str | None = None
+    state: PlacementState = PlacementState.OPEN
+    path: str | None = None
+    device: int | None = None
+    inode: str | None = None
+    pid: int | None = None
+    opened_at: float | None = None
+    idle: bool = False
+    resumed_at: float | None = None
+    ended_at: float | None = None
+    end_reason: EndReason | None = None
+    bytes_written: float | None = None
+
+    def copy(self) -> Placement:
+        """Return another record of the same; a third of the time of ``dataclasses.replace``."""
+        return Placement(*_VALUES(self))
+
+
+_VALUES = attrgetter(*(one.name for one in fields(Placement)))

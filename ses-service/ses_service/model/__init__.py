@@ -1,0 +1,1 @@
+"""What decisions talk about: kinds of requirement, elements, observations, weights and limits.  Pure."""

@@ -1,0 +1,203 @@
+"""Elements and observations as numpy columns, so that one decision is a few passes over arrays.
+
+The columns of static facts are built once per description of the site, those of observations once
+per sample.  Row ``i`` of every column is about ``table.elements[i]``; unknown is ``nan``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ses_service.model.entities import Element, ElementState, Environment, Observation
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Codes: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+STATES = tuple(ElementState)
+
+
+def _at_least_one(values: Iterable[float | None]) -> Floats:
+    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    column[~((column >= 1.0) & np.isfinite(column))] = np.nan
+    return column
+
+
+def _not_negative(values: Iterable[float | None]) -> Floats:
+    column = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    column[~((column >= 0) & np.isfinite(column))] = np.nan
+    return column
+
+
+@dataclass(frozen=True, eq=False)
+class ElementTable:
+    """Static facts.  A nominal rate or capacity of less than one byte counts as unknown.
+
+    ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
+    not predicted, by name.
+    """
+
+    environment: Environment
+    elements: tuple[Element, ...]
+    index: Mapping[str, int]
+    system_names: tuple[str, ...]
+    system: Codes
+    server: Codes
+    state: Codes
+    read_capability: Floats
+    write_capability: Floats
+    capacity: Floats
+    tier: Codes
+    tier_names: tuple[str | None, ...]
+    numbered: Bools
+    stated: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+
+def element_table(environment: Environment) -> ElementTable:
+    """Build the columns of an environment.  Elements are taken in its order."""
+    elements = environment.elements
+    names = tuple(dict.fromkeys(element.storage_system for element in elements))
+    codes = {name: code for code, name in enumerate(names)}
+    servers = {name: code for code, name in enumerate(dict.fromkeys(one.server for one in elements))}
+    tiers = {name: code for code, name in enumerate(dict.fromkeys(one.tier for one in elements))}
+    state_codes = {state: code for code, state in enumerate(STATES)}
+    return ElementTable(
+        environment=environment,
+        elements=elements,
+        index={element.id: row for row, element in enumerate(elements)},
+        system_names=names,
+        system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
+        server=np.array([servers[element.server] for element in elements], dtype=np.int64),
+        state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
+        read_capability=_at_least_one(element.nominal_read_rate for element in elements),
+        write_capability=_at_least_one(element.nominal_write_rate for element in elements),
+        capacity=_at_least_one(element.capacity_bytes for element in elements),
+        tier=np.array([tiers[element.tier] for element in elements], dtype=np.int64),
+        tier_names=tuple(tiers),
+        numbered=np.array([element.target.isdecimal() for element in elements], dtype=np.bool_),
+        stated=_stated(elements),
+    )
+
+
+def _stated(elements: tuple[Element, ...]) -> dict[str, Floats]:
+    columns: dict[str, Floats] = {}
+    for row, element in enumerate(elements):
+        for kind, value in element.stated:
+            columns.setdefault(kind, np.full(len(elements), np.nan))[row] = value
+    return {kind: _not_negative(column) for kind, column in columns.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class ObservationTable:
+    """The last observation of each element; ``sampled_at`` is ``nan`` where there is none.
+
+    ``closed`` elements take no file: they are mounted read-only, or an administrator said so.  The
+    capabilities are those of the description, or else what the monitor was given or learned.
+    ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
+    element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
+    seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same
+        unit.
+    ``interval`` is how many seconds samples of it are apart.
+    """
+
+    by_row: tuple[Observation | None, ...]
+    sampled_at: Floats
+    current_read: Floats
+    current_write: Floats
+    average_read: Floats
+    average_write: Floats
+    queue_depth: Floats
+    free: Floats
+    closed: Bools
+    degraded: Bools
+    read_capability: Floats
+    write_capability: Floats
+    rated: Bools
+    utilisation: Floats
+    average_utilisation: Floats
+    top_speed: Floats
+    health: Floats
+    interval: Floats
+
+
+def _described_first(described: Floats, seen: Iterable[float | None]) -> Floats:
+    return np.where(np.isnan(described), _at_least_one(seen), described)
+
+
+def utilisation_of(
+    read_rate: Floats, write_rate: Floats, read_capability: Floats, write_capability: Floats
+) -> Floats:
+    """Return which part of an element its readers and writers use together, 0 to 1.
+
+    They share one device: a disk that reads at 60 % of its rate has 40 % of its time left to write
+    in, however little it was written to.  Elements that do both at once at full rate (duplex links,
+    separate limits) are taken for busier than they are.  A direction without a measured or a nominal
+    rate counts as unused; both unknown give ``nan``.
+    """
+    reading, writing = read_rate / read_capability, write_rate / write_capability
+    unknown = np.isnan(reading) & np.isnan(writing)
+    both = np.where(np.isnan(reading), 0.0, reading) + np.where(np.isnan(writing), 0.0, writing)
+    return np.where(unknown, np.nan, np.minimum(1.0, both))
+
+
+def observation_table(
+    table: ElementTable,
+    observations: Iterable[Observation],
+    between: Callable[[], None] = lambda: None,
+) -> ObservationTable:
+    """Line observations up with the elements, and take every element for as fast as described.
+
+    Observations of elements the site does not describe are left out.  A negative or infinite
+    number counts as unknown, and an average that is unknown is taken to equal the current rate.  ``between``
+    is called before each column.
+    """
+    rows: list[Observation | None] = [None] * len(table)
+    for observation in observations:
+        row = table.index.get(observation.element)
+        if row is not None:
+            rows[row] = observation
+
+    def column(read: Callable[[Observation], float | None]) -> Floats:
+        between()
+        return _not_negative(None if one is None else read(one) for one in rows)
+
+    current_read = column(lambda one: one.current_read_rate)
+    current_write = column(lambda one: one.current_write_rate)
+    average_read = column(lambda one: one.average_read_rate)
+    average_write = column(lambda one: one.average_write_rate)
+    capabilities = (
+        _described_first(table.read_capability, (one.read_capability if one else None for one in rows)),
+        _described_first(table.write_capability, (one.write_capability if one else None for one in rows)),
+    )
+    average_read = np.where(np.isnan(average_read), current_read, average_read)
+    average_write = np.where(np.isnan(average_write), current_write, average_write)
+    return ObservationTable(
+        by_row=tuple(rows),
+        sampled_at=column(lambda one: one.sampled_at),
+        current_read=current_read,
+        current_write=current_write,
+        average_read=average_read,
+        average_write=average_write,
+        queue_depth=column(lambda one: one.queue_depth),
+        free=column(lambda one: one.free_bytes),
+        closed=np.array(
+            [one is not None and (one.read_only or one.no_create) for one in rows], dtype=np.bool_
+        ),
+        degraded=np.array([one is not None and one.degraded for one in rows], dtype=np.bool_),
+        read_capability=capabilities[0],
+        write_capability=capabilities[1],
+        rated=~(np.isnan(current_read) & np.isnan(current_write)),
+        utilisation=utilisation_of(current_read, current_write, *capabilities),
+        average_utilisation=utilisation_of(average_read, average_write, *capabilities),
+        top_speed=np.ones(len(table)),
+        health=np.ones(len(table)),
+        interval=column(lambda one: one.interval),
+    )

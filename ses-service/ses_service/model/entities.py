@@ -1,0 +1,223 @@
+"""What the decision talks about: kinds, requirements, elements, observations.
+
+Pure data: no I/O, no clock, no environment.  Rates are bytes per second and capacities bytes
+everywhere in here; units people write (``MB/s``, ``GiB``) are turned into these at the edge, as the
+ontology says (:mod:`ses_service.model.kinds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from ses_service.model.kinds import Kind
+
+__all__ = [
+    "Element",
+    "ElementState",
+    "Environment",
+    "Kind",
+    "Level",
+    "Observation",
+    "Profile",
+    "Requirement",
+    "RequirementSet",
+    "ResolvedRequirement",
+    "StorageSystem",
+    "Strictness",
+    "Subject",
+]
+
+
+class Level(StrEnum):
+    """Who stated a requirement; earlier members win over later ones, kind by kind."""
+
+    EXPLICIT = "explicit"
+    APPLICATION = "application"
+    USER = "user"
+    VO = "vo"
+    SITE = "site"
+
+
+class Strictness(StrEnum):
+    """``hard`` refuses an element that misses the minimum; ``soft`` only adds to its distance."""
+
+    SOFT = "soft"
+    HARD = "hard"
+
+
+class ElementState(StrEnum):
+    """What an administrator (or the file system) says about an element."""
+
+    ACTIVE = "active"
+    DEGRADED = "degraded"
+    DRAINING = "draining"
+    READ_ONLY = "read-only"
+    INACTIVE = "inactive"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One bound.  ``bound`` is bytes per second for rates, bytes for capacity, else the kind's base unit.
+
+    It is a minimum, or a maximum where the kind is ``at_most``.  ``valid_from`` and ``valid_until`` are
+    seconds since the epoch; outside that time it is as if it were not stated.
+    """
+
+    kind: Kind
+    bound: float
+    weight: float = 1.0
+    strictness: Strictness = Strictness.SOFT
+    valid_from: float | None = None
+    valid_until: float | None = None
+
+    @property
+    def applies_ever(self) -> bool:
+        """Whether there is a time at which it applies."""
+        return self.valid_from is None or self.valid_until is None or self.valid_from < self.valid_until
+
+    def applies(self, now: float) -> bool:
+        """Return whether it applies at a time."""
+        return (self.valid_from is None or self.valid_from <= now) and (
+            self.valid_until is None or now < self.valid_until
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Requirements under the name of what a program does; empty when the vocabulary lacks it."""
+
+    name: str
+    requirements: tuple[Requirement, ...] = ()
+    label: str = ""
+    definition: str = ""
+    iri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementSet:
+    """All requirements stated at one level under one name.
+
+    ``name`` is ``user:application`` at application level, the user's or VO's name at those
+    levels, and ``default`` at site level.  ``revision`` counts changes; 0 means never set.
+    ``modified_at`` is seconds since the epoch.  The requirements of its ``profile`` apply for every
+    kind the set does not state itself.
+    """
+
+    level: Level
+    name: str
+    requirements: tuple[Requirement, ...] = ()
+    revision: int = 0
+    modified_at: float | None = None
+    modified_by: str | None = None
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRequirement:
+    """A requirement together with the level and name it was taken from, and the profile if it is of one."""
+
+    requirement: Requirement
+    level: Level
+    level_name: str
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who asks.  ``vo`` is filled from the knowledge base when the caller does not name one."""
+
+    user: str
+    application: str | None = None
+    vo: str | None = None
+    node: str | None = None
+    job: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSystem:
+    """One mounted file system.  ``backend`` is ``mergerfs``, ``lustre`` or ``cephfs``."""
+
+    name: str
+    iri: str
+    label: str
+    backend: str
+    mount_point: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One place a file can go: a mergerfs branch, a Lustre OST or pool, a CephFS data pool.
+
+    ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
+    branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say.
+    ``stated`` are the values of kinds that are not predicted, by name, in their base units.
+    """
+
+    id: str
+    iri: str
+    label: str
+    storage_system: str
+    target: str
+    server: str
+    state: ElementState = ElementState.ACTIVE
+    tier: str | None = None
+    pool: str | None = None
+    capacity_bytes: float | None = None
+    nominal_read_rate: float | None = None
+    nominal_write_rate: float | None = None
+    stated: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(slots=True)
+class Observation:
+    """What the monitor last saw of one element.  Rates are bytes per second over its windows.
+
+    Never changed, but not frozen: there is one of each element each second, and Python takes three times as
+    long to make a frozen one.
+
+    ``sampled_at`` is seconds since the epoch by this machine's clock, ``None`` when the monitor
+    never saw the element.  ``state`` is the monitor's word: ``ok``, ``stale`` or ``missing``.  A
+    capability is what the monitor knows the element can give at best; the site's description goes before.
+    ``interval`` is how many seconds its samples are apart.
+    """
+
+    element: str
+    sampled_at: float | None
+    current_read_rate: float | None = None
+    current_write_rate: float | None = None
+    average_read_rate: float | None = None
+    average_write_rate: float | None = None
+    queue_depth: float | None = None
+    free_bytes: float | None = None
+    size_bytes: float | None = None
+    read_only: bool = False
+    source: str = ""
+    target: str = ""
+    state: str = "ok"
+    detail: str = ""
+    degraded: bool = False
+    no_create: bool = False
+    read_capability: float | None = None
+    write_capability: float | None = None
+    interval: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The site as the knowledge base describes it.
+
+    ``home_vo`` maps a user's name to the VO whose defaults apply, and ``member_groups`` are pairs of a POSIX
+    group and the VO of its members, for users without one; ``node_access`` maps a node's
+    name to the storage systems it mounts (a node that is not listed reaches all of them).  ``organisations``
+    are the names of all VOs.
+    """
+
+    systems: Mapping[str, StorageSystem] = field(default_factory=dict)
+    elements: tuple[Element, ...] = ()
+    home_vo: Mapping[str, str] = field(default_factory=dict)
+    node_access: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    revision: str = ""
+    member_groups: tuple[tuple[str, str], ...] = ()
+    organisations: frozenset[str] = frozenset()

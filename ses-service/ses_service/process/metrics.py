@@ -1,0 +1,175 @@
+"""What Prometheus may know: requests, decisions, elements, the ledger, ages of the sources.
+
+One registry per application, read in one process.  No label holds a user, a path or a token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flask import Flask, Response, g, request
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from ses_service.feeds.monitor_reader import Observer
+from ses_service.feeds.peers import Peer
+from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.members.updater import Members
+from ses_service.state.state import Desk, NoEnvironmentError
+from ses_service.store.journal import Journal
+
+_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _State(Collector):
+    """State read when it is asked for."""
+
+    desk: Desk
+    observer: Observer
+    keeper: EnvironmentKeeper
+    journal: Journal | None
+    peers: tuple[Peer, ...]
+    members: Members | None
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the state of ledger, sources and elements."""
+        yield GaugeMetricFamily(
+            "ses_ledger_open_placements", "Placements not ended.", value=self.desk.open_placements
+        )
+        ended = CounterMetricFamily("ses_placements_ended", "Placements ended, by reason.", labels=["reason"])
+        for reason, count in sorted(self.desk.ended_total().items()):
+            ended.add_metric([reason.value], count)
+        yield ended
+        yield from self._ledger()
+        yield from self._database()
+        up = GaugeMetricFamily("ses_source_up", "Whether a source answered last time.", labels=["source"])
+        age = GaugeMetricFamily(
+            "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
+        )
+        now = self.desk.now()
+        sources = {"monitor": self.observer.status, "knowledge-base": self.keeper.status}
+        if self.members is not None and self.members.directory is not None:
+            sources["directory"] = self.members.directory
+        if self.members is not None and self.members.keys is not None:
+            sources["issuer"] = self.members.keys.status
+        for name, status in sources.items():
+            up.add_metric([name], float(status.reachable))
+            seconds = status.age(now)
+            if seconds is not None:
+                age.add_metric([name], seconds)
+        yield up
+        yield age
+        elements = GaugeMetricFamily(
+            "ses_elements", "Elements by state and by how they are seen.", labels=["state", "seen"]
+        )
+        try:
+            table, _, rows = self.desk.elements()
+        except NoEnvironmentError:
+            pass
+        else:
+            tally = Tally((table.elements[one.row].state.value, one.fresh) for one in rows)
+            for (state, fresh), count in sorted(tally.items()):
+                elements.add_metric([state, "fresh" if fresh else "unseen"], count)
+        yield elements
+
+    def _ledger(self) -> Iterator[Metric]:
+        totals = self.desk.books.totals()
+        states = GaugeMetricFamily(
+            "ses_ledger_placements",
+            "Placements not ended, by whose they are; foreign: of other services.",
+            labels=["state"],
+        )
+        for state in ("open", "foreign"):
+            states.add_metric([state], getattr(totals, state))
+        yield states
+        yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
+        yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
+        yield GaugeMetricFamily(
+            "ses_size_patterns", "Entries of the history of sizes.", value=self.desk.books.count_sizes()
+        )
+        yield GaugeMetricFamily(
+            "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard
+        )
+        if self.peers:
+            told = GaugeMetricFamily(
+                "ses_peer_up", "Whether a peer took what it was last told.", labels=["peer"]
+            )
+            for peer in self.peers:
+                told.add_metric([peer.status.url], float(peer.status.up))
+            yield told
+
+    def _database(self) -> Iterator[Metric]:
+        if self.journal is None:
+            return
+        status = self.journal.status
+        yield GaugeMetricFamily("ses_database_up", "Whether the ledger is stored.", value=float(status.ok))
+        yield GaugeMetricFamily(
+            "ses_database_waiting_records", "Records that are not stored yet.", value=status.waiting
+        )
+        yield GaugeMetricFamily(
+            "ses_database_lag_seconds", "How long the oldest of these records has waited.", value=status.lag
+        )
+        yield CounterMetricFamily("ses_database_failures", "Transactions that failed.", value=status.failures)
+
+
+class Metrics:
+    """The application's registry and what is counted per request."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        observer: Observer,
+        keeper: EnvironmentKeeper,
+        journal: Journal | None = None,
+        peers: tuple[Peer, ...] = (),
+        members: Members | None = None,
+    ) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "ses_requests_total", "Requests.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "ses_request_seconds",
+            "Time to answer.",
+            ["method", "route"],
+            buckets=_BUCKETS,
+            registry=self._registry,
+        )
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._registry.register(_State(desk, observer, keeper, journal, peers, members))
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def count(self, method: str, route: str, status: int, began: float) -> None:
+        """Count a request answered now; ``began`` is the time of ``time.perf_counter`` it came at."""
+        known = (method, route, status)
+        children = self._children.get(known)
+        if children is None:
+            children = self._children[known] = (
+                self._requests.labels(method, route, status),
+                self._seconds.labels(method, route),
+            )
+        children[0].inc()
+        children[1].observe(time.perf_counter() - began)
+
+    def install(self, app: Flask) -> None:
+        """Count every request of the application."""
+
+        @app.before_request
+        def begin() -> None:
+            g.began = time.perf_counter()
+
+        @app.after_request
+        def count(response: Response) -> Response:
+            route = request.url_rule.rule if request.url_rule else "unknown"
+            method = request.method if request.url_rule else "other"
+            self.count(method, route, response.status_code, g.began)
+            return response

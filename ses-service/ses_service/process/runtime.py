@@ -1,0 +1,177 @@
+"""The parts of a running service, what they are made from, and how they start and stop."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flask import Flask, current_app
+
+from ses_service.feeds.interfaces import Knowledge
+from ses_service.feeds.monitor_reader import Observer, Seen
+from ses_service.feeds.peers import Peer
+from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.ledger.placement import Placement
+from ses_service.members.accounts import Accounts
+from ses_service.members.homes import Membership
+from ses_service.members.mapping import Mapping as MembersMapping
+from ses_service.members.memberships import Book, Home
+from ses_service.members.updater import Members
+from ses_service.model.entities import Level
+from ses_service.model.policies import Policies
+from ses_service.process.metrics import Metrics
+from ses_service.security.tokens import TokenFile
+from ses_service.security.trust import Trust
+from ses_service.state.state import Desk, NoEnvironmentError
+from ses_service.store.acknowledged import Storing
+from ses_service.store.journal import Journal
+from ses_service.store.records import RecordStore
+from ses_service.threads.give_way import Courtesy
+from ses_service.threads.loop import Loop
+
+RUNTIME = "qstorman.runtime"
+
+_BREATH = 0.002  # seconds for decisions between two rounds of ends
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceConfig:
+    """What an application is made from.
+
+    ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
+    ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
+    bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
+    services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
+    is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
+    accounts in ``accounts_state``.
+    """
+
+    knowledge: Knowledge | None = None
+    knowledge_url: str | None = None
+    prepare: Callable[[], None] | None = None
+    monitor_url: str | None = None
+    tokens: TokenFile | None = None
+    trust_loopback: bool = False
+    policies: Policies = field(default_factory=Policies)
+    store: RecordStore | None = None
+    peers: tuple[str, ...] = ()
+    peer_token: str | None = None
+    trust: Trust = field(default_factory=Trust)
+    members: MembersMapping | None = None
+    members_state: Path | None = None
+    accounts_state: Path | None = None
+    max_body: int = 2**20
+    clock: Callable[[], float] = time.time
+
+
+class Runtime:
+    """The parts of a running service.  ``instance`` tells one start of the service from another."""
+
+    def __init__(self, config: ServiceConfig) -> None:
+        self.instance = secrets.token_hex(8)
+        self.courtesy = Courtesy()
+        self.members = None
+        if config.members is not None:
+            book = Book(config.members, config.members_state)
+            self.members = Members(config.members, book, config.clock, self._organisations)
+        self.accounts = Accounts(config.accounts_state)
+        self.membership = Membership(members=self._home)
+        self.desk = Desk(config.policies, config.clock, self.membership.homes, self.instance)
+        self.keeper = EnvironmentKeeper(
+            config.knowledge,
+            self.desk,
+            config.clock,
+            url=config.knowledge_url,
+            prepare=config.prepare,
+        )
+        self.observer = Observer(
+            config.monitor_url,
+            self._take_observations,
+            config.clock,
+            between=self.courtesy.give_way,
+            trust=config.trust,
+        )
+        books = self.desk.books
+        self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
+        self.storing = (
+            Storing() if (journal := self.journal) is None else Storing(journal.mark, lambda: journal.stored)
+        )
+        self.peers = tuple(
+            Peer(url, config.peer_token, self.instance, books, trust=config.trust) for url in config.peers
+        )
+        self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
+        self._housekeeping = Loop("housekeeping", self._expire)
+        self._groups = Loop("membership", self.membership.step)
+
+    def start(self) -> None:
+        """Start reading the database, the knowledge base and the monitor, and ending leases that ran out.
+
+        Raises DatabaseUrlError when the database can never be used.
+        """
+        if self.journal is not None:
+            self.journal.start()
+        self.keeper.start()
+        self.observer.start()
+        self._housekeeping.start()
+        self._groups.start()
+        if self.members is not None:
+            self.members.start()
+        for peer in self.peers:
+            peer.start()
+
+    def stop(self) -> None:
+        """Stop all of it."""
+        for peer in self.peers:
+            peer.stop()
+        self._housekeeping.stop()
+        if self.members is not None:
+            self.members.stop()
+        self._groups.stop()
+        self.observer.stop()
+        self.keeper.stop()
+        if self.journal is not None:
+            self.journal.stop()
+
+    def notes(self) -> list[str]:
+        """Return what a person reading a decision should know about its sources."""
+        now = self.desk.now()
+        journal = [] if self.journal is None else self.journal.notes()
+        members = [] if self.members is None else self.members.notes()
+        return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
+
+    def explained(self, placement: Placement) -> Placement:
+        """Return a placement with its explanation, if that is kept anywhere."""
+        return placement if self.journal is None else self.journal.explained(placement)
+
+    def _take_observations(self, seen: Seen) -> None:
+        self.desk.take_observations(seen.observations, self.courtesy.give_way, seen.window)
+
+    def _home(self, user: str) -> Home | None:
+        """Return the VO of a user by the members file, else by the account of a portal."""
+        found = None if self.members is None else self.members.home(user)
+        return found or self.accounts.home(user)
+
+    def _organisations(self) -> frozenset[str] | None:
+        """Return the organisations there are, by site and requirements; ``None`` before they are read."""
+        try:
+            described = self.desk.environment.organisations
+        except NoEnvironmentError:
+            return None
+        return described | {name for level, name in self.desk.sets if level is Level.VO}
+
+    def _expire(self) -> float:
+        self.courtesy.give_way()
+        if self.desk.expire():
+            return _BREATH
+        self.desk.grow_old()
+        self.desk.books.learn()
+        return 1.0
+
+
+def runtime(app: Flask | None = None) -> Runtime:
+    """Return the runtime of an application, by default of the one that serves this request."""
+    found: Runtime = (app or current_app).extensions[RUNTIME]
+    return found

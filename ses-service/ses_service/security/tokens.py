@@ -1,0 +1,367 @@
+"""Who calls: tokens in a file, roles, and what a role may do.
+
+The file is TOML with one ``[[token]]`` table each: ``name``, ``role``, ``sha256`` (hex digest of the
+token), for role ``user`` ``user``, and for role ``node`` ``node``: the name of the node, or a pattern of
+names as in a shell (``gpu*``).  A node may have several tokens, so that one can follow another.
+
+The file holds no token, only digests, and must not be readable by group or others.  It is read again when
+it changes, so that a token can be added or withdrawn without a restart; a file that has become unreadable
+or wrong lets nobody in until it is mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import pwd
+import re
+import secrets
+import shutil
+import stat
+import threading
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import structlog
+from flask import current_app, g, request
+
+from ses_service.api import versions
+from ses_service.api.problems import ForbiddenProblem, UnauthenticatedProblem
+from ses_service.members.tokens import TokenError, Tokens
+from ses_service.security.unix_socket import uid_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+AUTHENTICATOR = "qstorman.authenticator"
+
+_HOST = re.compile(
+    r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A
+)
+_DOTS = 2  # a signed token (JWS, RFC 7515) is three parts
+
+_log = structlog.get_logger("ses_service")
+
+
+class Role(StrEnum):
+    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything.
+
+    ``peer``: another service, which may tell what it carries and nothing else.
+    """
+
+    NODE = "node"
+    PORTAL = "portal"
+    USER = "user"
+    ADMIN = "admin"
+    PEER = "peer"
+
+
+EVERYONE = frozenset(Role) - {Role.PEER}
+PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
+
+
+class TokenFileError(Exception):
+    """The token file cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for.
+
+    ``node`` is the name, or pattern of names, of the nodes an agent speaks for.
+    """
+
+    name: str
+    role: Role
+    user: str | None = None
+    node: str | None = None
+
+    def speaks_for(self, node: str | None) -> bool:
+        """Whether what concerns a node is the caller's business; any node is, except an agent's others."""
+        if self.role is not Role.NODE or node == self.node:
+            return self.role is not Role.NODE or node is not None
+        return self.node is not None and node is not None and fnmatchcase(node, self.node)
+
+    def must_speak_for(self, node: str) -> None:
+        """Raise ForbiddenProblem when the caller is the agent of another node."""
+        if self.speaks_for(node):
+            return
+        if self.node is None:
+            raise ForbiddenProblem(
+                f"The token {self.name!r} is bound to no node, so it speaks for none; make one for this "
+                f"node: ses-service token new --role node --node {node}"
+            )
+        raise ForbiddenProblem(
+            f"The token {self.name!r} speaks for node {self.node}, not for {node}; compare it with the "
+            "agent's --node."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    sha256: str
+    principal: Principal
+
+
+class TokenFile:
+    """The tokens of one file.  ``find`` may be called from any thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._stamp = _stamp(path)
+        self._tokens = _by_digest(_read(path))
+
+    def find(self, token: str) -> Principal | None:
+        """Return whose token this is, or ``None``.
+
+        The time this takes depends on the token's digest only, of which a caller learns nothing.
+        """
+        self._refresh()
+        return self._tokens.get(hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest())
+
+    def _refresh(self) -> None:
+        try:
+            stamp = _stamp(self.path)
+            if stamp == self._stamp:
+                return
+            with self._lock:
+                self._tokens, self._stamp = _by_digest(_read(self.path)), stamp
+            _log.info("token file read", path=str(self.path), tokens=len(self._tokens))
+        except TokenFileError as error:
+            if self._tokens:
+                _log.error("token file refused", error=str(error))
+            self._tokens, self._stamp = {}, None
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _read(path: Path) -> tuple[_Token, ...]:
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise TokenFileError(f"{path} is readable by others than its owner; run: chmod 600 {path}")
+            data = tomllib.load(file)
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}; make it with: ses-service token new") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TokenFileError(f"{path} is not TOML: {error}") from None
+    tables = data.get("token", [])
+    if not isinstance(tables, list):
+        raise TokenFileError(f"{path}: write each token as a [[token]] table")
+    return tuple(_token(path, place, table) for place, table in enumerate(tables, 1))
+
+
+def _by_digest(tokens: tuple[_Token, ...]) -> dict[str, Principal]:
+    return {one.sha256: one.principal for one in tokens}
+
+
+def _token(path: Path, place: int, table: object) -> _Token:
+    if not isinstance(table, dict):
+        raise TokenFileError(f"{path}: token {place} is not a table")
+    name, role, digest, user, node = (table.get(key) for key in ("name", "role", "sha256", "user", "node"))
+    if not isinstance(name, str) or not name:
+        raise TokenFileError(f"{path}: token {place} has no name")
+    if role not in tuple(Role):
+        raise TokenFileError(f"{path}: token {name!r} has no known role ({', '.join(Role)})")
+    if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise TokenFileError(f"{path}: token {name!r}: sha256 must be 64 lower-case hex digits")
+    if (role == Role.USER) != isinstance(user, str):
+        raise TokenFileError(f"{path}: token {name!r}: a user is named with role user, and only there")
+    if node is not None and (role != Role.NODE or not isinstance(node, str) or not node):
+        raise TokenFileError(f"{path}: token {name!r}: a node is named with role node, and only there")
+    return _Token(digest, Principal(name, Role(role), user, node))
+
+
+def tokens_of(path: Path) -> tuple[Principal, ...]:
+    """Return whose tokens a file holds.  Raises TokenFileError."""
+    return tuple(one.principal for one in _read(path))
+
+
+def add_token(path: Path, role: Role, name: str, user: str | None = None, node: str | None = None) -> str:
+    """Make a token, add its digest to the file (made with mode 0600), and return the token.
+
+    Raises TokenFileError when the file cannot be used or has a token of that name.
+    """
+    if path.exists() and any(known.name == name for known in tokens_of(path)):
+        raise TokenFileError(f"{path} has a token named {name!r} already; give another --name")
+    token = secrets.token_urlsafe(32)
+    said = (("name", name), ("role", role.value), ("user", user), ("node", node))
+    lines = [f"{key} = {_toml_text(value)}" for key, value in said if value]
+    lines.append(f'sha256 = "{hashlib.sha256(token.encode()).hexdigest()}"')
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("[[token]]\n" + "\n".join(lines) + "\n\n")
+    except OSError as error:
+        raise TokenFileError(f"{path}: {error.strerror}") from None
+    _read(path)
+    return token
+
+
+def revoke_token(path: Path, name: str) -> None:
+    """Take the token of that name out of the file, which stays as it is otherwise.
+
+    Raises TokenFileError when there is none.
+    """
+    _read(path)
+    parts = re.split(r"(?m)^(?=\s*\[\[token\]\])", path.read_text("utf-8"))
+    kept = [
+        one for one in parts if all(table["name"] != name for table in tomllib.loads(one).get("token", []))
+    ]
+    if len(kept) == len(parts):
+        raise TokenFileError(f"{path} has no token named {name!r}; see: ses-service token list")
+    draft = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write("".join(kept))
+        shutil.copystat(path, draft)
+        os.chown(draft, path.stat().st_uid, path.stat().st_gid)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise TokenFileError(f"{path}: {error.strerror}") from None
+
+
+def _toml_text(value: str) -> str:
+    if any(ord(character) < 32 or character in '"\\\x7f' for character in value):
+        raise TokenFileError("names may not contain quotes, backslashes or control characters")
+    return f'"{value}"'
+
+
+class Authenticator:
+    """Turns a request into a principal.
+
+    With ``trust_loopback`` a request without a token acts as admin when it comes from this machine, names
+    it by address or as localhost and nothing else (so that no web page can be made to send it), and did
+    not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
+    admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
+    user.
+    """
+
+    def __init__(
+        self, tokens: TokenFile | None, *, trust_loopback: bool, signed: Tokens | None = None
+    ) -> None:
+        self._tokens = tokens
+        self._signed = signed
+        self._trust_loopback = trust_loopback
+
+    def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
+        """Return who sent a request with these headers, to ``host``, from the address ``remote``.
+
+        Raises UnauthenticatedProblem, and OtherVersionProblem for one of another major version.
+        """
+        versions.check(header(versions.HEADER))
+        authorization = header("Authorization")
+        acting = header("X-Acting-User")
+        if authorization is None:
+            uid = uid_of(remote or "")
+            if uid is not None and not _proxied(header):
+                return _of_this_machine(uid, acting)
+            if self._trust_loopback and _is_local(header, host, remote):
+                return Principal("loopback", Role.ADMIN, acting)
+            raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
+        found = self._tokens.find(token.strip()) if self._tokens else None
+        if found is None and self._signed is not None and token.count(".") == _DOTS:
+            return _signed_in(self._signed, token.strip())
+        if found is None:
+            raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
+        if found.role in (Role.PORTAL, Role.ADMIN):
+            return Principal(found.name, found.role, acting)
+        return found
+
+
+def _signed_in(tokens: Tokens, token: str) -> Principal:
+    try:
+        user = tokens.user(token)
+    except TokenError as error:
+        raise UnauthenticatedProblem(f"The signed token is not accepted: {error}.") from None
+    return Principal(f"signed token of {user}", Role.USER, user)
+
+
+def _proxied(header: Callable[[str], str | None]) -> bool:
+    return bool(header("X-Forwarded-For") or header("Forwarded"))
+
+
+def _of_this_machine(uid: int, acting: str | None) -> Principal:
+    """Return who a user is that the kernel names at a UNIX socket.  Raises UnauthenticatedProblem."""
+    if uid in (0, os.geteuid()):
+        return Principal(f"uid {uid}", Role.ADMIN, acting)
+    try:
+        name = _name_of(uid)
+    except KeyError:
+        raise UnauthenticatedProblem(f"This machine knows no user with uid {uid}.") from None
+    return Principal(f"uid {uid}", Role.USER, name)
+
+
+@lru_cache(4096)
+def _name_of(uid: int) -> str:
+    return pwd.getpwuid(uid).pw_name
+
+
+def _is_local(header: Callable[[str], str | None], host: str, remote: str | None) -> bool:
+    if _proxied(header):
+        return False
+    return _is_loopback(remote or "") and _names_this_machine(host)
+
+
+@lru_cache(256)
+def _names_this_machine(host: str) -> bool:
+    """Whether a Host header is localhost or a loopback address, with a port or without, and nothing else."""
+    found = _HOST.fullmatch(host)
+    return found is not None and (found["name"] is not None or _is_loopback(found["v4"] or found["v6"]))
+
+
+@lru_cache(256)
+def _is_loopback(text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let only these roles (all, when none is named) call a view; ``caller()`` is then set."""
+    accepted = frozenset(roles) or EVERYONE
+
+    def decorator(view: Callable[P, R]) -> Callable[P, R]:
+        @wraps(view)
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+            authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
+            g.caller = found = authenticator.principal(
+                request.headers.get, request.headers.get("Host", ""), request.remote_addr
+            )
+            if found.role not in accepted:
+                raise ForbiddenProblem(
+                    f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."
+                )
+            return view(*args, **kwargs)
+
+        return guarded
+
+    return decorator
+
+
+def caller() -> Principal:
+    """Return who sent the current request."""
+    found: Principal = g.caller
+    return found

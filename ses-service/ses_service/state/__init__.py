@@ -1,0 +1,1 @@
+"""Site, requirements, observations and ledger of a running service, behind one lock."""

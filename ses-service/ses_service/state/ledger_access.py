@@ -1,0 +1,193 @@
+"""The ledger and the history of sizes for those who store them, pass them on, or look at them.
+
+Shares the desk's lock, and holds it for short moments only: what is much is taken in parts.  Sizes have a
+lock of their own, and are learned by whoever calls :meth:`Books.learn`, aside of any decision.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ses_service.ledger.announcement import LONGEST_PACE, silence_for
+from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.peer_placements import Change
+from ses_service.ledger.placement import EndReason, Placement
+from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
+
+T = TypeVar("T")
+
+PEER_SILENCE = 10.0  # seconds without a word after which another service's placements do not count
+# Seconds an open file counts that a node says nothing of which is heard already: its end may have been told
+# while the database was away.
+RESTORED_LEASE = 120.0
+_MOST_TO_LEARN = 20_000
+_LEARNED_AT_ONCE = 100
+_WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTotals:
+    """How much the ledger holds.
+
+    ``foreign`` are placements of other services, ``peers_heard`` how many of these are heard of;
+    ``nodes`` are heard of or waited for, ``silenced`` is how many fell silent since the start.
+    """
+
+    open: int
+    foreign: int
+    nodes: int
+    silenced: int
+    peers_heard: int
+
+
+class Books:
+    """What the service knows of placements and sizes.  All methods may be called from any thread."""
+
+    def __init__(self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float]) -> None:
+        self._lock = lock
+        self._ledger = ledger
+        self._clock = clock
+        self._sizes = SizeHistory()
+        self._sizes_lock = threading.Lock()
+        self._to_learn: deque[Placement] = deque(maxlen=_MOST_TO_LEARN)
+        self._learning = threading.Lock()
+        ledger.learn = self._to_be_learned
+
+    def learn(self) -> None:
+        """Learn the sizes of the files that ended until now.
+
+        A few at a time, so that a decision that asks for a size never waits for many.
+        """
+        with self._learning:
+            while True:
+                found: list[tuple[tuple[SizeKey, ...], float, float]] = []
+                while self._to_learn and len(found) < _LEARNED_AT_ONCE:
+                    one = self._to_learn.popleft()
+                    keys = keys_of(one.subject.user, one.subject.application, one.path)
+                    found.append((keys, one.bytes_written or 0.0, one.ended_at or self._clock()))
+                if not found:
+                    return
+                with self._sizes_lock:
+                    for keys, size, at in found:
+                        self._sizes.learn(keys, size, at)
+
+    def room(self, user: str, application: str | None, path: str | None) -> float | None:
+        """Return a size in bytes that few files like this one exceed, ``None`` when nothing is known."""
+        keys = keys_of(user, application, path)
+        with self._sizes_lock:
+            return self._sizes.room(keys)
+
+    def rooms(self, user: str) -> dict[str, float]:
+        """Return a size that few files of each of a user's applications exceed; ``""``: none is named."""
+        with self._sizes_lock:
+            return self._sizes.high(user)
+
+    def sizes(self, user: str | None, limit: int) -> list[tuple[SizeKey, Sizes]]:
+        """Return what is known of the sizes of files, of one user or of all, the last learned first."""
+        self.learn()
+        with self._sizes_lock:
+            return [(key, one.copy()) for key, one in self._sizes.entries(user)[:limit]]
+
+    def count_sizes(self) -> int:
+        """Return how many entries the history of sizes has."""
+        with self._sizes_lock:
+            return len(self._sizes)
+
+    def totals(self) -> LedgerTotals:
+        """Return how much the ledger holds."""
+        with self._lock:
+            ledger = self._ledger
+            return LedgerTotals(
+                open=len(ledger),
+                foreign=len(ledger.foreign),
+                nodes=len(ledger.nodes),
+                silenced=ledger.silenced_total,
+                peers_heard=ledger.foreign.peers,
+            )
+
+    def take_changes(self, origin: str, sequence: int, *, full: bool, changes: Collection[Change]) -> bool:
+        """Take what another service says of its placements; see :mod:`ses_service.ledger.peer_placements`."""
+        with self._lock:
+            now = self._clock()
+            return self._ledger.take_changes(
+                origin, sequence, full=full, changes=changes, now=now, until=now + PEER_SILENCE
+            )
+
+    def follow(self) -> set[str]:
+        """Return a set that collects the ids of placements that change, for :meth:`drain`."""
+        with self._lock:
+            return self._ledger.follow()
+
+    def follow_sizes(self) -> set[SizeKey]:
+        """Return a set that collects the keys of sizes that change, for :meth:`drain`."""
+        with self._sizes_lock:
+            return self._sizes.follow()
+
+    def drain(self, changed: set[T]) -> list[T]:
+        """Empty a set of changes; return what was in it."""
+        with self._lock, self._sizes_lock:
+            found = list(changed)
+            changed.clear()
+        return found
+
+    def put_back(self, changed: set[T], found: Iterable[T]) -> None:
+        """Undo :meth:`drain`."""
+        with self._lock, self._sizes_lock:
+            changed.update(found)
+
+    def found(self, ids: Iterable[str]) -> list[tuple[str, Placement | None]]:
+        """Return how these placements stand; ``None``: not known any more."""
+        with self._lock:
+            return [(one, self._ledger.find(one)) for one in ids]
+
+    def sizes_of(self, keys: Iterable[SizeKey]) -> list[tuple[SizeKey, Sizes | None]]:
+        """Return what is known of these keys; ``None``: nothing any more."""
+        with self._sizes_lock:
+            return [(key, _copied(self._sizes.get(key))) for key in keys]
+
+    def active_ids(self) -> list[str]:
+        """Return the ids of the placements that have not ended."""
+        with self._lock:
+            return [one.placement_id for one in self._ledger.active()]
+
+    def everything(self) -> tuple[list[str], list[SizeKey]]:
+        """Return the ids of all placements, those that ended first, and all keys of sizes."""
+        with self._lock:
+            ids = self._ledger.ids()
+        with self._sizes_lock:
+            return ids, [key for key, _ in self._sizes.entries()]
+
+    def restore(self, placements: Iterable[Placement]) -> None:
+        """Take up placements of before a restart, and wait for the nodes where they are open."""
+        with self._lock:
+            now = self._clock()
+            for placement in placements:
+                self._ledger.restore(self._with_an_end(placement, now))
+            for node in self._ledger.open_nodes():
+                self._ledger.expect(node, now, now + silence_for(LONGEST_PACE))
+
+    def restore_sizes(self, known: Iterable[tuple[SizeKey, Sizes]]) -> None:
+        """Take up the history of sizes of before a restart."""
+        with self._sizes_lock:
+            for key, sizes in known:
+                if self._sizes.get(key) is None:
+                    self._sizes.put(key, sizes)
+
+    def _with_an_end(self, placement: Placement, now: float) -> Placement:
+        node = placement.subject.node
+        if math.isfinite(placement.lease_until) or (node is not None and not self._ledger.hears(node)):
+            return placement
+        return replace(placement, lease_until=now + RESTORED_LEASE)
+
+    def _to_be_learned(self, placement: Placement) -> None:
+        if placement.bytes_written is not None and placement.end_reason in _WRITTEN:
+            self._to_learn.append(placement)
+
+
+def _copied(sizes: Sizes | None) -> Sizes | None:
+    return None if sizes is None else sizes.copy()

@@ -1,0 +1,375 @@
+"""The service's state behind one lock: the site, the requirements, the observations, the ledger.
+
+Everything that decides goes through here, from any thread.  Knows no HTTP and makes no network
+call: the keeper of the environment and the observer of the monitor hand in what they have read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ses_service.decision.explain import offers
+from ses_service.decision.health import learned
+from ses_service.decision.needs import Needs
+from ses_service.decision.node_tables import NodeTables, TableAsked
+from ses_service.decision.question import HISTORY, REQUEST, Decision, Question, View
+from ses_service.decision.resolve import SetIndex, index_sets, resolve, with_home_vo
+from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
+from ses_service.decision.selection import decide
+from ses_service.ledger.announcement import Announcement, Taken, end_others, take
+from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.placement import EndReason, Placement
+from ses_service.model.columns import (
+    ElementTable,
+    ObservationTable,
+    element_table,
+    observation_table,
+)
+from ses_service.model.entities import (
+    Environment,
+    Level,
+    Observation,
+    Profile,
+    Requirement,
+    RequirementSet,
+    Subject,
+)
+from ses_service.model.policies import Policies
+from ses_service.state.ledger_access import Books
+
+# Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
+# deals with more on its way.  The less often the ledger changes, the less decisions work out again.
+_ENDED_AT_ONCE = 16
+_ENDED_EVERY = 0.01
+_FREED_AT_ONCE = 250  # observations
+
+
+class NoEnvironmentError(Exception):
+    """The site has not been read yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a decision before its requirements are resolved.
+
+    ``stripe_count`` is what the program asks for, ``path`` the name the file will have, ``profile`` one the
+    request names.
+    """
+
+    subject: Subject
+    explicit: tuple[Requirement, ...] = ()
+    storage_system: str | None = None
+    exclude: frozenset[str] = frozenset()
+    expected_bytes: float | None = None
+    limit: int = 10
+    stripe_count: int | None = None
+    path: str | None = None
+    profile: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElementNow:
+    """What :meth:`Desk.elements` says of one element; ``None`` is unknown."""
+
+    row: int
+    available_read: float | None
+    available_write: float | None
+    open_placements: int
+    reserved_bytes: float
+    observation: Observation | None
+    fresh: bool
+
+
+class Desk:
+    """Answers questions and hears of placements.  All methods may be called from any thread.
+
+    ``name`` is what other services know this one by.
+    """
+
+    def __init__(
+        self,
+        policies: Policies,
+        clock: Callable[[], float],
+        homes: Callable[[Environment], Mapping[str, str]] = lambda environment: environment.home_vo,
+        name: str = "",
+    ) -> None:
+        self.policies = policies
+        self._clock = clock
+        self._homes = homes
+        self._lock = threading.Lock()
+        self._ended_at = -np.inf
+        self._ledger = Ledger(policies)
+        self.books = Books(self._lock, self._ledger, clock)
+        self._table: ElementTable | None = None
+        self._observed: tuple[Observation, ...] = ()
+        self._observations: ObservationTable | None = None
+        self._sets: Mapping[tuple[Level, str], RequirementSet] = {}
+        self._needs: Needs | None = None
+        self._rows = Rows(policies)
+        self._tables = NodeTables(self._rows, self._ledger.recent, name, policies.rate_window)
+
+    @property
+    def environment(self) -> Environment:
+        """The site as last read; raises NoEnvironmentError before that."""
+        if self._table is None:
+            raise NoEnvironmentError("the site has not been read from the knowledge base yet")
+        return self._table.environment
+
+    @property
+    def sets(self) -> SetIndex:
+        """The requirement sets as last read."""
+        return self._sets
+
+    @property
+    def open_placements(self) -> int:
+        """How many placements have not ended."""
+        return len(self._ledger)
+
+    def ended_total(self) -> dict[EndReason, int]:
+        """Return how many placements ended, by reason."""
+        with self._lock:
+            return dict(self._ledger.ended_total)
+
+    def take_environment(self, environment: Environment, sets: Iterable[RequirementSet]) -> None:
+        """Replace the site and all requirement sets."""
+        table = element_table(replace(environment, home_vo=self._homes(environment)))
+        with self._lock:
+            observations = observation_table(table, self._observed)
+            self._table, self._observations = table, observations
+            self._sets = index_sets(sets)
+            self._needs = None
+            now = self._clock()
+            self._ledger.bind(table, observations.sampled_at, now)
+            self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
+
+    def take_sets(self, sets: Iterable[RequirementSet]) -> None:
+        """Replace all requirement sets; the site stays, with the tables made of it."""
+        with self._lock:
+            self._sets = index_sets(sets)
+            self._bind_needs()
+
+    def take_set(self, changed: RequirementSet) -> None:
+        """Replace one requirement set."""
+        with self._lock:
+            self._sets = {**self._sets, (changed.level, changed.name): changed}
+            self._bind_needs()
+
+    def take_observations(
+        self,
+        observed: Iterable[Observation],
+        between: Callable[[], None] = lambda: None,
+        window: float | None = None,
+    ) -> None:
+        """Replace the observations of all elements.  ``between`` is called whenever others may go first.
+
+        ``window`` is that of their rates in seconds, where the monitor says so.
+        """
+        kept = tuple(observed)
+        with self._lock:
+            table, before = self._table, list(self._observed)
+        observations = None if table is None else observation_table(table, kept, between)
+        between()
+        with self._lock:
+            self._observed = kept
+            if self._table is None:
+                return
+            if observations is None or self._table is not table:
+                observations = observation_table(self._table, kept)
+            observations = learned(observations, self._observations, self.policies)
+            self._observations = observations
+            window = window if window and window > 0 else self.policies.rate_window
+            self._tables.window = window
+            now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
+            self._ledger.observe(observations.sampled_at, now, lasting, window)
+            self._rows.observe(observations, self._ledger.counts, now)
+        while before:  # freed all at once, those of before would hold everybody up
+            between()
+            del before[-_FREED_AT_ONCE:]
+
+    def question(self, asked: Asked) -> Question:
+        """Resolve who asks and what applies.  Raises NoEnvironmentError."""
+        subject = with_home_vo(asked.subject, self.environment.home_vo)
+        return Question(
+            subject=subject,
+            requirements=resolve(subject, asked.explicit, self._sets, self._clock(), asked.profile),
+            storage_system=asked.storage_system,
+            exclude=asked.exclude,
+            expected_bytes=asked.expected_bytes,
+            limit=asked.limit,
+            stripe_count=asked.stripe_count,
+        )
+
+    def select(self, asked: Asked) -> Decision:
+        """Decide, and change nothing.  Raises NoEnvironmentError."""
+        question, source = self._with_size(self.question(asked), asked.path)
+        with self._lock:
+            now = self._now()
+            decision = decide(question, self._view(), now, self.policies)
+        if source is None:
+            return decision
+        size = question.room if source == HISTORY else question.expected_bytes
+        return replace(decision, expected_bytes=size, expected_from=source)
+
+    def announced(self, announcement: Announcement) -> Taken:
+        """Bring the ledger to what a node says."""
+        with self._lock:
+            now = self._now()
+            table = self._table
+            systems = {} if table is None else table.environment.systems
+            home_vo = {} if table is None else table.environment.home_vo
+
+            def backend_of(system: str) -> str:
+                found = systems.get(system)
+                return found.backend if found else ""
+
+            return take(announcement, self._ledger, table, home_vo, backend_of, now)
+
+    def end_others(self, announcement: Announcement) -> None:
+        """End what is open on a node and not in its announcement, all parts of which have been taken."""
+        with self._lock:
+            end_others(announcement, self._ledger, self._now())
+
+    def nodes(self) -> list[tuple[Node, int]]:
+        """Return the nodes that announce their files, by name, and how many are open on each."""
+        with self._lock:
+            self._now()
+            listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
+        return sorted(listed, key=lambda one: one[0].name)
+
+    def news_for(
+        self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
+    ) -> tuple[list[bytes], list[bytes]]:
+        """Return what is new for a node, as JSON: the needs of users, and the tables it asks for.
+
+        ``users`` are those on the node with the generation of their needs that it has.  Nothing is new before
+        the site is read.
+        """
+        with self._lock:
+            if self._table is None:
+                return [], []
+            now = self._now()
+            self._follow()
+            needs = self._needs_now()
+            found = {user: needs.of(user, now) for user in users}
+            in_use = {need.tobytes(): need for one in found.values() for need in one.needs}
+            of_site = needs.of_site(now)
+            in_use.setdefault(of_site.tobytes(), of_site)
+            told = [
+                text
+                for one in asked
+                if (text := self._tables.told(node, one, list(in_use.values()), now)) is not None
+            ]
+            return [one.body for user, one in found.items() if one.generation != users[user]], told
+
+    def lease_of(self, placement: Placement) -> float | None:
+        """Return until when a placement counts without another word, ``None`` when it has ended."""
+        with self._lock:
+            return self._ledger.lease_of(placement)
+
+    def placement(self, placement_id: str) -> Placement:
+        """Return a placement.  Raises UnknownPlacementError."""
+        with self._lock:
+            self._now()
+            return self._ledger.get(placement_id)
+
+    def placements(self, accept: Callable[[Placement], bool], limit: int) -> list[Placement]:
+        """Return the placements that ``accept`` accepts, the latest first."""
+        with self._lock:
+            self._now()
+            kept = list(self._ledger.records())
+        found = sorted(filter(accept, kept), key=lambda one: (one.booked_at, one.placement_id), reverse=True)
+        return found[:limit]
+
+    def expire(self) -> bool:
+        """End some placements whose lease ran out or whose node is silent; return whether more wait.
+
+        The caller waits a moment before the next call, so that a decision never waits for many.
+        """
+        with self._lock:
+            return self._ledger.expire(self._clock(), _ENDED_AT_ONCE) >= _ENDED_AT_ONCE
+
+    def grow_old(self) -> None:
+        """Note what became old by now; about once a second."""
+        with self._lock:
+            now = self._clock()
+            self._rows.grow_old(now)
+            self._tables.forget(now)
+            self._ledger.recent.forget(now)
+
+    def elements(self) -> tuple[ElementTable, float, list[ElementNow]]:
+        """Return the elements, the time, and what each offers now.  Raises NoEnvironmentError."""
+        with self._lock:
+            now = self._now()
+            view = self._view()
+            told = offers(view, np.arange(len(view.table)))
+            counts = self._ledger.counts
+            columns = zip(
+                told,
+                counts.open_now.tolist(),
+                counts.reserved.tolist(),
+                view.observations.by_row,
+                (~np.isnan(view.rows.elements["busy"])).tolist(),
+                strict=True,
+            )
+        rows = [
+            ElementNow(row, offered.read, offered.write, int(count), reserved, seen, fresh)
+            for row, (offered, count, reserved, seen, fresh) in enumerate(columns)
+        ]
+        return view.table, now, rows
+
+    def now(self) -> float:
+        """Return the time, seconds since the epoch."""
+        return self._clock()
+
+    def _now(self) -> float:
+        now = self._clock()
+        if not self._ended_at <= now < self._ended_at + _ENDED_EVERY:
+            self._ended_at = now
+            self._ledger.expire(now, _ENDED_AT_ONCE)
+        return now
+
+    def _with_size(self, question: Question, path: str | None) -> tuple[Question, str | None]:
+        """Return the question with a size to expect, and where that is from."""
+        if question.expected_bytes is not None:
+            return question, REQUEST
+        who = question.subject
+        room = self.books.room(who.user, who.application, path)
+        if room is None:
+            return question, None
+        return replace(question, room=room), HISTORY
+
+    def _view(self) -> View:
+        if self._table is None or self._observations is None:
+            raise NoEnvironmentError("the site has not been read from the knowledge base yet")
+        self._follow()
+        return View(self._table, self._observations, self._rows)
+
+    def _follow(self) -> None:
+        self._rows.follow(self._ledger.counts, self._ledger.changed)
+
+    def _required_kinds(self) -> set[str]:
+        """Return the kinds that anybody requires."""
+        stated = (
+            requirement
+            for one in self._sets.values()
+            for requirement in (*one.requirements, *(one.profile.requirements if one.profile else ()))
+        )
+        return {one.kind.value for one in stated}
+
+    def _bind_needs(self) -> None:
+        """Note that requirements changed; rows have room for the kinds that are required only."""
+        self._needs = None
+        if self._table is None or self._observations is None:
+            return
+        wanted = self._required_kinds()
+        if self._rows.stated != stated_kinds(self._table, wanted):
+            self._rows.bind(self._table, wanted, self._observations, self._ledger.counts, self._clock())
+
+    def _needs_now(self) -> Needs:
+        if self._needs is None:
+            self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.books.rooms)
+        return self._needs

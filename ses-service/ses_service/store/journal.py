@@ -1,0 +1,262 @@
+"""Writes behind: what the ledger learns is in the database a moment later, and no decision waits for it.
+
+A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must know what is
+stored takes a :meth:`Journal.mark` and compares it with :attr:`Journal.stored` later.
+
+A database that fails, or that another service writes, takes nothing away but memory over a restart: the
+ledger goes on, the ids of what changed are kept, up to ``MOST_WAITING`` of them, and written when the
+database answers again; if there are more, or another service wrote it meanwhile, everything is written
+anew.  It is said once in the log, in every answer, and by ``/readyz``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+import structlog
+
+from ses_service.ledger.placement import Placement
+from ses_service.ledger.size_history import SizeKey
+from ses_service.state.ledger_access import Books
+from ses_service.store.errors import DatabaseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
+from ses_service.threads.give_way import Courtesy
+from ses_service.threads.loop import Loop
+
+T = TypeVar("T")
+
+PACE = 0.05
+MOST_WAITING = 200_000
+_AT_ONCE = 1000
+# The more changes there are, the less is waited for others; with this much of it, still half of the time.
+_MOST_URGENT = 0.8
+_URGENT = 10_000
+_RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
+_LAST_WORDS = 5.0
+
+_log = structlog.get_logger("ses_service")
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStatus:
+    """How the service stands with its database.
+
+    ``waiting`` is how many records are not stored yet, ``lag`` for how many seconds the oldest of them
+    has waited, ``failures`` how many transactions failed.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    waiting: int
+    lag: float
+    failures: int
+
+
+class Journal:
+    """Keeps a database up to date with the books.
+
+    ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        store: RecordStore,
+        courtesy: Courtesy | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._books = books
+        self._courtesy = courtesy or Courtesy()
+        self._store = store
+        self._clock = clock
+        self._changed = books.follow()
+        self._changed_sizes = books.follow_sizes()
+        self._lock = threading.Lock()
+        self._marked = 0
+        self._stored = 0
+        self._stopped = False
+        self._loop = Loop("journal", self._step)
+        self._loaded = False
+        self._whole = False
+        self._failed: str | None = "not opened yet"
+        self._tries = 0
+        self._failures = 0
+        self._behind_since: float | None = None
+
+    def start(self) -> None:
+        """Read what the database holds, and keep it up to date from then on.
+
+        Goes on without a database that does not answer.  Raises DatabaseUrlError for one that can never
+        be used.
+        """
+        try:
+            self._open()
+        except DatabaseError as error:
+            self._fail(error)
+        else:
+            self._failed = None
+        self._loop.start()
+
+    def stop(self) -> None:
+        """Store what is left, if the database answers, and end."""
+        if self._stopped:
+            return
+        ended = self._loop.stop(_LAST_WORDS)
+        self._stopped = True
+        if ended and self._failed is None:
+            self._step()
+
+    def mark(self) -> int:
+        """Return a number for all that changed until now; it grows with each call."""
+        with self._lock:
+            self._marked += 1
+            return self._marked
+
+    @property
+    def stored(self) -> int:
+        """The highest mark such that all that had changed at it is stored."""
+        return self._stored
+
+    @property
+    def status(self) -> JournalStatus:
+        """How the service stands with its database."""
+        waiting = len(self._changed) + len(self._changed_sizes)
+        since = self._behind_since
+        return JournalStatus(
+            name=self._store.database.name,
+            ok=self._failed is None,
+            detail=self._failed or "up to date",
+            waiting=waiting,
+            lag=0.0 if since is None else max(0.0, self._clock() - since),
+            failures=self._failures,
+        )
+
+    def notes(self) -> list[str]:
+        """Return what a person reading an answer should know."""
+        if self._failed is None:
+            return []
+        return [
+            "The database cannot be written, so the record of placements is kept in memory only: "
+            f"{self._failed}."
+        ]
+
+    def explained(self, placement: Placement) -> Placement:
+        """Return a placement with its explanation, from the database if it is not in memory."""
+        if placement.candidates or placement.refused or self._failed is not None:
+            return placement
+        try:
+            found = self._store.explanation(placement.placement_id)
+        except DatabaseError:
+            return placement
+        return replace(
+            placement,
+            requirements=found.requirements,
+            candidates=found.candidates,
+            refused=found.refused,
+        )
+
+    def _step(self) -> float:
+        marked = self._marked
+        try:
+            self._books.learn()
+            self._write()
+        except (DatabaseError, DatabaseUrlError) as error:
+            self._fail(error)
+            return _RETRY[min(self._tries, len(_RETRY)) - 1]
+        self._stored = marked
+        return PACE
+
+    def _write(self) -> None:
+        if self._failed is not None:
+            self._open()
+        if self._whole:
+            self._write_all()
+        else:
+            self._write_changes()
+        self._behind_since = None
+        if self._failed is not None:
+            _log.info("database answers again", database=self._store.database.name)
+            self._failed, self._tries = None, 0
+
+    def _open(self) -> None:
+        if self._store.open() and self._loaded:
+            return
+        loaded = self._store.load()
+        for part in _parts(loaded.placements, _AT_ONCE):
+            self._books.restore(part)
+        self._books.restore_sizes(loaded.sizes)
+        self._whole = self._whole or self._loaded
+        self._loaded = True
+        _log.info(
+            "ledger read",
+            database=self._store.database.name,
+            placements=len(loaded.placements),
+            sizes=len(loaded.sizes),
+            unreadable=loaded.unreadable,
+        )
+
+    def _write_changes(self) -> None:
+        ids, keys = self._books.drain(self._changed), self._books.drain(self._changed_sizes)
+        if not ids and not keys:
+            return
+        if self._behind_since is None:
+            self._behind_since = self._clock()
+        try:
+            changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
+            self._store.write(changes, self._books.sizes_of(keys), between=self._between(len(changes)))
+        except BaseException:
+            self._keep_for_later(ids, keys)
+            raise
+
+    def _write_all(self) -> None:
+        self._books.drain(self._changed)
+        self._books.drain(self._changed_sizes)
+        ids, keys = self._books.everything()
+        changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
+        self._store.write(
+            [one for one in changes if one[1] is not None],
+            self._books.sizes_of(keys),
+            whole=True,
+            between=self._between(len(changes)),
+        )
+        self._whole = False
+
+    def _between(self, changes: int) -> Callable[[], None]:
+        """Return what is to be called between the pieces of so many changes."""
+        urgency = min(_MOST_URGENT, changes / _URGENT)
+        return lambda: self._courtesy.give_way(urgency)
+
+    def _keep_for_later(self, ids: list[str], keys: list[SizeKey]) -> None:
+        self._books.put_back(self._changed, ids)
+        self._books.put_back(self._changed_sizes, keys)
+
+    def _fail(self, error: Exception) -> None:
+        first = self._tries == 0
+        self._failed = str(error)
+        self._tries += 1
+        self._failures += 1
+        if self._behind_since is None:
+            self._behind_since = self._clock()
+        if first:
+            _log.error(
+                "database failed; the ledger is in memory only",
+                database=self._store.database.name,
+                detail=str(error),
+            )
+        if len(self._changed) > MOST_WAITING:
+            self._whole = True
+        if self._whole:
+            self._books.drain(self._changed)
+            self._books.drain(self._changed_sizes)
+
+
+def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part

@@ -1,0 +1,68 @@
+"""Threads that can wait give way to the one that answers, and come to their turn all the same."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from ses_service.http.admission import Turns
+from ses_service.threads.give_way import Courtesy
+
+
+class Told(Courtesy):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def begin(self) -> None:
+        super().begin()
+        self.words.append("begin")
+
+    def end(self) -> None:
+        super().end()
+        self.words.append("end")
+
+
+def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
+    told = Told()
+
+    async def whole() -> None:
+        turns = Turns(told)
+
+        def use() -> bool:
+            told.words.append("turn")
+            return True
+
+        async def go_on() -> None:
+            await turns.take_between()
+            told.words.append("part")
+
+        for _ in range(3):
+            turns.give(9, use)
+        part = asyncio.ensure_future(go_on())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert part.done()
+
+    asyncio.run(whole())
+    assert told.words == ["begin", "turn", "turn", "turn", "part", "end"]
+
+
+def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> None:
+    courtesy = Courtesy()
+    courtesy.begin()
+    for urgency in (0.0, 0.5, 1.0, 7.0):
+        courtesy.give_way(urgency)
+
+
+def test_who_gives_way_is_not_held_up_when_nobody_is_answered() -> None:
+    courtesy = Courtesy()
+    courtesy.begin()
+    courtesy.end()
+    gone_on = threading.Event()
+    thread = threading.Thread(target=lambda: [courtesy.give_way(), gone_on.set()])
+    thread.start()
+    assert gone_on.wait(60)
+    thread.join()
