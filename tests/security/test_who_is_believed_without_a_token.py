@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner
 from doors import knock
 from service_process import SITE, Running
+from ses_service.api.authentication import Authenticator
 from ses_service.api.problems import UnauthenticatedProblem
 from ses_service.commands.main import main
-from ses_service.security.tokens import Authenticator, Role
+from ses_service.security.tokens import Role
 from ses_service.security.unix_socket import LocalDoor, LocalDoorError, remote_of, uid_of
 
 NOBODYS_NUMBER = 64321

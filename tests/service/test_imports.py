@@ -1,4 +1,4 @@
-"""The pure core stays pure: no web framework, network, clock, environment or randomness."""
+"""Folders of the service import downwards only, and the pure ones know no network, clock or randomness."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "ses-service" / "ses_service"
+# Each folder may import those of the lines above its own.
+LAYERS = (
+    {"model", "threads", "security"},
+    {"ledger", "knowledge", "members"},
+    {"decision"},
+    {"state"},
+    {"feeds", "store"},
+    {"process"},
+    {"api"},
+    {"http"},
+    {"commands"},
+)
 PURE = ("model", "ledger", "decision")
 ALLOWED = {
     "__future__",
@@ -46,6 +58,23 @@ def sources_of(room: str) -> list[Path]:
     found = sorted((PACKAGE / room).rglob("*.py"))
     assert len(found) > 1, f"no sources found in {room}"
     return found
+
+
+def test_every_module_lies_in_a_folder_of_a_layer() -> None:
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py"}
+    folders = {path.parent.name for path in PACKAGE.glob("*/*.py")}
+    assert folders == set().union(*LAYERS)
+    assert len(folders) == sum(map(len, LAYERS)), "a folder is in one layer"
+
+
+@pytest.mark.parametrize("layer", range(len(LAYERS)))
+def test_folders_import_lower_layers_only(layer: int) -> None:
+    below = set().union(*LAYERS[:layer])
+    for room in sorted(LAYERS[layer]):
+        for path in sources_of(room):
+            own = [one.split(".") for one in imported(ast.parse(path.read_text("utf-8")))]
+            rooms = {(*one, "")[1] for one in own if one[0] == "ses_service"}
+            assert rooms <= below | {room}, f"{path} imports {sorted(rooms - below - {room})}"
 
 
 @pytest.mark.parametrize("room", PURE)

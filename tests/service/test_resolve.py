@@ -6,8 +6,16 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from ses_service.decision.resolve import index_sets, passed_over, resolve, sets_for_user, with_home_vo
-from ses_service.model.entities import Kind, Level, Profile, Requirement, RequirementSet, Subject
+from ses_service.decision.resolve import index_sets, passed_over, resolve, sets_for_user
+from ses_service.model.entities import (
+    Kind,
+    Level,
+    Profile,
+    Requirement,
+    RequirementSet,
+    Subject,
+    with_home_vo,
+)
 
 ALICE = Subject("alice", application="dd", vo="materials")
 NAMES = {

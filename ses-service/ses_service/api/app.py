@@ -10,6 +10,7 @@ from apiflask import APIFlask
 from flask import request
 
 from ses_service.api import contract, problems
+from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.problems import InvalidProblem, MediaTypeProblem
 from ses_service.api.routes import (
     elements,
@@ -24,7 +25,6 @@ from ses_service.api.routes import (
     vocabulary,
 )
 from ses_service.process.runtime import RUNTIME, Runtime, ServiceConfig
-from ses_service.security.tokens import AUTHENTICATOR, Authenticator
 
 
 def create_app(config: ServiceConfig) -> APIFlask:

@@ -16,6 +16,7 @@ from ses_service.api.render import Reply
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
 from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
 from ses_service.ledger.ledger import UnknownPlacementError
+from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
 
 TYPE_PREFIX = "urn:qstorman:problem:"
@@ -224,6 +225,7 @@ def _http_exception(error: HTTPException) -> Response:
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}
 _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (UnknownPlacementError, NotFoundProblem),
+    (OtherNodeError, ForbiddenProblem),
     (NoEnvironmentError, NotReadyProblem),
     (RevisionConflictError, RevisionProblem),
     (UnknownChangeError, NotFoundProblem),

@@ -17,9 +17,17 @@ from ses_core import Records
 
 from ses_service.decision.digest import Generations
 from ses_service.decision.question import HISTORY
-from ses_service.decision.resolve import SetIndex, resolve, with_home_vo
+from ses_service.decision.resolve import SetIndex, resolve
 from ses_service.decision.rows import STATED
-from ses_service.model.entities import Kind, Level, Requirement, ResolvedRequirement, Strictness, Subject
+from ses_service.model.entities import (
+    Kind,
+    Level,
+    Requirement,
+    ResolvedRequirement,
+    Strictness,
+    Subject,
+    with_home_vo,
+)
 from ses_service.model.kinds import PREDICTED
 
 MOST_REQUIREMENTS = int(ses_core.NEED["requirements"].shape[0])

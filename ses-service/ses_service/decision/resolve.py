@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ses_service.model.entities import (
@@ -39,12 +39,6 @@ def application_name(user: str, application: str) -> str:
     return f"{user}:{application}"
 
 
-def with_home_vo(subject: Subject, home_vo: Mapping[str, str]) -> Subject:
-    """Return the subject with the VO its user belongs to, unless it names one itself."""
-    home = home_vo.get(subject.user) if subject.vo is None else None
-    return subject if home is None else replace(subject, vo=home)
-
-
 def levels_of(subject: Subject) -> Iterator[tuple[Level, str]]:
     """Yield the level and name of each set that applies, most particular first."""
     if subject.application is not None:
@@ -65,7 +59,7 @@ def resolve(
     """Return one requirement per kind that anyone stated and that applies ``now``, kinds in their order.
 
     ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
-    :func:`with_home_vo`.
+    :func:`ses_service.model.entities.with_home_vo`.
     """
     asked = RequirementSet(Level.EXPLICIT, EXPLICIT_NAME, tuple(explicit), profile=profile)
     found: dict[Kind, ResolvedRequirement] = {}
@@ -93,7 +87,7 @@ class PassedOver:
 def passed_over(subject: Subject, sets: SetIndex, now: float) -> tuple[PassedOver, ...]:
     """Return what is stated for a subject, too, and does not count ``now``, most particular level first.
 
-    ``subject.vo`` must have been filled by :func:`with_home_vo`.
+    ``subject.vo`` must have been filled by :func:`ses_service.model.entities.with_home_vo`.
     """
     counting = {one.requirement.kind: one for one in resolve(subject, (), sets, now)}
     found = []

@@ -25,7 +25,8 @@ from typing_extensions import TypedDict
 
 from ses_service.model.entities import Observation
 from ses_service.security.trust import Trust
-from ses_service.threads.loop import Loop, SourceStatus
+from ses_service.threads.loop import Loop
+from ses_service.threads.source_status import SourceStatus
 
 MAX_ANSWER = 64 * 2**20
 _WAIT = 5.0

@@ -18,7 +18,8 @@ from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange import Exchange
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 from ses_service.state.state import Desk
-from ses_service.threads.loop import Loop, SourceStatus
+from ses_service.threads.loop import Loop
+from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")
 

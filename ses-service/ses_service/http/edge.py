@@ -20,6 +20,7 @@ from apiflask import APIFlask
 from pydantic import BaseModel, ValidationError
 
 from ses_service.api import problems
+from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.operations import OPERATIONS, Operation
 from ses_service.api.problems import OverloadedProblem, Problem
 from ses_service.api.render import Reply
@@ -27,7 +28,7 @@ from ses_service.http.admission import Turns
 from ses_service.http.request_memory import Intake
 from ses_service.http.wsgi import FlaskThreads
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import AUTHENTICATOR, Authenticator, Principal
+from ses_service.security.tokens import Principal
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ses_service.decision.resolve import with_home_vo
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.ledger.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import ElementTable
-from ses_service.model.entities import Subject
+from ses_service.model.entities import Subject, with_home_vo
 
 MOST_OPEN = 65_536  # files of one node; its agent follows no more
 Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]

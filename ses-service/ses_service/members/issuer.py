@@ -18,7 +18,7 @@ import structlog
 import urllib3
 
 from ses_service.members.mapping import Issuer, is_safe
-from ses_service.threads.loop import SourceStatus
+from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")
 

@@ -17,7 +17,8 @@ from ses_service.members.mapping import Directory
 from ses_service.members.mapping import Mapping as MembersMapping
 from ses_service.members.memberships import Book, Home
 from ses_service.members.tokens import Tokens
-from ses_service.threads.loop import Loop, SourceStatus
+from ses_service.threads.loop import Loop
+from ses_service.threads.source_status import SourceStatus
 
 _log = structlog.get_logger("ses_service")
 

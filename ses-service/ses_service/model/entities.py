@@ -8,7 +8,7 @@ ontology says (:mod:`ses_service.model.kinds`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ses_service.model.kinds import Kind
@@ -133,6 +133,12 @@ class Subject:
     vo: str | None = None
     node: str | None = None
     job: str | None = None
+
+
+def with_home_vo(subject: Subject, home_vo: Mapping[str, str]) -> Subject:
+    """Return the subject with the VO its user belongs to, unless it names one itself."""
+    home = home_vo.get(subject.user) if subject.vo is None else None
+    return subject if home is None else replace(subject, vo=home)
 
 
 @dataclass(frozen=True, slots=True)

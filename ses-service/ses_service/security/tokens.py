@@ -1,4 +1,4 @@
-"""Who calls: tokens in a file, roles, and what a role may do.
+"""Tokens in a file: whose each is, and the role it gives.
 
 The file is TOML with one ``[[token]]`` table each: ``name``, ``role``, ``sha256`` (hex digest of the
 token), for role ``user`` ``user``, and for role ``node`` ``node``: the name of the node, or a pattern of
@@ -12,40 +12,19 @@ or wrong lets nobody in until it is mended.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import os
-import pwd
 import re
 import secrets
 import shutil
 import stat
 import threading
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from functools import lru_cache, wraps
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import structlog
-from flask import current_app, g, request
-
-from ses_service.api import versions
-from ses_service.api.problems import ForbiddenProblem, UnauthenticatedProblem
-from ses_service.members.tokens import TokenError, Tokens
-from ses_service.security.unix_socket import uid_of
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-AUTHENTICATOR = "qstorman.authenticator"
-
-_HOST = re.compile(
-    r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A
-)
-_DOTS = 2  # a signed token (JWS, RFC 7515) is three parts
 
 _log = structlog.get_logger("ses_service")
 
@@ -65,6 +44,10 @@ class Role(StrEnum):
 
 EVERYONE = frozenset(Role) - {Role.PEER}
 PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
+
+
+class OtherNodeError(Exception):
+    """The agent of one node speaks for another."""
 
 
 class TokenFileError(Exception):
@@ -90,17 +73,17 @@ class Principal:
         return self.node is not None and node is not None and fnmatchcase(node, self.node)
 
     def must_speak_for(self, node: str) -> None:
-        """Raise ForbiddenProblem when the caller is the agent of another node."""
+        """Raise OtherNodeError when the caller is the agent of another node."""
         if self.speaks_for(node):
             return
         if self.node is None:
-            raise ForbiddenProblem(
+            raise OtherNodeError(
                 f"The token {self.name!r} is bound to no node, so it speaks for none; make one for this "
                 f"node: ses-service token new --role node --node {node}"
             )
-        raise ForbiddenProblem(
+        raise OtherNodeError(
             f"The token {self.name!r} speaks for node {self.node}, not for {node}; compare it with the "
-            "agent's --node."
+            "agent's --node"
         )
 
 
@@ -241,127 +224,3 @@ def _toml_text(value: str) -> str:
     if any(ord(character) < 32 or character in '"\\\x7f' for character in value):
         raise TokenFileError("names may not contain quotes, backslashes or control characters")
     return f'"{value}"'
-
-
-class Authenticator:
-    """Turns a request into a principal.
-
-    With ``trust_loopback`` a request without a token acts as admin when it comes from this machine, names
-    it by address or as localhost and nothing else (so that no web page can be made to send it), and did
-    not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
-    admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
-    user.
-    """
-
-    def __init__(
-        self, tokens: TokenFile | None, *, trust_loopback: bool, signed: Tokens | None = None
-    ) -> None:
-        self._tokens = tokens
-        self._signed = signed
-        self._trust_loopback = trust_loopback
-
-    def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
-        """Return who sent a request with these headers, to ``host``, from the address ``remote``.
-
-        Raises UnauthenticatedProblem, and OtherVersionProblem for one of another major version.
-        """
-        versions.check(header(versions.HEADER))
-        authorization = header("Authorization")
-        acting = header("X-Acting-User")
-        if authorization is None:
-            uid = uid_of(remote or "")
-            if uid is not None and not _proxied(header):
-                return _of_this_machine(uid, acting)
-            if self._trust_loopback and _is_local(header, host, remote):
-                return Principal("loopback", Role.ADMIN, acting)
-            raise UnauthenticatedProblem("A token is needed: send 'Authorization: Bearer TOKEN'.")
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
-            raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
-        found = self._tokens.find(token.strip()) if self._tokens else None
-        if found is None and self._signed is not None and token.count(".") == _DOTS:
-            return _signed_in(self._signed, token.strip())
-        if found is None:
-            raise UnauthenticatedProblem("The token is not known; ask an administrator for one.")
-        if found.role in (Role.PORTAL, Role.ADMIN):
-            return Principal(found.name, found.role, acting)
-        return found
-
-
-def _signed_in(tokens: Tokens, token: str) -> Principal:
-    try:
-        user = tokens.user(token)
-    except TokenError as error:
-        raise UnauthenticatedProblem(f"The signed token is not accepted: {error}.") from None
-    return Principal(f"signed token of {user}", Role.USER, user)
-
-
-def _proxied(header: Callable[[str], str | None]) -> bool:
-    return bool(header("X-Forwarded-For") or header("Forwarded"))
-
-
-def _of_this_machine(uid: int, acting: str | None) -> Principal:
-    """Return who a user is that the kernel names at a UNIX socket.  Raises UnauthenticatedProblem."""
-    if uid in (0, os.geteuid()):
-        return Principal(f"uid {uid}", Role.ADMIN, acting)
-    try:
-        name = _name_of(uid)
-    except KeyError:
-        raise UnauthenticatedProblem(f"This machine knows no user with uid {uid}.") from None
-    return Principal(f"uid {uid}", Role.USER, name)
-
-
-@lru_cache(4096)
-def _name_of(uid: int) -> str:
-    return pwd.getpwuid(uid).pw_name
-
-
-def _is_local(header: Callable[[str], str | None], host: str, remote: str | None) -> bool:
-    if _proxied(header):
-        return False
-    return _is_loopback(remote or "") and _names_this_machine(host)
-
-
-@lru_cache(256)
-def _names_this_machine(host: str) -> bool:
-    """Whether a Host header is localhost or a loopback address, with a port or without, and nothing else."""
-    found = _HOST.fullmatch(host)
-    return found is not None and (found["name"] is not None or _is_loopback(found["v4"] or found["v6"]))
-
-
-@lru_cache(256)
-def _is_loopback(text: str) -> bool:
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)
-
-
-def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let only these roles (all, when none is named) call a view; ``caller()`` is then set."""
-    accepted = frozenset(roles) or EVERYONE
-
-    def decorator(view: Callable[P, R]) -> Callable[P, R]:
-        @wraps(view)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            authenticator: Authenticator = current_app.extensions[AUTHENTICATOR]
-            g.caller = found = authenticator.principal(
-                request.headers.get, request.headers.get("Host", ""), request.remote_addr
-            )
-            if found.role not in accepted:
-                raise ForbiddenProblem(
-                    f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."
-                )
-            return view(*args, **kwargs)
-
-        return guarded
-
-    return decorator
-
-
-def caller() -> Principal:
-    """Return who sent the current request."""
-    found: Principal = g.caller
-    return found

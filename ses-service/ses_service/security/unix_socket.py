@@ -1,6 +1,6 @@
 """A UNIX socket for the programs of this machine: the kernel says which user each of them is.
 
-Everybody may connect; what they may do depends on who they are (:mod:`ses_service.security.tokens`).
+Everybody may connect; what they may do depends on who they are (:mod:`ses_service.api.authentication`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ses_service.decision.health import learned
 from ses_service.decision.needs import Needs
 from ses_service.decision.node_tables import NodeTables, TableAsked
 from ses_service.decision.question import HISTORY, REQUEST, Decision, Question, View
-from ses_service.decision.resolve import SetIndex, index_sets, resolve, with_home_vo
+from ses_service.decision.resolve import SetIndex, index_sets, resolve
 from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
 from ses_service.decision.selection import decide
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
@@ -37,6 +37,7 @@ from ses_service.model.entities import (
     Requirement,
     RequirementSet,
     Subject,
+    with_home_vo,
 )
 from ses_service.model.policies import Policies
 from ses_service.state.ledger_access import Books

@@ -1,28 +1,13 @@
-"""How the service stands with what it reads from: reachable or not, how old the last answer is."""
+"""A thread that repeats a step until it is told to stop."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
 _log = structlog.get_logger("ses_service")
-
-
-@dataclass(frozen=True, slots=True)
-class SourceStatus:
-    """The state of one source.  ``answered_at`` is the time of its last good answer."""
-
-    url: str | None
-    reachable: bool = False
-    answered_at: float | None = None
-    detail: str = "not asked yet"
-
-    def age(self, now: float) -> float | None:
-        """Return seconds since the last good answer, or ``None`` when there was none."""
-        return None if self.answered_at is None else round(max(0.0, now - self.answered_at), 3)
 
 
 class Loop:

@@ -8,10 +8,10 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import render
+from ses_service.api.authentication import allow
 from ses_service.api.contract import failures
 from ses_service.api.schemas.answers import ElementList, StorageSystemList
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import allow
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
 

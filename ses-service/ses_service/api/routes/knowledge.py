@@ -15,6 +15,7 @@ from flask import Response
 from rdflib import URIRef
 
 from ses_service.api import render, render_changes
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import (
     ForbiddenProblem,
@@ -49,7 +50,7 @@ from ses_service.knowledge.terms import (
 )
 from ses_service.knowledge.turtle import BASE
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Principal, Role, allow, caller
+from ses_service.security.tokens import Principal, Role
 
 blueprint = APIBlueprint("knowledge", __name__, tag="knowledge")
 

@@ -6,11 +6,12 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.ledger import ChangesTaken, LedgerChanges, SizeList, SizesQuery
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import PEOPLE, Role, allow, caller
+from ses_service.security.tokens import PEOPLE, Role
 
 blueprint = APIBlueprint("ledger", __name__, tag="ledger")
 

@@ -6,11 +6,12 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import InvalidProblem
 from ses_service.api.schemas.members import AccountsIn, AccountsTaken
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Role, allow, caller
+from ses_service.security.tokens import Role
 
 blueprint = APIBlueprint("members", __name__, tag="members")
 

@@ -6,10 +6,11 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import operations, render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken, NodeList
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Role, allow, caller
+from ses_service.security.tokens import Role
 
 blueprint = APIBlueprint("nodes", __name__, tag="nodes")
 

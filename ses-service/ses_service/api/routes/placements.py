@@ -6,13 +6,14 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import operations, render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.answers import PlacementList, PlacementRecord
 from ses_service.api.schemas.requests import PlacementQuery
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Role, allow, caller
+from ses_service.security.tokens import Role
 
 blueprint = APIBlueprint("placements", __name__, tag="placements")
 

@@ -12,6 +12,7 @@ from apiflask import APIBlueprint
 from flask import Response, request
 
 from ses_service.api import render
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import (
     ForbiddenProblem,
@@ -28,12 +29,12 @@ from ses_service.api.schemas.requests import (
     RequirementsQuery,
     to_profile,
 )
-from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user, with_home_vo
+from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user
 from ses_service.knowledge import InvalidDescriptionError
 from ses_service.members.homes import home_of
-from ses_service.model.entities import Level, RequirementSet, Subject
+from ses_service.model.entities import Level, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Principal, Role, allow, caller
+from ses_service.security.tokens import Principal, Role
 
 blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 

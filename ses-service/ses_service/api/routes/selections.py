@@ -6,11 +6,11 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import operations
+from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.schemas.answers import Selection
 from ses_service.api.schemas.requests import SelectionRequest
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import allow, caller
 
 blueprint = APIBlueprint("selections", __name__, tag="selections")
 

@@ -6,10 +6,10 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from ses_service.api import render
+from ses_service.api.authentication import allow
 from ses_service.api.contract import failures
 from ses_service.api.schemas.vocabulary import VocabularyOut
 from ses_service.knowledge.vocabulary import vocabulary as read_vocabulary
-from ses_service.security.tokens import allow
 
 blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 
