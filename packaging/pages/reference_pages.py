@@ -13,7 +13,7 @@ from metrics import metrics_of
 from programs import ROOT
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from smed_monitor.settings import ElementSettings, HistorySettings, Rule, Settings, Target
+from smed_monitor.config.settings import ElementSettings, HistorySettings, Rule, Settings, Target
 from variables import every_variable
 
 _METRICS = (
@@ -39,7 +39,7 @@ def reference_pages() -> dict[str, str]:
     return {
         "reference/environment.md": _made("packaging/pages/variables.toml") + _environment(),
         "reference/metrics.md": _made("the sources of each part") + _metrics(),
-        "reference/monitor-settings.md": _made("smed_monitor.settings") + _settings(),
+        "reference/monitor-settings.md": _made("smed_monitor.config.settings") + _settings(),
     }
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 import click
 import structlog
 
-from smed_monitor.answer import observations_json
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.errors import MonitorError, SettingsError
-from smed_monitor.model import State
-from smed_monitor.monitor import Monitor
+from smed_monitor.config.settings import ElementSettings, Settings, Target, load
+from smed_monitor.config.site import described
+from smed_monitor.core.errors import MonitorError, SettingsError
+from smed_monitor.core.model import State
+from smed_monitor.http.answer import observations_json
+from smed_monitor.http.schemas import ObservationsOut
+from smed_monitor.http.server import serve as serve_forever
+from smed_monitor.http.tls import MEND, TlsError, files_of, is_local
 from smed_monitor.report import print_table
-from smed_monitor.schemas import ObservationsOut
-from smed_monitor.server import serve as serve_forever
-from smed_monitor.settings import ElementSettings, Settings, Target, load
-from smed_monitor.site import described
+from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.textfile import page, write
-from smed_monitor.tls import MEND, TlsError, files_of, is_local
 
 
 def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:

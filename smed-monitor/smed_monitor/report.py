@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from smed_monitor.model import Observation, Record
+from smed_monitor.core.model import Observation, Record
 
 HEAD = ("element", "state", "device", "free", "size", "access", "detail")
 

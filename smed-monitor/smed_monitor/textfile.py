@@ -13,7 +13,7 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from smed_monitor.model import Reading
+from smed_monitor.core.model import Reading
 
 SERIES = {
     "smed_ost_read_bytes_total": "Bytes read.",

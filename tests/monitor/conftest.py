@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from smed_monitor.capability import Best
-from smed_monitor.loads import Loads, unknown
-from smed_monitor.model import Reading
-from smed_monitor.rates import Windows
-from smed_monitor.readings import stacked
+from smed_monitor.core.capability import Best
+from smed_monitor.core.loads import Loads, unknown
+from smed_monitor.core.model import Reading
+from smed_monitor.core.rates import Windows
+from smed_monitor.core.readings import stacked
 
 Answer = Callable[[socket.socket], None]
 CAPTURED = "node_exporter-1.5.0-debian12"

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from smed_monitor.answer import observations_json
-from smed_monitor.model import Moment, Observation, RatePair, Record, State
-from smed_monitor.rates import Windows
-from smed_monitor.schemas import ObservationsOut
-from smed_monitor.table import Snapshot
+from smed_monitor.core.model import Moment, Observation, RatePair, Record, State
+from smed_monitor.core.rates import Windows
+from smed_monitor.http.answer import observations_json
+from smed_monitor.http.schemas import ObservationsOut
+from smed_monitor.state.table import Snapshot
 
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 SEEN = Record(

@@ -15,11 +15,11 @@ import yaml
 from apiflask import APIFlask
 from hypothesis import HealthCheck, settings
 from prometheus_client.parser import text_string_to_metric_families
-from smed_monitor.app import create_app
-from smed_monitor.model import Outcome, RatePair, now
-from smed_monitor.monitor import Monitor
-from smed_monitor.schemas import ObservationsOut, Problem, ReadinessOut
-from smed_monitor.settings import ElementSettings, Settings, Target
+from smed_monitor.config.settings import ElementSettings, Settings, Target
+from smed_monitor.core.model import Outcome, RatePair, now
+from smed_monitor.http.app import create_app
+from smed_monitor.http.schemas import ObservationsOut, Problem, ReadinessOut
+from smed_monitor.scraping.monitor import Monitor
 
 WRITE_CONTRACT = Path(__file__).parent / "write_contract.py"
 

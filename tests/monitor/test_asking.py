@@ -13,11 +13,11 @@ from typing import Any, cast
 import pytest
 from smed_monitor.collectors.base import Arrival
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.errors import DeadlineError, ReplyError, UnreachableError
-from smed_monitor.model import Outcome
-from smed_monitor.scheduler import MOST_ASKED, Scheduler
-from smed_monitor.scrape import Scraper
-from smed_monitor.settings import Target
+from smed_monitor.config.settings import Target
+from smed_monitor.core.errors import DeadlineError, ReplyError, UnreachableError
+from smed_monitor.core.model import Outcome
+from smed_monitor.scraping.scheduler import MOST_ASKED, Scheduler
+from smed_monitor.scraping.scrape import Scraper
 
 Eventually = Callable[[Callable[[], object], str], None]
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from smed_monitor.cli import main
-from smed_monitor.schemas import ObservationsOut
+from smed_monitor.http.schemas import ObservationsOut
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import threading
 from dataclasses import replace
 
 import pytest
-from smed_monitor.answer import observations_json
-from smed_monitor.edge import GATHER_SECONDS
-from smed_monitor.model import Moment, Outcome, Record
-from smed_monitor.rates import Windows
-from smed_monitor.schemas import ObservationsOut
-from smed_monitor.table import MANY_TARGETS, Table
+from smed_monitor.http.answer import observations_json
+from smed_monitor.http.edge import GATHER_SECONDS
+from smed_monitor.core.model import Moment, Outcome, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.http.schemas import ObservationsOut
+from smed_monitor.state.table import MANY_TARGETS, Table
 
 PROMISED_SECONDS = 0.05
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)

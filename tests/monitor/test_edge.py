@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from smed_monitor.app import create_app
-from smed_monitor.edge import Edge
-from smed_monitor.model import Outcome
-from smed_monitor.monitor import Monitor
-from smed_monitor.settings import Settings
+from smed_monitor.config.settings import Settings
+from smed_monitor.core.model import Outcome
+from smed_monitor.http.app import create_app
+from smed_monitor.http.edge import Edge
+from smed_monitor.scraping.monitor import Monitor
 from werkzeug.test import TestResponse
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from smed_monitor.capability import Best, Streak, best_after, streak_after
 from smed_monitor.collectors.lustre_whamcloud import LustreWhamcloud
-from smed_monitor.model import Moment, Outcome, Reading, Record
-from smed_monitor.rates import Windows
-from smed_monitor.settings import Rule
-from smed_monitor.table import Table
+from smed_monitor.config.settings import Rule
+from smed_monitor.core.capability import Best, Streak, best_after, streak_after
+from smed_monitor.core.model import Moment, Outcome, Reading, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.state.table import Table
 
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 

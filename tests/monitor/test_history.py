@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from smed_monitor import monitor as monitor_module
-from smed_monitor import recorder as recorder_module
-from smed_monitor.app import create_app
-from smed_monitor.capability import Best, better
-from smed_monitor.history import Contents, Ring, mean_of, stepped
-from smed_monitor.model import Outcome, RatePair, Record, now
-from smed_monitor.monitor import Monitor
-from smed_monitor.past import past
-from smed_monitor.recorder import Recorder, look
-from smed_monitor.settings import ElementSettings, HistorySettings, Settings, Target
-from smed_monitor.statefile import NAME, State, StateError, load, save
-from smed_monitor.table import Table
+from smed_monitor.config.settings import ElementSettings, HistorySettings, Settings, Target
+from smed_monitor.core.capability import Best, better
+from smed_monitor.core.model import Outcome, RatePair, Record, now
+from smed_monitor.http.app import create_app
+from smed_monitor.scraping import monitor as monitor_module
+from smed_monitor.scraping.monitor import Monitor
+from smed_monitor.state import recorder as recorder_module
+from smed_monitor.state.history import Contents, Ring, mean_of, stepped
+from smed_monitor.state.past import past
+from smed_monitor.state.recorder import Recorder, look
+from smed_monitor.state.statefile import NAME, State, StateError, load, save
+from smed_monitor.state.table import Table
 
 Eventually = Callable[[Callable[[], object], str], None]
 UNKNOWN = float("nan")
@@ -147,7 +147,7 @@ def test_a_failed_save_leaves_the_last_one(tmp_path: Path, monkeypatch: pytest.M
     def full(_file: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("smed_monitor.statefile.os.fsync", full)
+    monkeypatch.setattr("smed_monitor.state.statefile.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         save(path, State(Ring(2).contents()))
     assert path.read_bytes() == before

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.errors import DeadlineError, ReplyError, UnreachableError
-from smed_monitor.settings import Target
+from smed_monitor.config.settings import Target
+from smed_monitor.core.errors import DeadlineError, ReplyError, UnreachableError
 
 # A read that is not cut off would last as long as the misbehaving exporter: an hour.
 HOUR = 3600

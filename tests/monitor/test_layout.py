@@ -12,7 +12,7 @@ from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.layout import Layout, Pages
 from smed_monitor.collectors.lustre_hpe import LustreHpe
 from smed_monitor.collectors.node_exporter import IN_FLIGHT, READ, SIZE, NodeExporter, NodeSample
-from smed_monitor.errors import ContentError
+from smed_monitor.core.errors import ContentError
 
 DISK = b'node_disk_read_bytes_total{device="sd%c"} %d\n'
 SPACE = b'node_filesystem_size_bytes{device="/dev/sda",fstype="xfs",mountpoint="%s"} %d\n'

@@ -12,8 +12,8 @@ from smed_monitor.collectors.local import disk, in_time
 from smed_monitor.collectors.mergerfs import Mergerfs, branches
 from smed_monitor.collectors.prometheus import QUERIES, Prometheus
 from smed_monitor.collectors.statvfs import Statvfs
-from smed_monitor.errors import ContentError, DeadlineError, ElementMissingError
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError
 
 
 def test_a_file_system_of_this_node_has_space(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.errors import ContentError, ElementMissingError
-from smed_monitor.model import Reading
-from smed_monitor.settings import ElementSettings
+from smed_monitor.config.settings import ElementSettings
+from smed_monitor.core.errors import ContentError, ElementMissingError
+from smed_monitor.core.model import Reading
 
 OST = 'component="ost",target="fs-OST0000"'
 HPE = f"""lustre_read_bytes_total{{{OST}}} 100

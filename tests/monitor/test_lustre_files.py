@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from smed_monitor.capability import Best
 from smed_monitor.collectors.lustre_files import LustreFiles
 from smed_monitor.collectors.lustre_text import Counter, parameters, statistics
-from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
-from smed_monitor.model import Reading
-from smed_monitor.rates import Windows
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.capability import Best
+from smed_monitor.core.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
+from smed_monitor.core.model import Reading
+from smed_monitor.core.rates import Windows
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -8,9 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from smed_monitor.collectors import node_exporter
 from smed_monitor.collectors.node_exporter import NodeExporter
-from smed_monitor.errors import ContentError, ElementMissingError
-from smed_monitor.model import Reading
-from smed_monitor.settings import ElementSettings
+from smed_monitor.config.settings import ElementSettings
+from smed_monitor.core.errors import ContentError, ElementMissingError
+from smed_monitor.core.model import Reading
 
 Page = Callable[[str], bytes]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from smed_monitor.app import create_app
-from smed_monitor.monitor import Monitor
-from smed_monitor.settings import ElementSettings, Settings, Target
+from smed_monitor.config.settings import ElementSettings, Settings, Target
+from smed_monitor.http.app import create_app
+from smed_monitor.scraping.monitor import Monitor
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "packaging" / "prometheus" / "prometheus.yml"
@@ -72,7 +72,7 @@ def test_every_query_of_the_dashboard_is_promql_on_metrics_that_exist(promtool: 
     recorded = {
         rule["record"] for group in rules_file["groups"] for rule in group["rules"] if "record" in rule
     }
-    source = (ROOT / "smed-monitor" / "smed_monitor" / "metrics.py").read_text()
+    source = (ROOT / "smed-monitor" / "smed_monitor" / "http/metrics.py").read_text()
     named = {
         name for text in [*queries, *told] for name in re.findall(r"\bsmed_[a-z_]+|element:[a-z0-9_:]+", text)
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from smed_monitor.rates import Rates, Table, Windows, observe, restarted, unseen
+from smed_monitor.core.rates import Rates, Table, Windows, observe, restarted, unseen
 
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 

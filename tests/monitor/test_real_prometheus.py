@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from ports import free_port
 from smed_monitor.collectors.prometheus import Prometheus
-from smed_monitor.errors import CollectorError
-from smed_monitor.history import Point, Ring
-from smed_monitor.model import Record
-from smed_monitor.past import Past, past
-from smed_monitor.settings import ElementSettings, HistorySettings, Target
+from smed_monitor.config.settings import ElementSettings, HistorySettings, Target
+from smed_monitor.core.errors import CollectorError
+from smed_monitor.core.model import Record
+from smed_monitor.state.history import Point, Ring
+from smed_monitor.state.past import Past, past
 
 Eventually = Callable[[Callable[[], object], str], None]
 TEXT = "Content-Type: text/plain; version=0.0.4\r\n"

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, Sampler
-from smed_monitor.errors import (
+from smed_monitor.config.settings import ElementSettings, Target, load
+from smed_monitor.core.errors import (
     CollectorError,
     ContentError,
     DeadlineError,
     ElementMissingError,
     SettingsError,
 )
-from smed_monitor.settings import ElementSettings, Target, load
 
 SAMPLER = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor" / "smed-sampler"
 LONGEST_NAME = 35  # of the table

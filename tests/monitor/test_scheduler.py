@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
-from smed_monitor.model import Outcome
-from smed_monitor.scheduler import Scheduler, first_turns, next_turn
-from smed_monitor.scrape import Scraper
-from smed_monitor.settings import Target
+from smed_monitor.config.settings import Target
+from smed_monitor.core.model import Outcome
+from smed_monitor.scraping.scheduler import Scheduler, first_turns, next_turn
+from smed_monitor.scraping.scrape import Scraper
 
 Eventually = Callable[[Callable[[], object], str], None]
 

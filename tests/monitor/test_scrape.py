@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 from smed_monitor.collectors.base import Reply
 from smed_monitor.collectors.node_exporter import NodeExporter
-from smed_monitor.errors import CollectorError, UnreachableError
-from smed_monitor.model import Moment, Outcome, Record
-from smed_monitor.rates import Windows
-from smed_monitor.scrape import Scraper
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import CollectorError, UnreachableError
+from smed_monitor.core.model import Moment, Outcome, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.scraping.scrape import Scraper
 
 Page = Callable[[str], bytes]
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.errors import SettingsError
-from smed_monitor.settings import ElementSettings, Settings, Target, load
+from smed_monitor.config.settings import ElementSettings, Settings, Target, load
+from smed_monitor.core.errors import SettingsError
 
 TARGET = '[[target]]\nname = "n1"\ncollector = "node_exporter"\nurl = "http://127.0.0.1:9100/metrics"\n'
 ELEMENT = '[[element]]\nid = "union/b1"\ntarget = "n1"\nmount_point = "/srv/b1/"\n'

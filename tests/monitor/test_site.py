@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 from smed_monitor.cli import main
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.errors import SettingsError
-from smed_monitor.settings import ElementSettings, Target
-from smed_monitor.site import described
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.config.site import described
+from smed_monitor.core.errors import SettingsError
 
 EXAMPLES = Path(__file__).parents[2] / "ontology" / "examples"
 PREFIX = (

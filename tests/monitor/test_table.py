@@ -7,8 +7,8 @@ import time
 from dataclasses import replace
 
 import pytest
-from smed_monitor.model import Moment, Outcome, RatePair, Record, State
-from smed_monitor.table import Table
+from smed_monitor.core.model import Moment, Outcome, RatePair, Record, State
+from smed_monitor.state.table import Table
 
 FIRST = Record(element="union/b1", source="node_exporter", target="http://n1:9100/metrics")
 SEEN = replace(

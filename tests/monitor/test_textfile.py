@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from smed_monitor.cli import main
 from smed_monitor.collectors.base import Reply
 from smed_monitor.collectors.textfile import Textfile
-from smed_monitor.model import Moment
-from smed_monitor.rates import Windows
-from smed_monitor.scrape import Scraper
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.model import Moment
+from smed_monitor.core.rates import Windows
+from smed_monitor.scraping.scrape import Scraper
 
 OST = ElementSettings(id="fs/OST0000", target="oss1", ost="fs-OST0000")
 

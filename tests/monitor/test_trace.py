@@ -13,12 +13,12 @@ from smed_monitor.collectors.base import Collector, Reply
 from smed_monitor.collectors.lustre_hpe import LustreHpe
 from smed_monitor.collectors.lustre_whamcloud import LustreWhamcloud
 from smed_monitor.collectors.node_exporter import NodeExporter
-from smed_monitor.model import Moment, Reading, Record
-from smed_monitor.rates import Windows
-from smed_monitor.readings import numbers_of, stacked
-from smed_monitor.scrape import Scraper
-from smed_monitor.settings import ElementSettings, Target
-from smed_monitor.trace import Decisions, Trace, traced
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.model import Moment, Reading, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.core.readings import numbers_of, stacked
+from smed_monitor.core.trace import Decisions, Trace, traced
+from smed_monitor.scraping.scrape import Scraper
 
 finite = st.floats(min_value=-1e15, max_value=1e15)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from smed_monitor.app import create_app
-from smed_monitor.monitor import Monitor
-from smed_monitor.settings import ElementSettings, Settings, Target
+from smed_monitor.config.settings import ElementSettings, Settings, Target
+from smed_monitor.http.app import create_app
+from smed_monitor.scraping.monitor import Monitor
 
 CONTRACT = Path(__file__).parents[2] / "smed-monitor" / "openapi.yaml"
 HEAD = (

@@ -30,8 +30,8 @@ from ses_service.commands.main import main as service_command
 from ses_webface.cli import main as portal_command
 from smed_monitor.cli import main as monitor_command
 from smed_monitor.collectors.http import HttpSource
-from smed_monitor.errors import CollectorError
-from smed_monitor.settings import Target
+from smed_monitor.config.settings import Target
+from smed_monitor.core.errors import CollectorError
 
 PROGRAMS = Path(sys.executable).parent
 MONITOR = """

@@ -305,7 +305,7 @@ def test_plain_http_says_nothing_to_https_and_back(site: Site) -> None:
 def test_command_and_portal_prove_in_the_same_way() -> None:
     for name, parts in (
         ("proven.py", ("libses/python/ses", "webface/ses_webface")),
-        ("tls.py", ("smed-monitor/smed_monitor", "webface/ses_webface")),
+        ("tls.py", ("smed-monitor/smed_monitor/http", "webface/ses_webface")),
     ):
         one, other = ((ROOT / part / name).read_text("utf-8") for part in parts)
         assert one == other

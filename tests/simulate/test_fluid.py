@@ -14,7 +14,7 @@ from ses_simulate.engine import Engine
 from ses_simulate.links import Link
 from ses_simulate.monitor import Monitor, Sample, Sampling
 from ses_simulate.servers import Device, Server
-from smed_monitor.rates import Windows, observe, unseen
+from smed_monitor.core.rates import Windows, observe, unseen
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 SIMGRID = """

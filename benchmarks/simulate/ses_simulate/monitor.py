@@ -3,7 +3,7 @@
 A sample is taken every ``interval`` seconds and published ``delay`` seconds later, unless the monitor is
 away.  Rates and depth are means over the last ``window`` seconds before the sample (the whole interval
 when the window is as long: a monitor that only keeps counters cannot say more), or exponential means
-with a time constant, as smed-monitor keeps them (``smed_monitor/rates.py``): what happened ``x`` seconds
+with a time constant, as smed-monitor keeps them (``smed_monitor/core/rates.py``): what happened ``x`` seconds
 ago weighs ``exp(-x / constant)``, so that they never quite return to 0.
 """
 

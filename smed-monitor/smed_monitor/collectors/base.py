@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar
 
-from smed_monitor.model import Moment, Reading
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.model import Moment, Reading
 
 SampleT = TypeVar("SampleT")
 SampleT_co = TypeVar("SampleT_co", covariant=True)
@@ -52,7 +52,7 @@ class Source(Protocol):
     def read(self) -> Reply:
         """The answer to ``ask``, or else ask once; never waits past its time-out.
 
-        Raises :class:`~smed_monitor.errors.CollectorError`.
+        Raises :class:`~smed_monitor.core.errors.CollectorError`.
         """
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Collector(ABC, Generic[SampleT]):
 
     @abstractmethod
     def parse(self, body: bytes) -> SampleT:
-        """What ``body`` says.  Raises :class:`~smed_monitor.errors.ContentError`."""
+        """What ``body`` says.  Raises :class:`~smed_monitor.core.errors.ContentError`."""
 
     def parser(self) -> Parser[SampleT]:
         """``parse`` for the answers of one target, one after the other; may remember how the last looked."""
@@ -112,7 +112,7 @@ class Collector(ABC, Generic[SampleT]):
     def reading(self, sample: SampleT, element: ElementSettings) -> Reading:
         """What ``sample`` says about ``element``.
 
-        Raises :class:`~smed_monitor.errors.ElementMissingError` with the likely cause.
+        Raises :class:`~smed_monitor.core.errors.ElementMissingError` with the likely cause.
         """
 
     def found(self, _sample: SampleT, /) -> Iterable[str]:

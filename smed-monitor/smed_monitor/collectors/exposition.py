@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from prometheus_client.parser import text_string_to_metric_families
 
 from smed_monitor.collectors.layout import Layout
-from smed_monitor.errors import ContentError
+from smed_monitor.core.errors import ContentError
 
 MeaningT = TypeVar("MeaningT")
 MOST_REMEMBERED = 1 << 18

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from smed_monitor.collectors.base import Arrival, Reply, Source
-from smed_monitor.errors import CollectorError, DeadlineError, ReplyError, UnreachableError
-from smed_monitor.model import Moment, now
-from smed_monitor.settings import Target
+from smed_monitor.config.settings import Target
+from smed_monitor.core.errors import CollectorError, DeadlineError, ReplyError, UnreachableError
+from smed_monitor.core.model import Moment, now
 
 CHUNK_BYTES = 64 * 1024
 LONGEST_HEAD = 64 * 1024

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from smed_monitor.errors import (
+from smed_monitor.config.settings import ElementSettings
+from smed_monitor.core.errors import (
     CollectorError,
     ContentError,
     DeadlineError,
     ElementMissingError,
     UnreachableError,
 )
-from smed_monitor.model import Reading
-from smed_monitor.settings import ElementSettings
+from smed_monitor.core.model import Reading
 
 SECTOR = 512
 LocalSample = Mapping[str, Mapping[str, Any]]

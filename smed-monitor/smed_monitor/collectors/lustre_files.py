@@ -16,9 +16,9 @@ from pathlib import Path
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import in_time
 from smed_monitor.collectors.lustre_text import Statistics, parameters, statistics
-from smed_monitor.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
-from smed_monitor.model import Reading, ServerQueue, now
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import ContentError, ElementMissingError, ReplyError, UnreachableError
+from smed_monitor.core.model import Reading, ServerQueue, now
 
 ROOTS = ("proc/fs/lustre", "sys/fs/lustre", "sys/kernel/debug/lustre")
 WANTED = (

@@ -15,9 +15,9 @@ from smed_monitor.collectors.base import Collector, Parser, Source
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler
-from smed_monitor.errors import ContentError, ElementMissingError
-from smed_monitor.model import Reading
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import ContentError, ElementMissingError
+from smed_monitor.core.model import Reading
 
 KIB = 1024.0
 OstSample = Mapping[str, Mapping[str, float]]

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.prometheus_api import vector
-from smed_monitor.errors import DeadlineError, ElementMissingError
-from smed_monitor.model import Reading
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import DeadlineError, ElementMissingError
+from smed_monitor.core.model import Reading
 
 QUERIES: Mapping[str, str] = {
     "stamp": 'max by (target) (timestamp({__name__=~"lustre_capacity_ki(lo|bi)bytes",component="ost"}))',

@@ -6,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from smed_monitor.errors import ContentError
+from smed_monitor.core.errors import ContentError
 
 Series = list[tuple[float, float]]
 """(epoch seconds, value), oldest first."""

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import LocalSample, in_time, look
-from smed_monitor.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
-from smed_monitor.model import Moment, Reading, now
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
+from smed_monitor.core.model import Moment, Reading, now
 
 HEAD = struct.Struct("=IIIIQQ")
 RECORD = struct.Struct("=III36s8Q")

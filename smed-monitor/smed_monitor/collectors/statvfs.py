@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import LocalSample, facts_of, in_time, local_reading, local_sample
-from smed_monitor.model import Reading, now
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.model import Reading, now
 
 
 class Statvfs(Collector[LocalSample]):

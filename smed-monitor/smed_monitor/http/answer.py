@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 import orjson
 
-from smed_monitor.model import Observation, Record
-from smed_monitor.rates import Windows
-from smed_monitor.table import Snapshot
+from smed_monitor.core.model import Observation, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.state.table import Snapshot
 
 
 def observations_json(snapshot: Snapshot, windows: Windows, *, complete: bool = True) -> bytes:

@@ -10,13 +10,11 @@ from apiflask.exceptions import HTTPError
 from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from smed_monitor.edge import BusyError, Edge, Readers, headers
-from smed_monitor.metrics import exposition
-from smed_monitor.model import now
-from smed_monitor.monitor import Monitor
-from smed_monitor.past import past
-from smed_monitor.problems import problem_response
-from smed_monitor.schemas import (
+from smed_monitor.core.model import now
+from smed_monitor.http.edge import BusyError, Edge, Readers, headers
+from smed_monitor.http.metrics import exposition
+from smed_monitor.http.problems import problem_response
+from smed_monitor.http.schemas import (
     MOST_STEPS,
     Check,
     HealthOut,
@@ -28,6 +26,8 @@ from smed_monitor.schemas import (
     Problem,
     ReadinessOut,
 )
+from smed_monitor.scraping.monitor import Monitor
+from smed_monitor.state.past import past
 
 CONTRACT_VERSION = "1.3.0"
 MONITOR = "SMED_MONITOR"

@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from smed_monitor.model import Observation, State
-from smed_monitor.table import Table, TargetHealth
+from smed_monitor.core.model import Observation, State
+from smed_monitor.state.table import Table, TargetHealth
 
 
 class TableCollector(Collector):

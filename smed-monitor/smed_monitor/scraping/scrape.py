@@ -15,15 +15,15 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from smed_monitor.capability import Best
 from smed_monitor.collectors.base import Arrival, Collector
-from smed_monitor.errors import CollectorError, ElementMissingError
-from smed_monitor.loads import unknown
-from smed_monitor.model import Moment, Outcome, RatePair, Reading, Record
-from smed_monitor.rates import Windows
-from smed_monitor.readings import FREE, SIZE, Readings, stacked
-from smed_monitor.settings import ElementSettings, Rule, Settings, Target
-from smed_monitor.trace import Decisions, Trace, traced
+from smed_monitor.config.settings import ElementSettings, Rule, Settings, Target
+from smed_monitor.core.capability import Best
+from smed_monitor.core.errors import CollectorError, ElementMissingError
+from smed_monitor.core.loads import unknown
+from smed_monitor.core.model import Moment, Outcome, RatePair, Reading, Record
+from smed_monitor.core.rates import Windows
+from smed_monitor.core.readings import FREE, SIZE, Readings, stacked
+from smed_monitor.core.trace import Decisions, Trace, traced
 
 log = structlog.get_logger(__name__)
 MEGA = 1e6

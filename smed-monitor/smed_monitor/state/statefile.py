@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from smed_monitor.capability import Best
-from smed_monitor.errors import MonitorError
-from smed_monitor.history import FIELDS, Contents
+from smed_monitor.core.capability import Best
+from smed_monitor.core.errors import MonitorError
+from smed_monitor.state.history import FIELDS, Contents
 
 NAME = "monitor.state"
 MAGIC = b"smed-monitor state "

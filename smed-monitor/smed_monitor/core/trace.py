@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from smed_monitor.errors import ElementMissingError
-from smed_monitor.model import Reading
-from smed_monitor.readings import WIDTH, Readings, Table, numbers_of, stacked
+from smed_monitor.core.errors import ElementMissingError
+from smed_monitor.core.model import Reading
+from smed_monitor.core.readings import WIDTH, Readings, Table, numbers_of, stacked
 
 
 @dataclass(slots=True)

@@ -13,10 +13,10 @@ from math import isfinite
 
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.prometheus_api import matrix, range_address
-from smed_monitor.errors import CollectorError, ContentError, DeadlineError
-from smed_monitor.history import Point, Ring
-from smed_monitor.model import Record
-from smed_monitor.settings import HistorySettings, Target
+from smed_monitor.config.settings import HistorySettings, Target
+from smed_monitor.core.errors import CollectorError, ContentError, DeadlineError
+from smed_monitor.core.model import Record
+from smed_monitor.state.history import Point, Ring
 
 REPLY_BYTES = 4 * 1024 * 1024
 OWN = {

@@ -18,10 +18,10 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from smed_monitor.app import create_app
-from smed_monitor.monitor import Monitor
-from smed_monitor.settings import Settings
-from smed_monitor.tls import TlsFiles
+from smed_monitor.config.settings import Settings
+from smed_monitor.http.app import create_app
+from smed_monitor.http.tls import TlsFiles
+from smed_monitor.scraping.monitor import Monitor
 
 THREADS = 32
 MOST_WAITING = 24

@@ -9,17 +9,17 @@ from typing import Any
 
 import structlog
 
-from smed_monitor.capability import Best, better
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.history import Ring
-from smed_monitor.model import Outcome
-from smed_monitor.recorder import Recorder
-from smed_monitor.scheduler import Scheduler
-from smed_monitor.scrape import scrapers, windows_of
-from smed_monitor.settings import Settings
-from smed_monitor.statefile import NAME, StateError, load
-from smed_monitor.table import Table
+from smed_monitor.config.settings import Settings
+from smed_monitor.core.capability import Best, better
+from smed_monitor.core.model import Outcome
+from smed_monitor.scraping.scheduler import Scheduler
+from smed_monitor.scraping.scrape import scrapers, windows_of
+from smed_monitor.state.history import Ring
+from smed_monitor.state.recorder import Recorder
+from smed_monitor.state.statefile import NAME, StateError, load
+from smed_monitor.state.table import Table
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 from apiflask.exceptions import HTTPError
 from flask import Response
 
-from smed_monitor.schemas import Problem, ProblemError
+from smed_monitor.http.schemas import Problem, ProblemError
 
 SLUGS = {
     404: "not-found",

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from smed_monitor.errors import SettingsError
+from smed_monitor.core.errors import SettingsError
 
 
 def _exporter_url(url: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from smed_monitor.model import State
+from smed_monitor.core.model import State
 
 LONGEST_WAIT_SECONDS = 30.0
 LATEST_TIME = 1e10

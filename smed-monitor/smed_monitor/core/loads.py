@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smed_monitor.capability import Best, Streak, best_after, streak_after
-from smed_monitor.rates import Rates, Rows, Table, Windows, chosen, increase, observe, restarted, unseen
-from smed_monitor.readings import (
+from smed_monitor.core.capability import Best, Streak, best_after, streak_after
+from smed_monitor.core.rates import Rates, Rows, Table, Windows, chosen, increase, observe, restarted, unseen
+from smed_monitor.core.readings import (
     BUSY,
     COUNTERS,
     IN_FLIGHT,

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import structlog
 
-from smed_monitor.capability import Best
-from smed_monitor.history import FIELDS, Floats, Ring, mean_of
-from smed_monitor.model import State as ElementState
-from smed_monitor.model import now
-from smed_monitor.statefile import State, save
-from smed_monitor.table import Table
+from smed_monitor.core.capability import Best
+from smed_monitor.core.model import State as ElementState
+from smed_monitor.core.model import now
+from smed_monitor.state.history import FIELDS, Floats, Ring, mean_of
+from smed_monitor.state.statefile import State, save
+from smed_monitor.state.table import Table
 
 SAVE_SECONDS = 60.0
 log = structlog.get_logger(__name__)

@@ -21,8 +21,8 @@ from rdflib import Graph, Namespace, URIRef
 from rdflib.namespace import RDF
 from rdflib.term import Node
 
-from smed_monitor.errors import SettingsError
-from smed_monitor.settings import ElementSettings, Target
+from smed_monitor.config.settings import ElementSettings, Target
+from smed_monitor.core.errors import SettingsError
 
 QSM = Namespace("https://example.org/qstorman/ontology#")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from smed_monitor.model import Moment, Observation, Outcome, Record, State, now
+from smed_monitor.core.model import Moment, Observation, Outcome, Record, State, now
 
 MANY_TARGETS = 8
 MOST_REMEMBERED = 8192

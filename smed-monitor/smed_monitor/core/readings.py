@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from smed_monitor.errors import ElementMissingError
-from smed_monitor.model import Reading
+from smed_monitor.core.errors import ElementMissingError
+from smed_monitor.core.model import Reading
 
 COUNTERS = 5
 READ, WRITTEN, QUEUE, OPERATIONS, BUSY = range(COUNTERS)

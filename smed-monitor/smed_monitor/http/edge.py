@@ -15,9 +15,9 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from pydantic import ValidationError
 
-from smed_monitor.answer import observations_json
-from smed_monitor.monitor import Monitor
-from smed_monitor.schemas import ObservationsQuery
+from smed_monitor.http.answer import observations_json
+from smed_monitor.http.schemas import ObservationsQuery
+from smed_monitor.scraping.monitor import Monitor
 
 PATH = "/v1/observations"
 GATHER_SECONDS = 0.03  # news of many targets go out together; 50 ms are promised from sample to reader

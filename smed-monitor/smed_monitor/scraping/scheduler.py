@@ -24,9 +24,9 @@ from typing import NamedTuple
 import structlog
 
 from smed_monitor.collectors.base import Arrival
-from smed_monitor.errors import DeadlineError
-from smed_monitor.model import Outcome
-from smed_monitor.scrape import Scraper
+from smed_monitor.core.errors import DeadlineError
+from smed_monitor.core.model import Outcome
+from smed_monitor.scraping.scrape import Scraper
 
 TICK_SECONDS = 0.02
 """Turns this close to each other are taken together: ten answers understood one after the other cost half of

@@ -1,0 +1,1 @@
+"""What the monitor knows and computes: no network, no thread, no file."""

@@ -1,0 +1,1 @@
+"""Asking the targets, again and again."""

@@ -1,0 +1,1 @@
+"""What the monitor has: the latest record of every element, and its history."""
