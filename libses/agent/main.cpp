@@ -16,24 +16,24 @@
 #include <cstring>
 #include <memory>
 
-#include "announcer.h"
+#include "announcements/announcer.h"
 #include "claims/claims_keeper.h"
 #include "claims/finder.h"
 #include "claims/sleeper.h"
 #include "claims/survey.h"
-#include "housekeeper.h"
-#include "listener.h"
+#include "files/watcher.h"
 #include "options.h"
-#include "rules_board.h"
-#include "service_client.h"
-#include "service_health.h"
-#include "socket_server.h"
-#include "systems.h"
+#include "rules/rules_board.h"
+#include "server/listener.h"
+#include "server/socket_server.h"
+#include "service/client.h"
+#include "service/health.h"
+#include "systems/housekeeper.h"
+#include "systems/systems.h"
 #include "table/exchange.h"
 #include "table/kept_state.h"
 #include "table/stager.h"
 #include "table/table_keeper.h"
-#include "watcher.h"
 
 namespace ses::agent {
 namespace {

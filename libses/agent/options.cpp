@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include "service_client.h"
+#include "service/client.h"
 
 namespace ses::agent {
 namespace {

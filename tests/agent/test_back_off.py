@@ -14,7 +14,7 @@ from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, problem
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("service_health", "service_messages", "service_json", "wire")
+SOURCES = ("service/health", "service/messages", "service/json", "protocol/wire")
 RANKS = 64
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine

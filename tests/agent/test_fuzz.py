@@ -19,9 +19,10 @@ from running_agent import Agent
 from service_double import ServiceDouble
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("announcement", "claims/claim_ring", "claims/needs", "json_text", "lustre_health",
-           "lustre_place", "lustre_targets", "service_json", "service_messages", "systems",
-           "table/candidates", "table/choice", "table/table_answer", "wire")  # fmt: skip
+SOURCES = ("announcements/announcement", "claims/claim_ring", "lustre/health", "lustre/placement",
+           "lustre/targets", "protocol/wire", "service/json", "service/json_text", "service/messages",
+           "service/needs", "systems/systems", "table/candidates", "table/choice",
+           "table/table_answer")  # fmt: skip
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
 

@@ -73,7 +73,7 @@ def book_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     agent = ROOT / "libses" / "agent"
     command = [
         *("c++", "-std=c++20", "-O1", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program),
-        *(Path(__file__).parent / "probes" / "book_bound.cpp", agent / "announcement_book.cpp"),
+        *(Path(__file__).parent / "probes" / "book_bound.cpp", agent / "announcements/announcement_book.cpp"),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stderr

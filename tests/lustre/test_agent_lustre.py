@@ -27,7 +27,7 @@ def health_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health"
     agent = ROOT / "libses/agent"
     sources = [Path(__file__).parent / "probes/health.cpp"]
-    sources += [agent / name for name in ("lustre_health.cpp", "lustre_targets.cpp", "wire.cpp")]
+    sources += [agent / name for name in ("lustre/health.cpp", "lustre/targets.cpp", "protocol/wire.cpp")]
     options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-I", agent, "-I", ROOT / "libses/include"]
     options += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
     done = subprocess.run(

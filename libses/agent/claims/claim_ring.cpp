@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "wire.h"
+#include "protocol/wire.h"
 
 namespace ses::agent {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "proc_files.h"
+#include "node/proc_files.h"
 #include "ses/claims.h"
 
 namespace ses::agent {

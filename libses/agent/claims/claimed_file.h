@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "announcement.h"
+#include "announcements/announcement.h"
 #include "claims/claim_ring.h"
 
 namespace ses::agent {

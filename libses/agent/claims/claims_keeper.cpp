@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "identity.h"
+#include "node/identity.h"
 
 namespace ses::agent {
 namespace {

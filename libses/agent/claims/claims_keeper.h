@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "announcer.h"
+#include "announcements/announcer.h"
 #include "claims/finder.h"
 #include "claims/sleeper.h"
 #include "claims/survey.h"
 #include "claims/user_claims.h"
-#include "service_health.h"
+#include "service/health.h"
 #include "table/exchange.h"
 #include "table/kept_state.h"
 #include "table/stager.h"

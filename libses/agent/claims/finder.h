@@ -23,8 +23,8 @@
 
 #include "claims/claimed_file.h"
 #include "claims/names.h"
-#include "process_look.h"
-#include "watcher.h"
+#include "files/watcher.h"
+#include "node/process_look.h"
 
 namespace ses::agent {
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <sstream>
 
-#include "unique_fd.h"
-#include "wire.h"
+#include "node/unique_fd.h"
+#include "protocol/wire.h"
 
 namespace ses::agent {
 namespace {

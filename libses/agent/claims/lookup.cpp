@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "proc_files.h"
+#include "node/proc_files.h"
 
 namespace ses::agent {
 namespace {

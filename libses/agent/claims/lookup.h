@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "unique_fd.h"
+#include "node/unique_fd.h"
 
 namespace ses::agent {
 

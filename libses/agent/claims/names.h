@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "claims/claimed_file.h"
-#include "proc_files.h"
-#include "unique_fd.h"
+#include "node/proc_files.h"
+#include "node/unique_fd.h"
 
 namespace ses::agent {
 

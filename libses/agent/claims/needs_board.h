@@ -8,7 +8,7 @@
 #include <array>
 #include <cstdint>
 
-#include "claims/needs.h"
+#include "service/needs.h"
 #include "ses/claims.h"
 
 namespace ses::agent {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "unique_fd.h"
+#include "node/unique_fd.h"
 
 namespace ses::agent {
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <memory>
 
-#include "identity.h"
+#include "node/identity.h"
 
 namespace ses::agent {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "claims/needs.h"
+#include "service/needs.h"
 #include "ses/table.h"
 #include "table/candidates.h"
 

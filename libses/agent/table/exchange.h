@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "claims/needs.h"
-#include "idle_files.h"
+#include "node/idle_files.h"
+#include "node/unique_fd.h"
+#include "service/needs.h"
 #include "table/table_answer.h"
-#include "unique_fd.h"
 
 namespace ses::agent {
 

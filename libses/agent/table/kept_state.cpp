@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "service_json.h"
-#include "unique_fd.h"
+#include "node/unique_fd.h"
+#include "service/json.h"
 
 namespace ses::agent {
 namespace {

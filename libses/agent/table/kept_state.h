@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "claims/needs.h"
+#include "service/needs.h"
 #include "table/table_answer.h"
 
 namespace ses::agent {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lustre_place.h"
+#include "lustre/placement.h"
 
 namespace ses::agent {
 namespace {

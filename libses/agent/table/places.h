@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lustre_health.h"
+#include "lustre/health.h"
 #include "ses/table.h"
 #include "table/candidates.h"
 

@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "unique_fd.h"
+#include "node/unique_fd.h"
 
 namespace ses::agent {
 

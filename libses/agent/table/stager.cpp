@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "stage.h"
-#include "union_branches.h"
-#include "wire.h"
+#include "protocol/wire.h"
+#include "systems/stage.h"
+#include "systems/union_branches.h"
 
 namespace ses::agent {
 

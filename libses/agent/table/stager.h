@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "node/unique_fd.h"
 #include "table/stage_watch.h"
-#include "unique_fd.h"
 
 namespace ses::agent {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "service_json.h"
+#include "service/json.h"
 #include "ses/table.h"
 
 namespace ses::agent {

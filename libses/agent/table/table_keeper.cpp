@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "identity.h"
+#include "node/identity.h"
 
 namespace ses::agent {
 namespace {

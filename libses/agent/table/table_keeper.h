@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lustre_health.h"
-#include "systems.h"
+#include "lustre/health.h"
+#include "systems/systems.h"
 #include "table/candidates.h"
 #include "table/choice.h"
 #include "table/exchange.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "announcement_book.h"
+#include "announcements/announcement_book.h"
 
 using namespace ses::agent;
 

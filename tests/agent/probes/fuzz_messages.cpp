@@ -14,13 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "announcement.h"
+#include "announcements/announcement.h"
 #include "claims/claim_ring.h"
-#include "service_messages.h"
-#include "systems.h"
+#include "protocol/wire.h"
+#include "service/messages.h"
+#include "systems/systems.h"
 #include "table/candidates.h"
 #include "table/choice.h"
-#include "wire.h"
 
 using namespace ses::agent;
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "service_health.h"
+#include "service/health.h"
 
 namespace {
 

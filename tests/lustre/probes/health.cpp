@@ -2,7 +2,7 @@
 //
 //   "list 1 2" or "pool fast" on standard input are answered "usable" or why not, and the pool that
 //   would be named beside the list; "changed" is printed whenever the view changes.
-#include "lustre_health.h"
+#include "lustre/health.h"
 
 #include <iostream>
 #include <sstream>

@@ -1,0 +1,293 @@
+#include "announcements/announcement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "service/json.h"
+#include "service/json_text.h"
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kShortestPace = 0.5, kLongestPace = 300; // seconds
+constexpr size_t kMostInReply = 100000;
+constexpr size_t kUsualFile = 600;     // bytes
+constexpr size_t kMostDecisions = 500; // the contract's
+
+void put_list(JsonText &text, const char *name, const std::vector<std::string> &values) {
+  text.open(name, '[');
+  for (const std::string &value : values) {
+    text.put("", value);
+  }
+  text.close(']');
+}
+
+void put_restore(JsonText &text, const Origin &origin) {
+  text.open("restore", '{');
+  text.put("booked_at", origin.booked_at);
+  origin.expected_bytes ? text.put("expected_bytes", *origin.expected_bytes)
+                        : text.put_null("expected_bytes");
+  text.put("distance", origin.distance);
+  text.put("decided_by", origin.decided_by);
+  if (origin.elements.size() == 1) {
+    text.put("element", origin.elements.front());
+  } else {
+    put_list(text, "elements", origin.elements);
+  }
+  put_list(text, "notes", origin.notes);
+  text.close('}');
+}
+
+// The decisions of an announcement, each once, and for each file which it is and its turn in that.
+struct Decisions {
+  struct Group {
+    const Announcement::Opened *first = nullptr;
+    unsigned turns = 0;
+  };
+  std::vector<Group> groups;
+  std::vector<std::pair<size_t, unsigned>> of_file; // group and turn; no turn: none
+};
+
+Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
+  Decisions decisions;
+  auto &groups = decisions.groups;
+  std::map<std::tuple<const Epoch *, std::string_view, std::string_view>, std::vector<size_t>>
+      alike;
+  for (const auto &opened : files) {
+    const Choice *choice = opened.file->choice.get();
+    if (choice == nullptr || !opened.restore) {
+      decisions.of_file.emplace_back(0, 0);
+      continue;
+    }
+    auto &candidates = alike[{choice->epoch.get(), opened.user, choice->application}];
+    const auto found = std::find_if(candidates.begin(), candidates.end(), [&](size_t group) {
+      return share_decision(*groups[group].first->file->choice, *choice);
+    });
+    const size_t group = found == candidates.end() ? groups.size() : *found;
+    if (found == candidates.end() && groups.size() >= kMostDecisions) {
+      decisions.of_file.emplace_back(0, 0);
+      continue;
+    }
+    if (found == candidates.end()) {
+      candidates.push_back(group);
+      groups.push_back({&opened, 0});
+    }
+    decisions.of_file.emplace_back(group, ++groups[group].turns);
+  }
+  return decisions;
+}
+
+void put_decision(JsonText &text, const Choice &choice, size_t group, unsigned turn,
+                  unsigned turns) {
+  const ses_core_offer offer = predicted(choice);
+  text.open("decision", '{');
+  text.put("id", group);
+  text.put("turn", turn);
+  text.put("turns", turns);
+  text.open("predicted", '{');
+  text.put("read", offer.read);
+  text.put("write", offer.write);
+  text.put("average_read", offer.average_read);
+  text.put("average_write", offer.average_write);
+  text.put("free", offer.free);
+  text.close('}');
+  text.close('}');
+}
+
+void put_opened(JsonText &text, const Announcement::Opened &opened) {
+  const OpenedFile &file = *opened.file;
+  text.put_id("placement_id", file.placement_id);
+  text.put("user", opened.user);
+  text.put_text_or_null("path", file.path);
+  text.put("device", file.device);
+  text.put("inode", std::to_string(file.inode));
+  file.pid > 0 ? text.put("pid", file.pid) : text.put_null("pid");
+  file.opened_at > 0 ? text.put("opened_at", file.opened_at) : text.put_null("opened_at");
+  text.put_text_or_null("application", file.application);
+  text.put_text_or_null("job", file.job);
+  text.put("idle", file.idle);
+  if (opened.restore && file.origin && !file.origin->elements.empty()) {
+    put_restore(text, *file.origin);
+  } else {
+    text.put_null("restore");
+  }
+}
+
+void put_ended(JsonText &text, const EndedFile &file) {
+  text.open("", '{');
+  text.put_id("placement_id", file.placement_id);
+  text.put("reason", name_of(file.reason));
+  file.bytes_written ? text.put("bytes_written", *file.bytes_written)
+                     : text.put_null("bytes_written");
+  text.put_text_or_null("path", file.path);
+  text.close('}');
+}
+
+uint64_t decimal(const json &value) {
+  const auto text = value.get<std::string>();
+  if (text.empty() || text.size() > 20 || text.find_first_not_of("0123456789") != text.npos) {
+    throw std::invalid_argument("inode");
+  }
+  return std::stoull(text);
+}
+
+LedgerFile ledger_file(const json &object) {
+  LedgerFile file;
+  file.placement_id = parse_id(object.at("placement_id").get<std::string>());
+  file.user = object.at("user").get<std::string>();
+  // One that was opened without device and inode can be no file of this node.
+  if (field_of(object, "device") != nullptr && field_of(object, "inode") != nullptr) {
+    file.device = object.at("device").get<uint64_t>();
+    file.inode = decimal(object.at("inode"));
+  }
+  file.path = text_field(object, "path");
+  file.pid = field_of(object, "pid") != nullptr ? object.at("pid").get<int>() : 0;
+  return file;
+}
+
+} // namespace
+
+const char *name_of(EndReason reason) {
+  switch (reason) {
+  case EndReason::kClosed:
+    return "closed";
+  case EndReason::kExited:
+    return "exited";
+  case EndReason::kUnused:
+    return "unused";
+  case EndReason::kFailed:
+    return "failed";
+  case EndReason::kLost:
+    break;
+  }
+  return "lost";
+}
+
+std::string announcement_path(const std::string &node) {
+  return "/v1/nodes/" + escape_path(node) + "/announcements";
+}
+
+std::string announcement_body(const Announcement &announcement) {
+  const Decisions decisions = decisions_of(announcement.opened);
+  JsonText text(kUsualFile * (announcement.opened.size() + announcement.ended.size()));
+  text.open("", '{');
+  text.put("incarnation", announcement.incarnation);
+  text.put("number", announcement.number);
+  text.open("opened", '[');
+  for (size_t i = 0; i < announcement.opened.size(); ++i) {
+    const auto &[group, turn] = decisions.of_file[i];
+    const Choice *choice = announcement.opened[i].file->choice.get();
+    text.open("", '{');
+    put_opened(text, announcement.opened[i]);
+    if (turn == 0) {
+      text.put_null("decision");
+    } else {
+      put_decision(text, *choice, group, turn, decisions.groups[group].turns);
+    }
+    text.close('}');
+  }
+  text.close(']');
+  text.open("ended", '[');
+  for (const auto &file : announcement.ended) {
+    put_ended(text, file);
+  }
+  text.close(']');
+  text.put("complete", announcement.complete);
+  put_list(text, "users", announcement.users);
+  text.open("generations", '{');
+  for (const auto &[user, generation] : announcement.generations) {
+    text.put(user, generation);
+  }
+  text.close('}');
+  text.open("tables", '[');
+  for (const TableWanted &table : announcement.tables) {
+    text.open("", '{');
+    text.put("system", table.system);
+    text.put("revision", table.revision);
+    text.put("version", table.version);
+    text.close('}');
+  }
+  text.close(']');
+  text.open("decisions", '[');
+  for (size_t group = 0; group < decisions.groups.size(); ++group) {
+    json decision = decision_json(*decisions.groups[group].first->file->choice);
+    decision["id"] = group;
+    text.put_raw("", text_of(decision));
+  }
+  text.close(']');
+  text.put("busy", announcement.busy);
+  text.close('}');
+  return text.take();
+}
+
+namespace {
+
+// One that makes no sense is as good as none; the next request asks for all of it again.
+void read_tables(const json &tables, AnnouncementReply &reply) {
+  for (const json &table : tables) {
+    try {
+      reply.tables.push_back(parse_table(table));
+      reply.kept_tables.push_back(table);
+    } catch (const std::exception &error) {
+      reply.nonsense = std::string("a table: ") + error.what();
+    }
+  }
+}
+
+void read_needs(const json &needs, AnnouncementReply &reply) {
+  try {
+    reply.needs = parse_needs(needs);
+    reply.kept_needs = needs;
+  } catch (const std::exception &error) {
+    reply.nonsense = std::string("needs: ") + error.what();
+  }
+}
+
+} // namespace
+
+std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body) {
+  try {
+    const json object = json::parse(body);
+    AnnouncementReply reply;
+    reply.instance = object.at("instance").get<std::string>();
+    reply.stored = object.at("stored").get<uint64_t>();
+    const auto pace = object.at("next_within_seconds").get<double>();
+    if (!std::isfinite(pace)) {
+      return std::nullopt;
+    }
+    reply.next_within = std::chrono::milliseconds(
+        std::llround(std::clamp(pace, kShortestPace, kLongestPace) * 1000));
+    for (const json &id : object.at("unknown")) {
+      reply.unknown.push_back(parse_id(id.get<std::string>()));
+    }
+    for (const json &refused : object.at("refused")) {
+      reply.refused.emplace_back(parse_id(refused.at("placement_id").get<std::string>()),
+                                 text_field(refused, "detail"));
+    }
+    if (const json *open = field_of(object, "open")) {
+      if (open->size() > kMostInReply) {
+        return std::nullopt;
+      }
+      reply.open.emplace();
+      for (const json &file : *open) {
+        reply.open->push_back(ledger_file(file));
+      }
+    }
+    if (const json *tables = field_of(object, "tables")) {
+      read_tables(*tables, reply);
+    }
+    if (const json *needs = field_of(object, "needs")) {
+      read_needs(*needs, reply);
+    }
+    return reply;
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+}
+
+} // namespace ses::agent

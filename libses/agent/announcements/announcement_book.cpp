@@ -1,0 +1,255 @@
+#include "announcements/announcement_book.h"
+
+#include <unordered_set>
+#include <utility>
+
+namespace ses::agent {
+namespace {
+
+constexpr size_t kMostWaiting = 100000;
+constexpr size_t kMostWaitingOfUid = 16384;
+constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, some 20 MB
+
+} // namespace
+
+bool AnnouncementBook::crowded_by(uid_t uid) const {
+  const auto found = waiting_of_.find(uid);
+  return waiting() >= kMostWaiting ||
+         (found != waiting_of_.end() && found->second >= kMostWaitingOfUid);
+}
+
+void AnnouncementBook::queue_opening(uint64_t id, Open &open, bool at_front) {
+  if (open.waiting) {
+    return;
+  }
+  open.waiting = true;
+  ++waiting_of_[open.opening.uid];
+  if (at_front) {
+    openings_.push_front(id);
+  } else {
+    openings_.push_back(id);
+  }
+}
+
+void AnnouncementBook::queue_ending(Ending ending, bool at_front) {
+  ++waiting_of_[ending.uid];
+  if (at_front) {
+    endings_.push_front(std::move(ending));
+  } else {
+    endings_.push_back(std::move(ending));
+  }
+}
+
+void AnnouncementBook::count_off(uid_t uid) {
+  if (const auto found = waiting_of_.find(uid); --found->second == 0) {
+    waiting_of_.erase(found);
+  }
+}
+
+// Its place in the queue, if it has one, is passed over.
+void AnnouncementBook::forget(std::unordered_map<uint64_t, Open> &map, uint64_t id) {
+  const auto found = map.find(id);
+  if (found == map.end()) {
+    return;
+  }
+  if (found->second.waiting) {
+    count_off(found->second.opening.uid);
+  }
+  map.erase(found);
+}
+
+void AnnouncementBook::opened(uid_t uid, OpenedFile file) {
+  const uint64_t id = file.placement_id;
+  const bool has_origin = file.origin != nullptr;
+  Open &open = open_[id];
+  open.opening.uid = uid;
+  open.opening.file = std::move(file);
+  open.opening.restore = has_origin;
+  queue_opening(id, open, false);
+}
+
+void AnnouncementBook::moved(uint64_t id, bool idle) {
+  if (const auto found = open_.find(id); found != open_.end()) {
+    found->second.opening.file.idle = idle;
+    queue_opening(id, found->second, false);
+  }
+}
+
+bool AnnouncementBook::ended(uid_t uid, EndedFile file) {
+  const uint64_t id = file.placement_id;
+  if (waiting() >= 2 * kMostWaiting) { // crowded_by() stopped new placements long before
+    const auto found = open_.find(id);
+    const bool never_told = found != open_.end() && found->second.waiting &&
+                            !found->second.acknowledged && found->second.opening.restore;
+    forget(open_, id);
+    return never_told;
+  }
+  if (auto open = open_.extract(id)) {
+    ending_.insert(std::move(open));
+  }
+  queue_ending({uid, std::move(file)}, false);
+  return true;
+}
+
+AnnouncementBook::Batch AnnouncementBook::take(size_t most) {
+  Batch batch;
+  while (!openings_.empty() && batch.size() < most) {
+    const uint64_t id = openings_.front();
+    openings_.pop_front();
+    auto found = open_.find(id);
+    if (found == open_.end()) {
+      found = ending_.find(id);
+      if (found == ending_.end()) {
+        continue;
+      }
+    }
+    if (!found->second.waiting) {
+      continue;
+    }
+    found->second.waiting = false;
+    count_off(found->second.opening.uid);
+    batch.opened.push_back(found->second.opening);
+  }
+  while (openings_.empty() && !endings_.empty() && batch.size() < most) {
+    count_off(endings_.front().uid);
+    batch.ended.push_back(std::move(endings_.front()));
+    endings_.pop_front();
+  }
+  return batch;
+}
+
+std::optional<AnnouncementBook::Batch> AnnouncementBook::take_all(size_t most) {
+  if (open_.size() + waiting() > most) {
+    return std::nullopt;
+  }
+  Batch batch = take(most);
+  batch.complete = true;
+  std::unordered_set<uint64_t> listed;
+  for (Opening &opening : batch.opened) {
+    opening.restore = true;
+    listed.insert(opening.file.placement_id);
+  }
+  for (const auto &[id, open] : open_) {
+    if (!listed.contains(id)) {
+      batch.opened.push_back(open.opening);
+      batch.opened.back().restore = true;
+    }
+  }
+  return batch;
+}
+
+void AnnouncementBook::tell_all_again() {
+  for (auto &[id, open] : open_) {
+    open.opening.restore = true;
+    queue_opening(id, open, false);
+  }
+}
+
+void AnnouncementBook::settle(const Batch &batch, uint64_t number,
+                              const std::vector<uint64_t> &unknown,
+                              const std::vector<uint64_t> &refused) {
+  Taken taken;
+  taken.number = number;
+  std::unordered_map<uint64_t, bool> restored; // of those opened now: how they came about was said
+  for (const Opening &opening : batch.opened) {
+    restored[opening.file.placement_id] = opening.restore;
+  }
+  for (auto *map : {&open_, &ending_}) {
+    for (const auto &[id, said] : restored) {
+      if (const auto found = map->find(id); found != map->end()) {
+        found->second.acknowledged = true;
+        taken.opened.push_back(id);
+        found->second.opening.restore = found->second.opening.restore && !said;
+      }
+    }
+  }
+  std::unordered_map<uint64_t, const Ending *> endings;
+  for (const Ending &ending : batch.ended) {
+    endings[ending.file.placement_id] = &ending;
+  }
+  for (const uint64_t id : unknown) {
+    const auto ending = endings.find(id);
+    auto &map = ending == endings.end() ? open_ : ending_;
+    const auto found = map.find(id);
+    const bool said = restored.contains(id) && restored.at(id);
+    if (found == map.end() || said || !found->second.opening.file.origin) {
+      continue;
+    }
+    found->second.opening.restore = true;
+    queue_opening(id, found->second, false);
+    if (ending != endings.end()) {
+      queue_ending(*ending->second, false);
+      endings.erase(ending);
+    }
+  }
+  for (const auto &[id, ending] : endings) {
+    taken.ended.push_back(*ending);
+  }
+  for (const uint64_t id : refused) {
+    forget(open_, id);
+  }
+  if (taken.size() > 0) {
+    files_taken_ += taken.size();
+    taken_.push_back(std::move(taken));
+  }
+  while (files_taken_ > kMostTaken) {
+    forget_first_taken();
+  }
+}
+
+void AnnouncementBook::forget_first_taken() {
+  for (const uint64_t id : taken_.front().opened) {
+    for (auto *map : {&open_, &ending_}) {
+      if (const auto found = map->find(id); found != map->end() && !found->second.waiting) {
+        found->second.opening.file.choice.reset(); // stored, and large
+      }
+    }
+  }
+  for (const Ending &ending : taken_.front().ended) {
+    forget(ending_, ending.file.placement_id);
+  }
+  files_taken_ -= taken_.front().size();
+  taken_.pop_front();
+}
+
+void AnnouncementBook::stored(uint64_t number) {
+  while (!taken_.empty() && taken_.front().number <= number) {
+    forget_first_taken();
+  }
+}
+
+void AnnouncementBook::say_again() {
+  files_taken_ = 0;
+  for (Taken &taken : std::exchange(taken_, {})) {
+    for (Ending &ending : taken.ended) {
+      if (const auto found = ending_.find(ending.file.placement_id); found != ending_.end()) {
+        found->second.opening.restore = found->second.opening.file.origin != nullptr;
+        queue_opening(found->first, found->second, false);
+      }
+      queue_ending(std::move(ending), false);
+    }
+  }
+}
+
+void AnnouncementBook::put_back(Batch batch) {
+  for (auto ending = batch.ended.rbegin(); ending != batch.ended.rend(); ++ending) {
+    queue_ending(std::move(*ending), true);
+  }
+  for (auto opening = batch.opened.rbegin(); opening != batch.opened.rend(); ++opening) {
+    const uint64_t id = opening->file.placement_id;
+    for (auto *map : {&open_, &ending_}) {
+      if (const auto found = map->find(id); found != map->end()) {
+        found->second.opening.restore = opening->restore;
+        queue_opening(id, found->second, true);
+      }
+    }
+  }
+}
+
+void AnnouncementBook::drop(const Batch &batch) {
+  for (const Ending &ending : batch.ended) {
+    forget(ending_, ending.file.placement_id);
+  }
+}
+
+} // namespace ses::agent

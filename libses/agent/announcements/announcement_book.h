@@ -1,0 +1,103 @@
+// What is open on this node, and what of it the service has still to be told.
+//
+// No I/O, threads or clock; its owner holds a lock.  Whatever is taken as a batch comes back as
+// settled, put back or dropped.  The service is told of an end together with the opening or later,
+// never before.
+#ifndef SES_AGENT_ANNOUNCEMENT_BOOK_H
+#define SES_AGENT_ANNOUNCEMENT_BOOK_H
+
+#include <sys/types.h>
+
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "announcements/announcement.h"
+
+namespace ses::agent {
+
+class AnnouncementBook {
+public:
+  struct Opening {
+    uid_t uid = 0;
+    OpenedFile file;
+    bool restore = false; // say how it came about
+  };
+  struct Ending {
+    uid_t uid = 0;
+    EndedFile file;
+  };
+  struct Batch {
+    std::vector<Opening> opened;
+    std::vector<Ending> ended;
+    bool complete = false; // OPENED is everything that is open
+    [[nodiscard]] size_t size() const { return opened.size() + ended.size(); }
+  };
+
+  void opened(uid_t uid, OpenedFile file);
+  // An open file became idle, or is not any more: told as if it was opened once more.
+  void moved(uint64_t id, bool idle);
+  // False when there is no room left: then only take_all() tells the service of this end.
+  [[nodiscard]] bool ended(uid_t uid, EndedFile file);
+
+  // At most MOST of what waits.
+  [[nodiscard]] Batch take(size_t most);
+  // Everything that is open, as a complete list, and everything else that waits.  None when that is
+  // more than MOST.
+  [[nodiscard]] std::optional<Batch> take_all(size_t most);
+  // Everything that is open has to be told once more, with how it came about.
+  void tell_all_again();
+
+  // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
+  // told again with how they came about, if that is known and was not said already.  REFUSED are
+  // forgotten.
+  void settle(const Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
+              const std::vector<uint64_t> &refused);
+  // What was taken up to NUMBER is stored: what is over of it is forgotten.
+  void stored(uint64_t number);
+  // The service is another one, which may lack what was taken and not stored: that is told again.
+  void say_again();
+  void put_back(Batch batch);
+  void drop(const Batch &batch);
+
+  [[nodiscard]] bool knows(uint64_t id) const { return open_.contains(id) || ending_.contains(id); }
+  [[nodiscard]] size_t waiting() const { return openings_.size() + endings_.size(); }
+  [[nodiscard]] size_t open() const { return open_.size(); }
+  // UID has so much waiting that it should get nothing more.
+  [[nodiscard]] bool crowded_by(uid_t uid) const;
+
+private:
+  struct Open {
+    Opening opening;
+    bool acknowledged = false; // some service has it
+    bool waiting = false;      // in openings_
+  };
+
+  void queue_opening(uint64_t id, Open &open, bool at_front);
+  void queue_ending(Ending ending, bool at_front);
+  void count_off(uid_t uid);
+  void forget(std::unordered_map<uint64_t, Open> &map, uint64_t id);
+  void forget_first_taken();
+
+  // An announcement that was taken and is not known to be stored.
+  struct Taken {
+    uint64_t number = 0;
+    std::vector<uint64_t> opened;
+    std::vector<Ending> ended;
+    [[nodiscard]] size_t size() const { return opened.size() + ended.size(); }
+  };
+
+  std::unordered_map<uint64_t, Open> open_;
+  std::deque<Taken> taken_;
+  size_t files_taken_ = 0; // in taken_
+  // Ended, but the service has not stored it yet: what was open of them.
+  std::unordered_map<uint64_t, Open> ending_;
+  std::deque<uint64_t> openings_;
+  std::deque<Ending> endings_;
+  std::map<uid_t, size_t> waiting_of_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_ANNOUNCEMENT_BOOK_H

@@ -1,0 +1,401 @@
+#include "announcements/announcer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+
+#include "protocol/wire.h"
+#include "service/json.h"
+#include "service/messages.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr size_t kLargestBatch = 2000; // the contract's, as the next
+constexpr size_t kMostUsers = 1000;
+// Whoever chooses elsewhere should hear of a file soon, and the service of many at a time: a batch
+// waits for the last file this long, and for the first one four times as long.  Where there are so
+// many nodes that the service asks for slower signs of life, longer.
+constexpr std::chrono::milliseconds kCollect{50};
+constexpr int kMostCollects = 4;
+constexpr int kCollectsInPace = 100; // 50 ms for 5 s
+constexpr std::chrono::milliseconds kLongestCollect{1000};
+constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
+constexpr std::chrono::milliseconds kAfterFault{500};
+constexpr std::chrono::hours kUserLife{1};
+constexpr unsigned kMostAttempts = 3;
+constexpr size_t kMostKnown = 4096;
+
+std::string random_digits() {
+  std::random_device device;
+  return format_id((static_cast<uint64_t>(device()) << 32) | device());
+}
+
+std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double least,
+                                  std::minstd_rand &random) {
+  std::uniform_real_distribution<double> share(least, 1.0);
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(static_cast<double>(whole.count()) * share(random)));
+}
+
+bool moved_data(EndReason reason) {
+  return reason == EndReason::kClosed || reason == EndReason::kExited;
+}
+
+} // namespace
+
+Announcer::Announcer(Service service)
+    : service_(service), client_(service.services, service.token, service.trust),
+      incarnation_(random_digits()), batch_limit_(kLargestBatch) {
+  for (const auto &[uid, needs] : service.kept.needs().users) {
+    generation_of_[uid] = needs->generation;
+  }
+}
+
+Announcer::~Announcer() { stop(std::chrono::milliseconds(0)); }
+
+void Announcer::start(Listeners listeners) {
+  listeners_ = std::move(listeners);
+  thread_ = std::thread([this] { work(); });
+}
+
+void Announcer::stop(std::chrono::milliseconds limit) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      stopping_ = true;
+      stop_by_ = Clock::now() + limit;
+    }
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+    if (const size_t waiting = book_.waiting(); waiting > 0) {
+      spdlog::warn("{} reports were not sent; the service learns of them from the next agent here, "
+                   "or from this node's silence",
+                   waiting);
+    }
+  }
+}
+
+void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
+                     const std::vector<IdleFiles::Changed> &moved,
+                     std::vector<AnnouncementBook::Ending> ended) {
+  if (opened.empty() && moved.empty() && ended.empty()) {
+    return;
+  }
+  std::vector<Exchange::Ended> counted;
+  counted.reserve(ended.size());
+  for (const auto &[uid, file] : ended) {
+    spdlog::debug("placement {:016x} of uid {} ended: {}", file.placement_id, uid,
+                  name_of(file.reason));
+    counted.push_back({file.placement_id, moved_data(file.reason)});
+  }
+  service_.exchange.moved(moved);
+  service_.exchange.ended(counted);
+  bool is_time = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_time = note_waiting(opened.size() + moved.size() + ended.size());
+    for (auto &[uid, file, restore] : opened) {
+      book_.opened(uid, std::move(file));
+    }
+    for (const auto &[id, idle] : moved) {
+      book_.moved(id, idle);
+    }
+    for (auto &[uid, file] : ended) {
+      if (!book_.ended(uid, std::move(file))) {
+        complete_due_ = true; // then what is not listed has ended
+      }
+    }
+  }
+  if (is_time) {
+    wake_.notify_one();
+  }
+}
+
+// So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
+// has to look again: any other only puts that off.
+bool Announcer::note_waiting(size_t more) {
+  last_waits_since_ = Clock::now();
+  const bool is_first = book_.waiting() == 0;
+  first_waits_since_ = is_first ? last_waits_since_ : first_waits_since_;
+  return is_first || book_.waiting() + more >= batch_limit_;
+}
+
+void Announcer::compared() {
+  {
+    const std::lock_guard lock(mutex_);
+    comparing_ = false;
+  }
+  wake_.notify_one();
+}
+
+void Announcer::user_seen(uid_t uid) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [user, first] = users_.try_emplace(uid);
+    user->second = Clock::now();
+    if (!first) {
+      return;
+    }
+    heartbeat_at_ = Clock::now();
+  }
+  wake_.notify_one();
+}
+
+void Announcer::announce_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    heartbeat_at_ = Clock::now();
+  }
+  wake_.notify_one();
+}
+
+void Announcer::service_found() {
+  {
+    const std::lock_guard lock(mutex_);
+    heartbeat_at_ = Clock::now();
+  }
+  wake_.notify_one();
+}
+
+bool Announcer::overloaded_by(uid_t uid) const {
+  const std::lock_guard lock(mutex_);
+  return book_.crowded_by(uid);
+}
+
+std::chrono::milliseconds Announcer::pace() const {
+  const std::lock_guard lock(mutex_);
+  return pace_;
+}
+
+void Announcer::work() {
+  Lock lock(mutex_);
+  for (;;) {
+    const auto now = Clock::now();
+    if (stopping_ && (book_.waiting() == 0 || now >= stop_by_ || !service_.health.available())) {
+      return;
+    }
+    if (!service_.health.available()) {
+      wake_.wait_for(lock, kLookAgain);
+    } else if (const auto next = next_send(); next > now) {
+      wake_.wait_until(lock, next);
+    } else {
+      send(lock, next_batch());
+    }
+  }
+}
+
+Clock::time_point Announcer::next_send() const {
+  auto next = heartbeat_at_;
+  if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
+    const bool now = stopping_ || book_.waiting() >= batch_limit_;
+    const auto collect = std::clamp(pace_ / kCollectsInPace, kCollect, kLongestCollect);
+    next = std::min(next, now ? sent_at_
+                              : std::min(first_waits_since_ + kMostCollects * collect,
+                                         last_waits_since_ + collect));
+  }
+  return std::max(next, not_before_);
+}
+
+Announcer::Batch Announcer::next_batch() {
+  if (complete_due_ && !comparing_ && !stopping_) {
+    if (auto all = book_.take_all(batch_limit_)) {
+      complete_due_ = false;
+      return std::move(*all);
+    }
+    if (book_.open() > batch_limit_ / 2) { // never fits: one by one then
+      complete_due_ = false;
+      book_.tell_all_again();
+    }
+  }
+  return book_.take(batch_limit_);
+}
+
+void Announcer::send(Lock &lock, Batch batch) {
+  const auto now = Clock::now();
+  std::vector<uid_t> users;
+  for (auto user = users_.begin(); user != users_.end();) {
+    if (now - user->second > kUserLife) {
+      user = users_.erase(user);
+    } else {
+      users.push_back((user++)->first);
+    }
+  }
+  users.resize(std::min(users.size(), kMostUsers));
+  sent_at_ = first_waits_since_ = now; // of what is left over, too
+  lock.unlock();
+  const Announcement announcement = announcement_of(batch, users);
+  const Reply reply =
+      client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
+  auto parsed = reply.status == 200 ? parse_announcement_reply(reply.body) : std::nullopt;
+  lock.lock();
+  if (!parsed) {
+    failed(std::move(batch), reply);
+    return;
+  }
+  settle(lock, batch, std::move(*parsed), now);
+}
+
+Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
+  Announcement announcement;
+  announcement.incarnation = incarnation_;
+  announcement.number = ++number_;
+  announcement.complete = batch.complete;
+  announcement.tables = service_.exchange.wanted();
+  announcement.busy = service_.exchange.busy();
+  for (const auto &opening : batch.opened) {
+    announcement.opened.push_back({&opening.file, names_.name_of(opening.uid), opening.restore});
+  }
+  for (const auto &ending : batch.ended) {
+    announcement.ended.push_back(ending.file);
+  }
+  uid_of_.clear();
+  for (const uid_t uid : users) {
+    announcement.users.push_back(names_.name_of(uid));
+    uid_of_[announcement.users.back()] = uid;
+    if (const auto known = generation_of_.find(uid); known != generation_of_.end()) {
+      announcement.generations[announcement.users.back()] = known->second;
+    }
+  }
+  return announcement;
+}
+
+// Puts BATCH back, unless it is the smallest that the service breaks at, again and again.
+void Announcer::failed(Batch batch, const Reply &reply) {
+  const size_t size = batch.size();
+  complete_due_ = complete_due_ || batch.complete;
+  if (reply.status == 404 || reply.status == 405) {
+    if (!std::exchange(said_no_announcements_, true)) {
+      spdlog::warn("the service takes no announcements for node {} (HTTP {} {}): it does not learn "
+                   "which files are open here; use one of the agent's version",
+                   service_.node, reply.status, problem_detail(reply.body));
+    }
+    heartbeat_at_ = Clock::now() + pace_;
+    book_.drop(batch);
+    return;
+  }
+  const bool broken_by_it = reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
+                            reply.status != 429 && reply.status != 503;
+  if (!broken_by_it || size == 0) {
+    book_.put_back(std::move(batch));
+    if (reply.timed_out && size > 1) { // perhaps there is too much of it
+      batch_limit_ = size / 2;
+    }
+    const std::string cause = failure_of(reply);
+    service_.health.failed(cause.empty() ? "its answer to an announcement is not one" : cause,
+                           reply);
+    return;
+  }
+  not_before_ = Clock::now() + part_of(kAfterFault, 0, random_);
+  if (size > 1 || ++attempts_ < kMostAttempts) {
+    spdlog::debug("an announcement of {} files failed: HTTP {} {}", size, reply.status,
+                  problem_detail(reply.body));
+    batch_limit_ = std::max<size_t>(size / 2, 1);
+    book_.put_back(std::move(batch));
+    return;
+  }
+  spdlog::warn("the service refuses a report, which is dropped: HTTP {} {}", reply.status,
+               problem_detail(reply.body));
+  attempts_ = 0;
+  complete_due_ = false;
+  book_.drop(batch);
+}
+
+void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
+                       Clock::time_point asked_at) {
+  const auto now = Clock::now();
+  if (batch.size() > 0 || batch.complete) {
+    spdlog::debug("announced {} opened{} and {} ended; {} more wait, {} are open, {} were unknown",
+                  batch.opened.size(), batch.complete ? " (all)" : "", batch.ended.size(),
+                  book_.waiting(), book_.open(), reply.unknown.size());
+  }
+  attempts_ = 0;
+  batch_limit_ = std::min(kLargestBatch, batch_limit_ * 2);
+  pace_ = reply.next_within;
+  heartbeat_at_ = now + part_of(pace_, 0.6, random_); // agents started together drift apart
+  std::vector<uint64_t> refused;
+  for (const auto &[id, why] : reply.refused) {
+    spdlog::debug("the service refuses placement {}: {}", format_id(id), printable(why));
+    refused.push_back(id);
+  }
+  if (reply.instance != instance_) {
+    instance_ = reply.instance;
+    complete_due_ = true;
+    book_.say_again();
+  }
+  book_.settle(batch, number_, reply.unknown, refused);
+  book_.stored(reply.stored);
+  std::vector<LedgerFile> strangers;
+  if (reply.open) {
+    for (LedgerFile &file : *reply.open) {
+      if (!book_.knows(file.placement_id)) {
+        strangers.push_back(std::move(file));
+      }
+    }
+    comparing_ = comparing_ || !strangers.empty();
+  }
+  service_.health.worked();
+  lock.unlock();
+  if (!strangers.empty()) {
+    listeners_.on_ledger(std::move(strangers));
+  }
+  pass_on(batch, std::move(reply), asked_at);
+  lock.lock();
+}
+
+// What the service said and what it was told, together: its tables count what it was told.
+void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at) {
+  if (!reply.nonsense.empty() && reply.nonsense != said_nonsense_) {
+    said_nonsense_ = reply.nonsense;
+    spdlog::warn("the service's answer has {} that makes no sense", printable(reply.nonsense));
+  }
+  ServiceNews news;
+  news.asked_at = asked_at;
+  for (const auto &opening : batch.opened) {
+    news.opened.push_back({opening.file.placement_id, opening.file.idle});
+  }
+  for (const auto &ending : batch.ended) {
+    news.ended.push_back(ending.file.placement_id);
+  }
+  news.unknown = std::move(reply.unknown);
+  for (const auto &[id, why] : reply.refused) {
+    news.refused.push_back(id);
+  }
+  for (const auto &table : reply.kept_tables) {
+    service_.kept.set_table(table);
+  }
+  pass_on_needs(reply, news);
+  news.tables = std::move(reply.tables);
+  service_.exchange.put(std::move(news));
+}
+
+void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
+  std::map<std::string, nlohmann::json> entries;
+  for (auto &entry : reply.kept_needs) {
+    entries[text_field(entry, "user")].push_back(entry);
+  }
+  for (const auto &[user, needs] : reply.needs) {
+    const auto uid = uid_of_.find(user);
+    if (user.empty()) {
+      news.site_needs = needs;
+      service_.kept.set_needs(std::nullopt, entries[user]);
+    } else if (uid != uid_of_.end()) {
+      news.needs[uid->second] = needs;
+      generation_of_[uid->second] = needs->generation;
+      service_.kept.set_needs(uid->second, entries[user]);
+    }
+  }
+  for (const auto &[user, uid] : uid_of_) { // those it says nothing of need nothing
+    if (generation_of_.try_emplace(uid).second) {
+      news.needs[uid] = std::make_shared<const UserNeeds>();
+    }
+  }
+  std::erase_if(generation_of_, [&](const auto &known) {
+    return generation_of_.size() > kMostKnown && !uid_of_.contains(names_.name_of(known.first));
+  });
+}
+
+} // namespace ses::agent

@@ -1,0 +1,126 @@
+// Tells the service, in the background, which placements were opened and which ended: many in one
+// request, and a sign of life at the pace the service asks for.
+//
+// Any thread may add; nothing waits.  What was not acknowledged is kept and sent again, which
+// changes nothing the second time.  A service that does not know a placement (it lost its ledger,
+// or is another one) is given what it needs to take it up again; one that was started anew is told
+// everything that is open.  After a start of the agent the service says what it holds open here,
+// and the listener finds out what is left of that.
+//
+// Does NOT find out what is open, decide anything, or keep anything on disk.
+#ifndef SES_AGENT_ANNOUNCER_H
+#define SES_AGENT_ANNOUNCER_H
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "announcements/announcement.h"
+#include "announcements/announcement_book.h"
+#include "node/identity.h"
+#include "node/idle_files.h"
+#include "service/client.h"
+#include "service/health.h"
+#include "table/exchange.h"
+#include "table/kept_state.h"
+
+namespace ses::agent {
+
+class Announcer {
+public:
+  struct Service {
+    const Services &services;
+    const Token &token;
+    const Trust &trust;
+    const std::string &node;
+    ServiceHealth &health;
+    Exchange &exchange; // where its answers go
+    KeptState &kept;
+  };
+  // Called on the announcer's thread; none may wait for long.
+  struct Listeners {
+    // What the ledger holds open that this agent knows nothing of.  Whoever is called says
+    // opened() or ended() about each of them, and then compared().
+    std::function<void(std::vector<LedgerFile>)> on_ledger;
+  };
+
+  explicit Announcer(Service service);
+  ~Announcer();
+  void start(Listeners listeners);
+
+  // Placements that were opened, then those that became idle or are not any more, then those that
+  // ended.
+  void tell(std::vector<AnnouncementBook::Opening> opened,
+            const std::vector<IdleFiles::Changed> &moved,
+            std::vector<AnnouncementBook::Ending> ended);
+  // All that on_ledger() was called with has been said.
+  void compared();
+  // UID runs programs here: the service says what they need, soon and then with each sign of life,
+  // until this was not called for an hour.
+  void user_seen(uid_t uid);
+  // With a sign of life now.
+  void announce_soon();
+  // The service answers (again).
+  void service_found();
+
+  // So many reports about this uid's placements wait that it should get no more of them.
+  [[nodiscard]] bool overloaded_by(uid_t uid) const;
+  // The pace the service asks for.
+  [[nodiscard]] std::chrono::milliseconds pace() const;
+  // Sends what waits, until it is all sent, the service fails, or LIMIT has passed.
+  void stop(std::chrono::milliseconds limit);
+
+private:
+  using Lock = std::unique_lock<std::mutex>;
+  using Batch = AnnouncementBook::Batch;
+
+  void work();
+  [[nodiscard]] Clock::time_point next_send() const;
+  [[nodiscard]] Batch next_batch();
+  void send(Lock &lock, Batch batch);
+  [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
+  void failed(Batch batch, const Reply &reply);
+  void settle(Lock &lock, const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
+  void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
+  void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
+  [[nodiscard]] bool note_waiting(size_t more);
+
+  const Service service_;
+  ServiceClient client_; // of the thread, as the three below
+  UserNames names_;
+  std::map<std::string, uid_t> uid_of_;
+  std::map<uid_t, std::string> generation_of_;
+  Listeners listeners_;
+  const std::string incarnation_;
+  uint64_t number_ = 0; // of the last announcement
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  AnnouncementBook book_;
+  std::map<uid_t, Clock::time_point> users_;
+  bool stopping_ = false;
+  Clock::time_point stop_by_{};
+  bool complete_due_ = false;
+  bool comparing_ = false;
+  std::string instance_;
+  std::chrono::milliseconds pace_{5000};
+  Clock::time_point heartbeat_at_{};
+  Clock::time_point sent_at_{};
+  Clock::time_point first_waits_since_{}, last_waits_since_{};
+  Clock::time_point not_before_{}; // after a request that broke the service
+  size_t batch_limit_;
+  unsigned attempts_ = 0; // of the smallest request that breaks the service
+  bool said_no_announcements_ = false;
+  std::string said_nonsense_; // of the thread
+  std::minstd_rand random_{std::random_device{}()};
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_ANNOUNCER_H

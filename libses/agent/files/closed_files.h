@@ -1,0 +1,64 @@
+// Files that were closed, for as long as they may still be streams.
+//
+// A cache may still write one out (table/writing_out.h): it counts on until that is done.  Then one
+// that takes a second to read, or longer, is followed for a minute: while a program of this node
+// has it open again, it is a stream.  Nothing is held open for that, so that a file that is removed
+// is gone.
+//
+// Used by one thread.
+#ifndef SES_AGENT_CLOSED_FILES_H
+#define SES_AGENT_CLOSED_FILES_H
+
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "announcements/announcement_book.h"
+#include "node/file_events.h"
+#include "node/idle_files.h"
+#include "table/writing_out.h"
+
+namespace ses::agent {
+
+class ClosedFiles {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit ClosedFiles(const WritingOut &writing_out);
+
+  // Readable when one is opened, or closed again.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  // Takes the file of HANDLE, of BYTES, that was chosen by CHOICE and is closed; its end is told
+  // later.  False, with ENDING as it was: it can be no stream any more.
+  [[nodiscard]] bool add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
+                         double bytes, Time now);
+  // When ended() is due; none: never.
+  [[nodiscard]] std::optional<Time> due() const;
+  // Files that can be no streams any more BY then.
+  [[nodiscard]] std::vector<AnnouncementBook::Ending> ended(Time by);
+  // Which of the others became streams again, or are not any more, since the last call.
+  [[nodiscard]] std::vector<IdleFiles::Changed> look(Time now);
+
+private:
+  struct File {
+    AnnouncementBook::Ending ending;
+    Time until{};          // it is written out, or is followed no longer
+    bool followed = false; // after it is written out
+    bool written = false;
+    bool open = false;
+  };
+
+  void set_open(uint64_t id, bool open, Time now);
+  void stays_until(uint64_t id, File &file, Time until);
+
+  const WritingOut &writing_out_;
+  FileEvents opens_, reads_, closes_;
+  std::unordered_map<uint64_t, File> files_; // by placement
+  std::multimap<Time, uint64_t> due_;
+  std::vector<IdleFiles::Changed> changed_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_CLOSED_FILES_H

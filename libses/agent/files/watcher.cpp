@@ -1,0 +1,482 @@
+#include "files/watcher.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "node/identity.h"
+#include "service/json.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr int kPollMilliseconds = 500;
+constexpr int kLookMilliseconds = 10000;
+constexpr std::chrono::milliseconds kRoundEvery{20};
+constexpr int kPause = 39;      // times as long as a round took
+constexpr size_t kHurry = 4096; // so many that arrived do not wait
+constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr size_t kMostArrived = 65536;
+constexpr int kForgetMilliseconds = 1000; // processes without files
+constexpr size_t kMostIdle = 8;   // the part of what may be watched that such processes may be
+constexpr size_t kMostPolled = 4; // times as many as are watched
+
+// What epoll's data says: one of these, or a pid.
+constexpr uint64_t kClosed = 1ull << 32;
+constexpr uint64_t kWake = 2ull << 32;
+constexpr uint64_t kMoved = 3ull << 32;
+
+bool add_to(int epoll, int fd, uint64_t data) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = data;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+} // namespace
+
+Watcher::Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
+                 int highest_handle)
+    : announcer_(announcer), most_watched_(most_watched), highest_handle_(highest_handle),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)), closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE),
+      closed_(writing_out), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!add_to(epoll_.get(), closes_.descriptor(), kClosed)) {
+    spdlog::warn("inotify cannot be used ({}); open files are looked at twice a second",
+                 std::strerror(errno));
+  }
+  add_to(epoll_.get(), wake_.get(), kWake);
+  add_to(epoll_.get(), idle_.descriptor(), kMoved);
+  for (const int descriptor : closed_.descriptors()) {
+    add_to(epoll_.get(), descriptor, kMoved);
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+Watcher::~Watcher() { stop(); }
+
+size_t Watcher::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  go_on_.notify_all();
+  eventfd_write(wake_.get(), 1);
+  if (thread_.joinable()) {
+    thread_.join();
+    take_over(); // what came last
+    check(std::exchange(unchecked_, {}));
+    tell(Clock::time_point::max());
+  }
+  return files_.size();
+}
+
+void Watcher::watch(PlacedFile file) {
+  std::vector<PlacedFile> files;
+  files.push_back(std::move(file));
+  watch(std::move(files));
+}
+
+void Watcher::watch(std::vector<PlacedFile> files) {
+  if (files.empty()) {
+    return;
+  }
+  std::vector<AnnouncementBook::Ending> lost;
+  bool hurry = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (PlacedFile &file : files) {
+      if (arrived_.size() >= kMostArrived) {
+        lost.push_back({file.uid, {file.placement_id, EndReason::kLost, std::nullopt, {}}});
+        continue;
+      }
+      if (file.handle.get() >= highest_handle_) {
+        file.handle.reset(); // looked for again when its turn comes
+      }
+      arrived_.push_back(std::move(file));
+    }
+    hurry = arrived_.size() >= kHurry;
+  }
+  if (hurry) {
+    go_on_.notify_all();
+  }
+  announcer_.tell({}, {}, std::move(lost));
+  eventfd_write(wake_.get(), 1);
+}
+
+void Watcher::compare(std::vector<LedgerFile> files) {
+  {
+    const std::lock_guard lock(mutex_);
+    to_compare_ = std::move(files);
+  }
+  eventfd_write(wake_.get(), 1);
+}
+
+int Watcher::milliseconds_to_next() const {
+  int next = files_.empty() ? -1 : polled_.empty() ? kLookMilliseconds : kPollMilliseconds;
+  for (const auto &due : {idle_.due(), closed_.due()}) {
+    if (due) {
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
+      const int left = static_cast<int>(std::clamp<long long>(wait.count(), 0, kLookMilliseconds));
+      next = next < 0 ? left : std::min(next, left);
+    }
+  }
+  return next;
+}
+
+void Watcher::work() {
+  auto looked_at = Clock::now();
+  while (!stopping_) {
+    epoll_event events[64];
+    const int count = epoll_wait(epoll_.get(), events, 64, milliseconds_to_next());
+    const auto begun = Clock::now();
+    take_over();
+    read_events();
+    // Closes before exits: a file whose last descriptor went with its process has had its event.
+    check(std::exchange(unchecked_, {}));
+    for (int i = 0; i < count; ++i) {
+      if (events[i].data.u64 < kClosed) {
+        process_gone(static_cast<pid_t>(events[i].data.u64));
+      }
+    }
+    moved_ = idle_.look(Clock::now());
+    const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
+    if (Clock::now() - looked_at >= pause) {
+      looked_at = Clock::now();
+      look_around();
+    }
+    tell(Clock::now());
+    forget_processes();
+    rest(begun);
+  }
+}
+
+void Watcher::tell_end(uid_t uid, uint64_t id, EndReason reason, std::optional<uint64_t> size,
+                       std::string path) {
+  ended_.push_back({uid, {id, reason, size, std::move(path)}});
+}
+
+// With what becomes of files that were closed, by NOW.
+void Watcher::tell(Clock::time_point now) {
+  std::ranges::move(closed_.ended(now), std::back_inserter(ended_));
+  std::ranges::move(closed_.look(now), std::back_inserter(moved_));
+  announcer_.tell(std::exchange(opened_, {}), std::exchange(moved_, {}), std::exchange(ended_, {}));
+}
+
+// Looking at a process takes time in proportion to what it has open, so the next round waits for
+// many times as long as this one took: however many files programs close, looking after them takes
+// a fortieth of a core.
+void Watcher::rest(Clock::time_point begun) {
+  const auto now = Clock::now();
+  const auto pause = std::min<Clock::duration>(kPause * (now - begun), kLongestPause);
+  std::unique_lock lock(mutex_);
+  go_on_.wait_until(lock, std::max(begun + kRoundEvery, now + pause),
+                    [this] { return stopping_ || arrived_.size() >= kHurry; });
+}
+
+void Watcher::take_over() {
+  eventfd_t count = 0;
+  (void)eventfd_read(wake_.get(), &count);
+  std::vector<PlacedFile> arrived;
+  std::optional<std::vector<LedgerFile>> to_compare;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(arrived_);
+    to_compare.swap(to_compare_);
+  }
+  ProcessLooks looks;
+  for (PlacedFile &file : arrived) {
+    begin(std::move(file), looks);
+  }
+  if (to_compare) {
+    compare_now(*to_compare);
+  }
+}
+
+// One look through all processes, however many files there are.
+void Watcher::compare_now(const std::vector<LedgerFile> &files) {
+  std::set<FileId> wanted;
+  for (const LedgerFile &file : files) {
+    wanted.insert({file.device, file.inode});
+  }
+  std::map<FileId, OpenSomewhere> open = find_handles(wanted);
+  size_t kept = 0;
+  ProcessLooks looks;
+  for (const LedgerFile &known : files) {
+    const FileId id{known.device, known.inode};
+    const auto found = open.find(id);
+    const std::optional<uid_t> uid = uid_of(known.user);
+    if (files_.contains(known.placement_id)) {
+      continue;
+    }
+    if (found == open.end() || !uid || watched_as(id, *uid) != files_.end()) {
+      tell_end(uid.value_or(0), known.placement_id, EndReason::kClosed, std::nullopt, known.path);
+      continue;
+    }
+    PlacedFile file;
+    file.placement_id = known.placement_id;
+    file.uid = *uid;
+    file.pid = found->second.pid;
+    file.id = id;
+    file.handle = UniqueFd(fcntl(found->second.handle.get(), F_DUPFD_CLOEXEC, 0));
+    file.path = known.path;
+    begin(std::move(file), looks);
+    ++kept;
+  }
+  spdlog::info("of {} placed files that were open, {} still are", files.size(), kept);
+  tell(Clock::now());
+  announcer_.compared();
+}
+
+void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
+  if (!file.handle &&
+      !file.searched) { // perhaps it lives on as another descriptor, as after a shell's redirection
+    file.handle = find_handle(file.pid, file.id);
+    if (file.handle && file.path.empty()) {
+      file.path = path_of(file.handle.get());
+    }
+  }
+  const uint64_t id = file.placement_id;
+  const auto process = processes_.find(file.pid);
+  const std::string job = file.job                      ? *file.job
+                          : process != processes_.end() ? process->second.job
+                                                        : looks.at(file.pid).job();
+  opened_.push_back({file.uid,
+                     {id, file.path, file.id.device, file.id.inode, file.pid, wall_clock(),
+                      file.application, job, file.origin, file.choice}});
+  if (files_.contains(id) || is_past(file) || !(file.handle || file.closed)) {
+    const bool exited = looks.at(file.pid).is_exiting();
+    tell_end(file.uid, id, exited ? EndReason::kExited : EndReason::kClosed);
+    return;
+  }
+  if (file.closed) {
+    was_closed(file, file.orphan ? EndReason::kExited : EndReason::kClosed, {});
+    return;
+  }
+  const bool crowded = files_.size() >= most_watched_ || files_of_[file.uid] >= most_watched_ / 2;
+  if (crowded && files_.size() >= kMostPolled * most_watched_) {
+    spdlog::debug("placement {} is not followed: {} are already", format_id(id), files_.size());
+    tell_end(file.uid, id, EndReason::kLost);
+    return;
+  }
+  if (crowded) {
+    file.handle.reset(); // looked for in its process instead
+  }
+  ++files_of_[file.uid];
+  const pid_t pid = file.pid;
+  const bool added = !crowded && closes_.add(file.handle.get(), id);
+  const int error = added || crowded ? 0 : errno;
+  bool polled = !added;
+  if (error == ENOSPC || error == ENOMEM) {
+    if (!std::exchange(said_no_room_, true)) {
+      spdlog::warn("inotify has no room ({}); looking at open files twice a second instead; "
+                   "raise fs.inotify.max_user_watches",
+                   std::strerror(error));
+    }
+  } else if (error != 0) { // mostly removed meanwhile
+    spdlog::debug("placement {} is looked at twice a second: {}", format_id(id),
+                  std::strerror(error));
+  }
+  processes_[pid].placements.insert(id);
+  processes_[pid].job = job;
+  polled = !follow_process(pid) || polled;
+  if (polled) {
+    polled_.insert(id);
+  }
+  if (!polled) {
+    idle_.add(id, file.handle.get(), Clock::now());
+  }
+  placement_of_.try_emplace(file.id, id);
+  files_.emplace(id, Watched{std::move(file), polled, false, false});
+  unchecked_.insert(id); // it may have been closed before the watch was there
+}
+
+// The watched file of UID under that device and inode.  Only of UID: what one user says ends
+// nothing of another's.
+Watcher::Files::iterator Watcher::watched_as(const FileId &id, uid_t uid) {
+  const auto placement = placement_of_.find(id);
+  const auto it = placement == placement_of_.end() ? files_.end() : files_.find(placement->second);
+  return it != files_.end() && it->second.file.uid == uid ? it : files_.end();
+}
+
+// Another placement has a file with the device and inode of FILE, and is the later one; if it is
+// the earlier one, it ends here.
+bool Watcher::is_past(const PlacedFile &file) {
+  const auto other = watched_as(file.id, file.uid);
+  if (other == files_.end()) {
+    return false;
+  }
+  if (!file.orphan) {
+    end(other, EndReason::kClosed);
+  }
+  return file.orphan;
+}
+
+bool Watcher::follow_process(pid_t pid) {
+  Process &process = processes_[pid];
+  if (!process.pidfd) {
+    process.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (process.pidfd && !add_to(epoll_.get(), process.pidfd.get(), static_cast<uint64_t>(pid))) {
+      process.pidfd.reset();
+    }
+  }
+  return static_cast<bool>(process.pidfd);
+}
+
+void Watcher::read_events() {
+  FileEvents::Happened closed = closes_.read_all();
+  if (closed.lost_some) {
+    for (const auto &[id, watched] : files_) {
+      if (!watched.orphaned) { // those are looked for anyway
+        closed.placements.insert(id);
+      }
+    }
+  }
+  for (const uint64_t id : closed.placements) {
+    if (const auto it = files_.find(id); it != files_.end()) {
+      it->second.told = true;
+      unchecked_.insert(id);
+    }
+  }
+}
+
+// Ends those of PLACEMENTS whose process does not have the file open any more, nor one it may have
+// left it to.  Each process is looked at once, however many of its files were closed.
+void Watcher::check(const std::set<uint64_t> &placements) {
+  ProcessLooks looks;
+  std::set<uint64_t> orphans;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    auto &[file, polled, orphaned, told] = it->second;
+    if (orphaned) {
+      orphans.insert(id);
+      continue;
+    }
+    // The maker first: it closes the file after the other process has it.
+    if (file.maker != 0 && looks.at(file.maker).has_open(file.id)) {
+      continue;
+    }
+    ProcessLook &process = looks.at(file.pid);
+    if (!std::exchange(told, false) && process.has_at(file.fd, file.id)) {
+      continue;
+    }
+    const bool has_it = polled ? process.has_moved(file.id) : process.has_open(file.id);
+    if (!has_it && process.child_with(file.id) == 0) {
+      end(it, process.is_exiting() ? EndReason::kExited : EndReason::kClosed);
+    }
+  }
+  check_orphans(orphans, EndReason::kClosed);
+}
+
+// Ends those of PLACEMENTS that no process has open any more.
+void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
+  if (placements.empty()) {
+    return;
+  }
+  std::set<FileId> wanted;
+  for (const uint64_t id : placements) {
+    wanted.insert(files_.at(id).file.id);
+  }
+  const std::set<FileId> open = open_anywhere(wanted);
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (!open.contains(it->second.file.id)) {
+      end(it, reason);
+    }
+  }
+}
+
+void Watcher::process_gone(pid_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) {
+    return;
+  }
+  const std::set<uint64_t> placements = found->second.placements;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    if (it->second.polled) {
+      end(it, EndReason::kExited);
+    } else { // no close event: a child still has it
+      it->second.orphaned = true;
+      orphans_.insert(id);
+    }
+  }
+  processes_.erase(pid); // closes the pidfd, which takes it out of epoll
+}
+
+// Lets go of processes without files, but not at once: most have others soon.
+void Watcher::forget_processes() {
+  const auto now = Clock::now();
+  if (idle_processes_.empty() ||
+      (now - forgotten_at_ < std::chrono::milliseconds(kForgetMilliseconds) &&
+       idle_processes_.size() < most_watched_ / kMostIdle)) {
+    return;
+  }
+  forgotten_at_ = now;
+  for (const pid_t pid : std::exchange(idle_processes_, {})) {
+    const auto process = processes_.find(pid);
+    if (process != processes_.end() && process->second.placements.empty()) {
+      processes_.erase(process);
+    }
+  }
+}
+
+void Watcher::look_around() {
+  check(std::set<uint64_t>(polled_));
+  check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
+}
+
+void Watcher::end(Files::iterator it, EndReason reason) {
+  const uint64_t id = it->first;
+  const Watched watched = std::move(it->second);
+  files_.erase(it);
+  if (const auto known = placement_of_.find(watched.file.id);
+      known != placement_of_.end() && known->second == id) {
+    placement_of_.erase(known);
+  }
+  if (const auto count = files_of_.find(watched.file.uid); --count->second == 0) {
+    files_of_.erase(count);
+  }
+  polled_.erase(id);
+  unchecked_.erase(id);
+  orphans_.erase(id);
+  closes_.remove(id);
+  idle_.remove(id);
+  if (const auto process = processes_.find(watched.file.pid); process != processes_.end()) {
+    process->second.placements.erase(id);
+    if (process->second.placements.empty()) { // it may well have more
+      idle_processes_.push_back(watched.file.pid);
+    }
+  }
+  was_closed(watched.file, reason,
+             watched.file.handle ? path_of(watched.file.handle.get()) : watched.file.path);
+}
+
+// It may still be a stream; one that has no name any more is none.
+void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string path) {
+  const int handle = file.handle.get();
+  const auto facts = facts_of(handle);
+  AnnouncementBook::Ending ending{
+      file.uid,
+      {file.placement_id, reason, facts ? std::optional(facts->size) : file.size, std::move(path)}};
+  if (!facts || facts->links == 0 || !file.choice ||
+      !closed_.add(ending, handle, *file.choice, static_cast<double>(facts->size), Clock::now())) {
+    ended_.push_back(std::move(ending));
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,151 @@
+// The thread that sees when placed files are closed.
+//
+// A placement is in use until the last descriptor made by the create is closed: the kernel then
+// sends IN_CLOSE, however often it was duplicated or inherited.  The placement goes on when the
+// creating process has the same file open once more; otherwise it has ended, "closed", or
+// "exited" when the process went away with the file open.  A file that outlives its process is
+// watched on in the hands of its children.  Where inotify has no room left, the process's
+// descriptors are looked at twice a second instead.  What happens soon after a look waits a little,
+// so that one look at a process is about many of its files.  A file is created once: when one is
+// reported under the device and inode of another, that one is gone and its number was given out
+// again.
+//
+// An open file in which nothing moves for a while is told to be idle (node/idle_files.h), unless it
+// has to be looked for in its process.
+//
+// What it does not see: writes through shared memory mappings after the close, other processes
+// that open the file by themselves, and processes of another PID namespace above the agent's.
+#ifndef SES_AGENT_WATCHER_H
+#define SES_AGENT_WATCHER_H
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "announcements/announcer.h"
+#include "files/closed_files.h"
+#include "node/file_events.h"
+#include "node/idle_files.h"
+#include "node/proc_files.h"
+#include "node/process_look.h"
+#include "node/unique_fd.h"
+
+namespace ses::agent {
+
+// A placement whose file a program reported as created.
+struct PlacedFile {
+  uint64_t placement_id = 0;
+  uid_t uid = 0;
+  pid_t pid = 0;
+  pid_t maker = 0; // who created it for that process and has it open for a moment; 0: nobody else
+  FileId id;
+  UniqueFd handle;  // invalid: none came, and the descriptor was closed before the agent looked
+  std::string path; // empty: not known
+  std::string application;
+  std::optional<std::string> job;       // none: not looked for
+  std::shared_ptr<const Origin> origin; // null: not known, as the next
+  std::shared_ptr<const Choice> choice;
+  int fd = -1;                  // of the process, where the file was seen; -1: not known
+  bool searched = false;        // somebody has looked for it: without a handle it is open nowhere
+  bool closed = false;          // and nobody has it open any more
+  std::optional<uint64_t> size; // of one that is closed, if there is no handle
+  bool orphan = false;          // its process was gone by then, so that it comes late
+};
+
+class Watcher {
+public:
+  // Watches at most MOST_WATCHED files, half of them of one uid; what goes beyond is looked for in
+  // its process twice a second, up to four times as many, and then given up as "lost".  Handles
+  // that wait and are numbered HIGHEST_HANDLE or above are let go, so that descriptors for new
+  // connections remain.
+  Watcher(Announcer &announcer, const WritingOut &writing_out, size_t most_watched,
+          int highest_handle);
+  ~Watcher();
+
+  // Reports FILES as opened, and their ends when those come.  Any thread, never waits.
+  void watch(std::vector<PlacedFile> files);
+  void watch(PlacedFile file);
+  // Finds out which of FILES, open as far as the ledger knows, some process has open; those are
+  // watched from now on, the others are reported as ended.  Any thread, never waits.
+  void compare(std::vector<LedgerFile> files);
+  // Ends the thread; returns how many files were still open.
+  size_t stop();
+
+private:
+  struct Watched {
+    PlacedFile file;
+    bool polled = false;   // looked at twice a second: no close event may come
+    bool orphaned = false; // its process is gone, somebody else has it open
+    bool told = false;     // of a close, since the last look
+  };
+  using Files = std::map<uint64_t, Watched>; // by placement id
+
+  void work();
+  void take_over();
+  void compare_now(const std::vector<LedgerFile> &files);
+  void begin(PlacedFile file, ProcessLooks &looks);
+  [[nodiscard]] Files::iterator watched_as(const FileId &id, uid_t uid);
+  [[nodiscard]] bool is_past(const PlacedFile &file);
+  void read_events();
+  void rest(Clock::time_point begun);
+  void check(const std::set<uint64_t> &placements);
+  void check_orphans(const std::set<uint64_t> &placements, EndReason reason);
+  void process_gone(pid_t pid);
+  void forget_processes();
+  void look_around();
+  void end(Files::iterator it, EndReason reason);
+  void was_closed(const PlacedFile &file, EndReason reason, std::string path);
+  void tell_end(uid_t uid, uint64_t id, EndReason reason,
+                std::optional<uint64_t> size = std::nullopt, std::string path = {});
+  void tell(Clock::time_point now);
+  [[nodiscard]] bool follow_process(pid_t pid);
+  [[nodiscard]] int milliseconds_to_next() const;
+
+  Announcer &announcer_;
+  const size_t most_watched_;
+  const int highest_handle_;
+  const UniqueFd epoll_;
+  FileEvents closes_; // of the thread only, as the next
+  IdleFiles idle_;
+  ClosedFiles closed_;
+  const UniqueFd wake_; // eventfd
+  std::atomic<bool> stopping_{false};
+
+  std::mutex mutex_;              // guards the two below, and goes with the next
+  std::condition_variable go_on_; // of a thread that rests
+  std::vector<PlacedFile> arrived_;
+  std::optional<std::vector<LedgerFile>> to_compare_;
+
+  // Of the thread only.
+  Files files_;
+  std::map<FileId, uint64_t> placement_of_; // the first of those in files_
+  std::map<uid_t, size_t> files_of_;
+  struct Process {
+    UniqueFd pidfd;
+    std::set<uint64_t> placements;
+    std::string job;
+  };
+  std::map<pid_t, Process> processes_;
+  std::vector<pid_t> idle_processes_; // have no files, or had none for a while
+  Clock::time_point forgotten_at_{};
+  std::set<uint64_t> polled_;
+  std::set<uint64_t> orphans_;
+  std::set<uint64_t> unchecked_;                  // closed, perhaps
+  std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
+  std::vector<AnnouncementBook::Ending> ended_;
+  std::vector<IdleFiles::Changed> moved_;
+  bool said_no_room_ = false;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_WATCHER_H

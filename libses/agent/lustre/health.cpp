@@ -1,0 +1,202 @@
+#include "lustre/health.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1};
+
+void tell_changes(const std::string &system, const LustreTargets &before,
+                  const LustreTargets &after) {
+  for (const auto &[index, why] : after.troubled) {
+    if (!before.troubled.contains(index)) {
+      spdlog::warn("OST {} of {} is not used: {}", index, printable(system), printable(why));
+    }
+  }
+  for (const auto &[index, why] : before.troubled) {
+    if (!after.troubled.contains(index)) {
+      spdlog::info("OST {} of {} is used again", index, printable(system));
+    }
+  }
+}
+
+} // namespace
+
+LustreHealth::Sources
+LustreHealth::of_this_node(std::function<std::vector<StorageSystem>()> systems,
+                           std::function<std::string()> mountinfo) {
+  Sources sources{std::move(systems), std::move(mountinfo), "/", ""};
+  const char *standin = secure_getenv("SES_LUSTRE_STANDIN");
+  if (standin != nullptr && *standin == '/') {
+    sources.root = standin;
+    sources.file_system = "lustre";
+  }
+  return sources;
+}
+
+LustreHealth::LustreHealth(Sources sources) : sources_(std::move(sources)) {}
+
+LustreHealth::~LustreHealth() { stop(); }
+
+void LustreHealth::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void LustreHealth::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void LustreHealth::set_on_change(std::function<void()> on_change) {
+  const std::lock_guard lock(mutex_);
+  on_change_ = std::move(on_change);
+}
+
+bool LustreHealth::has_looked_at(const std::string &system) const {
+  const std::lock_guard lock(mutex_);
+  return looked_at_.contains(system);
+}
+
+void LustreHealth::look_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    look_now_ = true;
+  }
+  wake_.notify_all();
+}
+
+void LustreHealth::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    look();
+    lock.lock();
+    const auto is_due = [this] { return stopping_ || look_now_; };
+    if (looked_at_.empty()) { // nothing here is Lustre
+      wake_.wait(lock, is_due);
+    } else {
+      wake_.wait_for(lock, kLookEvery, is_due);
+    }
+    look_now_ = false;
+  }
+}
+
+void LustreHealth::look() {
+  const std::vector<StorageSystem> systems = sources_.systems();
+  if (systems.empty()) {
+    const std::lock_guard lock(mutex_);
+    targets_.clear();
+    looked_at_.clear();
+    return;
+  }
+  const std::string mountinfo = sources_.mountinfo();
+  std::map<std::string, LustreTargets> found;
+  for (const StorageSystem &system : systems) {
+    const std::string name = sources_.file_system.empty()
+                                 ? lustre_name_at(mountinfo, system.mount_point)
+                                 : sources_.file_system;
+    if (!name.empty()) {
+      found[system.name] = read_lustre_targets(sources_.root, name, system.mount_point);
+    }
+  }
+  std::function<void()> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto &[system, targets] : found) {
+      tell_changes(system, targets_[system], targets);
+    }
+    std::set<std::string> looked_at;
+    for (const StorageSystem &system : systems) {
+      looked_at.insert(system.name);
+    }
+    if (found != targets_ || looked_at != looked_at_) {
+      tell = on_change_;
+    }
+    targets_ = std::move(found);
+    looked_at_ = std::move(looked_at);
+  }
+  if (tell) {
+    tell();
+  }
+}
+
+std::string LustreHealth::trouble_of(const std::string &system, const Placement &placement) const {
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end()) {
+    return "";
+  }
+  for (const uint16_t ost : placement.osts) {
+    if (const auto found = targets->second.troubled.find(ost);
+        found != targets->second.troubled.end()) {
+      return "OST " + std::to_string(ost) + ": " + found->second;
+    }
+    if (!targets->second.seen.empty() && !targets->second.seen.contains(ost)) {
+      return "there is no OST " + std::to_string(ost) + " on this node's client";
+    }
+  }
+  if (placement.lustre_form != SES_LUSTRE_POOL) {
+    return "";
+  }
+  const auto pool = targets->second.pools.find(placement.pool);
+  if (pool == targets->second.pools.end()) {
+    return "there is no pool " + placement.pool;
+  }
+  const bool usable = std::ranges::any_of(
+      pool->second, [&](uint16_t ost) { return !targets->second.troubled.contains(ost); });
+  return usable ? "" : "pool " + placement.pool + " has no OST that takes files";
+}
+
+void LustreHealth::add_pool(const std::string &system, Placement &placement) const {
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end() || placement.osts.empty() || !placement.pool.empty()) {
+    return;
+  }
+  size_t least = SIZE_MAX;
+  for (const auto &[pool, members] : targets->second.pools) {
+    const bool holds_all = std::ranges::all_of(
+        placement.osts, [&members](uint16_t ost) { return members.contains(ost); });
+    if (holds_all && members.size() < least && pool.size() < SES_POOL_MAX) {
+      least = members.size();
+      placement.pool = pool;
+    }
+  }
+}
+
+void LustreHealth::write_as(ses_lustre_form form, const std::string &system,
+                            Placement &placement) const {
+  if (placement.lustre_form != SES_LUSTRE_LIST) {
+    return;
+  }
+  add_pool(system, placement);
+  if (form == SES_LUSTRE_OFFSET) {
+    placement.lustre_form = SES_LUSTRE_OFFSET;
+  }
+  if (form != SES_LUSTRE_POOL || placement.pool.empty()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const auto targets = targets_.find(system);
+  if (targets == targets_.end()) {
+    return;
+  }
+  const std::set<uint16_t> chosen(placement.osts.begin(), placement.osts.end());
+  const auto pool = targets->second.pools.find(placement.pool);
+  if (pool != targets->second.pools.end() && pool->second == chosen) {
+    placement.lustre_form = SES_LUSTRE_POOL;
+    placement.osts.clear();
+  }
+}
+
+} // namespace ses::agent

@@ -1,0 +1,76 @@
+// Which OSTs and pools of the Lustre systems on this node can take files now.
+//
+// A create on an OST whose server is down can hang beyond any signal, so such OSTs must be known
+// before a program is sent there.  A thread looks at every system once a second.  The questions are
+// for any thread and never wait.  What cannot be seen (no Lustre, no rights)
+// counts as usable.
+#ifndef SES_AGENT_LUSTRE_HEALTH_H
+#define SES_AGENT_LUSTRE_HEALTH_H
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "lustre/targets.h"
+#include "protocol/wire.h"
+#include "service/messages.h"
+
+namespace ses::agent {
+
+class LustreHealth {
+public:
+  struct Sources {
+    std::function<std::vector<StorageSystem>()> systems; // those of Lustre
+    std::function<std::string()> mountinfo;              // the text of /proc/self/mountinfo
+    std::string root = "/";                              // of the files that are read
+    std::string file_system = ""; // the name of all of them; empty: as mountinfo says
+  };
+  // For this machine.  With SES_LUSTRE_STANDIN=/DIRECTORY (tests only) the parameters below
+  // DIRECTORY, of a file system "lustre", for whatever is mounted.
+  [[nodiscard]] static Sources of_this_node(std::function<std::vector<StorageSystem>()> systems,
+                                            std::function<std::string()> mountinfo);
+
+  explicit LustreHealth(Sources sources);
+  ~LustreHealth();
+
+  void start();
+  void stop();
+
+  // SYSTEM has been looked at once: what is not said to be in trouble is not.
+  [[nodiscard]] bool has_looked_at(const std::string &system) const;
+  // There may be other systems than before.
+  void look_soon();
+  // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
+  void set_on_change(std::function<void()> on_change);
+
+  // Empty, or why this placement must not be used now: its OST cannot take files, or its pool does
+  // not exist or has no member (which Lustre would take for the whole file system).
+  [[nodiscard]] std::string trouble_of(const std::string &system, const Placement &placement) const;
+  // Names the smallest pool that holds all OSTs of a list, for when the list is refused.
+  void add_pool(const std::string &system, Placement &placement) const;
+  // Makes of a list of OSTs what a site wants: for POOL the pool that has just these members, where
+  // there is one; for OFFSET a hint.  With a list and a hint stands the smallest pool that holds
+  // them, as above.  Other placements stay as they are.
+  void write_as(ses_lustre_form form, const std::string &system, Placement &placement) const;
+
+private:
+  void work();
+  void look();
+
+  const Sources sources_;
+  std::function<void()> on_change_;
+  mutable std::mutex mutex_; // guards what follows
+  std::condition_variable wake_;
+  bool stopping_ = false, look_now_ = false;
+  std::set<std::string> looked_at_;              // systems, as of the last look
+  std::map<std::string, LustreTargets> targets_; // by system
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_LUSTRE_HEALTH_H

@@ -1,0 +1,74 @@
+#include "node/file_events.h"
+
+#include <sys/inotify.h>
+
+#include <string>
+
+namespace ses::agent {
+
+FileEvents::FileEvents(uint32_t kinds)
+    : kinds_(kinds), inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {}
+
+bool FileEvents::add(int handle, uint64_t placement) {
+  const std::string file = "/proc/self/fd/" + std::to_string(handle);
+  const int watch = inotify_add_watch(inotify_.get(), file.c_str(), kinds_);
+  if (watch < 0) {
+    return false;
+  }
+  watch_of_[placement] = watch;
+  placements_of_.emplace(watch, placement);
+  return true;
+}
+
+void FileEvents::remove(uint64_t placement) {
+  const auto found = watch_of_.find(placement);
+  if (found == watch_of_.end()) {
+    return;
+  }
+  const int watch = found->second;
+  watch_of_.erase(found);
+  const auto [first, last] = placements_of_.equal_range(watch);
+  for (auto it = first; it != last; ++it) {
+    if (it->second == placement) {
+      placements_of_.erase(it);
+      break;
+    }
+  }
+  if (!placements_of_.contains(watch)) {
+    inotify_rm_watch(inotify_.get(), watch);
+  }
+}
+
+// The kernel has.
+void FileEvents::forget(int watch) {
+  const auto [first, last] = placements_of_.equal_range(watch);
+  for (auto it = first; it != last; ++it) {
+    watch_of_.erase(it->second);
+  }
+  placements_of_.erase(first, last);
+}
+
+FileEvents::Happened FileEvents::read_all() {
+  Happened happened;
+  alignas(inotify_event) char buffer[16384];
+  for (;;) {
+    const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
+    if (length <= 0) {
+      return happened;
+    }
+    for (const char *at = buffer; at < buffer + length;) {
+      const auto *event = reinterpret_cast<const inotify_event *>(at);
+      at += sizeof *event + event->len;
+      happened.lost_some = happened.lost_some || (event->mask & IN_Q_OVERFLOW) != 0;
+      const auto [first, last] = placements_of_.equal_range(event->wd);
+      for (auto it = first; it != last; ++it) {
+        happened.placements.insert(it->second);
+      }
+      if ((event->mask & IN_IGNORED) != 0) {
+        forget(event->wd);
+      }
+    }
+  }
+}
+
+} // namespace ses::agent

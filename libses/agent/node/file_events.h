@@ -1,0 +1,47 @@
+// inotify, as far as the watcher needs it: with which watched files something happened.
+//
+// Used by one thread.  Placements are named by their id; two of them may share one file.
+#ifndef SES_AGENT_FILE_EVENTS_H
+#define SES_AGENT_FILE_EVENTS_H
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "node/unique_fd.h"
+
+namespace ses::agent {
+
+class FileEvents {
+public:
+  // KINDS of events, as inotify names them; with IN_ONESHOT a file is watched until the first.
+  explicit FileEvents(uint32_t kinds);
+
+  // Readable when there are events; -1 where inotify cannot be used at all.
+  [[nodiscard]] int descriptor() const { return inotify_.get(); }
+  // Watches the file of HANDLE (O_PATH will do) for PLACEMENT.  False when there is no room, with
+  // the reason in errno.
+  [[nodiscard]] bool add(int handle, uint64_t placement);
+  void remove(uint64_t placement);
+
+  [[nodiscard]] bool watches(uint64_t placement) const { return watch_of_.contains(placement); }
+
+  struct Happened {
+    std::set<uint64_t> placements;
+    bool lost_some = false; // the kernel's queue was full: it may have been any file
+  };
+  // What happened since the last call; never waits.
+  [[nodiscard]] Happened read_all();
+
+private:
+  void forget(int watch);
+
+  const uint32_t kinds_;
+  const UniqueFd inotify_;
+  std::map<uint64_t, int> watch_of_;
+  std::multimap<int, uint64_t> placements_of_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_FILE_EVENTS_H

@@ -1,0 +1,84 @@
+#include "node/idle_files.h"
+
+#include <sys/inotify.h>
+
+#include <utility>
+
+#include "node/proc_files.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kIdleAfter{3};
+constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within
+
+} // namespace
+
+IdleFiles::IdleFiles() : moves_(IN_MODIFY | IN_ACCESS | IN_ONESHOT) {}
+
+void IdleFiles::add(uint64_t placement, int handle, Time now) {
+  if (files_.try_emplace(placement, File{handle, 0, now, false}).second) {
+    looks_.emplace_back(now + kLookEvery, placement);
+  }
+}
+
+void IdleFiles::remove(uint64_t placement) {
+  moves_.remove(placement);
+  files_.erase(placement); // and its look is passed over
+}
+
+std::optional<IdleFiles::Time> IdleFiles::due() const {
+  return looks_.empty() ? std::nullopt : std::optional(looks_.front().first + kTogether);
+}
+
+std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
+  std::vector<Changed> changed;
+  const FileEvents::Happened moved = moves_.read_all();
+  const auto moves = [&](uint64_t id, File &file) {
+    file.moved_at = now;
+    if (std::exchange(file.idle, false)) {
+      changed.push_back({id, false});
+      looks_.emplace_back(now + kLookEvery, id);
+    }
+  };
+  for (const uint64_t id : moved.placements) {
+    if (const auto file = files_.find(id); file != files_.end()) {
+      moves(id, file->second);
+    }
+  }
+  for (auto &[id, file] : files_) {
+    if (moved.lost_some) {
+      moves_.remove(id);
+      moves(id, file);
+    }
+  }
+  while (!looks_.empty() && looks_.front().first <= now) {
+    const uint64_t id = looks_.front().second;
+    looks_.pop_front();
+    look_at(id, now, changed);
+  }
+  return changed;
+}
+
+void IdleFiles::look_at(uint64_t placement, Time now, std::vector<Changed> &changed) {
+  const auto found = files_.find(placement);
+  if (found == files_.end()) {
+    return;
+  }
+  File &file = found->second;
+  const auto facts = facts_of(file.handle);
+  if (facts && facts->size != file.size) {
+    file.size = facts->size;
+    file.moved_at = now;
+  } else if (!moves_.watches(placement) && !moves_.add(file.handle, placement)) {
+    file.moved_at = now; // nobody would say when it moves again
+  } else if (now - file.moved_at >= kIdleAfter) {
+    file.idle = true;
+    changed.push_back({placement, true});
+    return;
+  }
+  looks_.emplace_back(now + kLookEvery, placement);
+}
+
+} // namespace ses::agent

@@ -1,0 +1,61 @@
+// Which of the open files are idle: nothing was written to them or read from them for a while.
+//
+// An open file is looked at once a second.  One that has grown moves.  One that has not is watched
+// for the next read or write, by inotify until the first of them; without any for three seconds it
+// is idle, and costs nothing until the kernel tells that it moves again.  What goes through shared
+// mappings is not seen, unless the file grows.
+//
+// Used by one thread.
+#ifndef SES_AGENT_IDLE_FILES_H
+#define SES_AGENT_IDLE_FILES_H
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "node/file_events.h"
+
+namespace ses::agent {
+
+class IdleFiles {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Changed {
+    uint64_t placement_id = 0;
+    bool idle = false; // or else not any more
+  };
+
+  IdleFiles();
+
+  // Readable when an idle file moves.
+  [[nodiscard]] int descriptor() const { return moves_.descriptor(); }
+  // HANDLE stays valid until remove().
+  void add(uint64_t placement, int handle, Time now);
+  void remove(uint64_t placement);
+  // When look() is due; none: never.
+  [[nodiscard]] std::optional<Time> due() const;
+  // What changed since the last call.
+  [[nodiscard]] std::vector<Changed> look(Time now);
+
+private:
+  struct File {
+    int handle = -1;
+    uint64_t size = 0;
+    Time moved_at{};
+    bool idle = false;
+  };
+
+  void look_at(uint64_t placement, Time now, std::vector<Changed> &changed);
+
+  FileEvents moves_;
+  std::unordered_map<uint64_t, File> files_;
+  std::deque<std::pair<Time, uint64_t>> looks_; // in the order of time; not at idle files
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_IDLE_FILES_H

@@ -1,0 +1,49 @@
+#include "server/connections.h"
+
+namespace ses::agent {
+
+bool Connections::has_room_for(uid_t uid) const {
+  const auto found = of_uid_.find(uid);
+  return connections_.size() < most_ && (found == of_uid_.end() || found->second < most_ / 2);
+}
+
+Connections::Id Connections::add(UniqueFd fd, const ucred &peer, Time deadline) {
+  const Id id = next_id_++;
+  Connection &connection = connections_[id];
+  connection.fd = std::move(fd);
+  connection.peer = peer;
+  connection.deadline = deadline;
+  deadlines_.insert({deadline, id});
+  ++of_uid_[peer.uid];
+  return id;
+}
+
+Connection *Connections::find(Id id) {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : &found->second;
+}
+
+void Connections::set_deadline(Id id, Time deadline) {
+  Connection &connection = connections_.at(id);
+  deadlines_.erase({connection.deadline, id});
+  connection.deadline = deadline;
+  deadlines_.insert({deadline, id});
+}
+
+Connection Connections::take(Id id) {
+  const auto found = connections_.find(id);
+  Connection connection = std::move(found->second);
+  connections_.erase(found);
+  deadlines_.erase({connection.deadline, id});
+  const auto count = of_uid_.find(connection.peer.uid);
+  if (--count->second == 0) {
+    of_uid_.erase(count);
+  }
+  return connection;
+}
+
+std::optional<std::pair<Connections::Time, Connections::Id>> Connections::first_due() const {
+  return deadlines_.empty() ? std::nullopt : std::optional(*deadlines_.begin());
+}
+
+} // namespace ses::agent

@@ -1,0 +1,296 @@
+#include "service/client.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "node/unique_fd.h"
+
+namespace ses::agent {
+namespace {
+
+constexpr size_t kReplyLimit = 4u << 20;
+constexpr size_t kTokenLimit = 4096;
+constexpr long kRetryAfterLimitSeconds = 60;
+
+std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response &response) {
+  const std::string text = response.get_header_value("Retry-After");
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) {
+    return std::nullopt; // absent, or a date, which the service does not send
+  }
+  const long seconds = text.size() > 4 ? kRetryAfterLimitSeconds : std::stol(text);
+  return std::chrono::seconds(std::min(seconds, kRetryAfterLimitSeconds));
+}
+
+constexpr const char *kSocketScheme = "unix:";
+constexpr const char *kVersionHeader = "Ses-Version";
+constexpr size_t kVersionShown = 40;
+
+// A service that tells no version is taken for one of ours.
+bool is_other_major(const std::string &version) {
+  const std::string own = SES_AGENT_VERSION;
+  const std::string major = version.substr(0, version.find('.'));
+  return !major.empty() && major.find_first_not_of("0123456789") == std::string::npos &&
+         major != own.substr(0, own.find('.'));
+}
+
+bool is_loopback(const std::string &host) {
+  in_addr v4{};
+  in6_addr v6{};
+  return host == "localhost" ||
+         (inet_pton(AF_INET, host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) ||
+         (inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6));
+}
+
+// Host and port of AUTHORITY; the port stays as it is when there is none.
+bool split_authority(const std::string &authority, std::string &host, int &port) {
+  const bool bracketed = authority.starts_with('[');
+  const size_t end = bracketed ? authority.find(']') : authority.find(':');
+  if (bracketed && end == std::string::npos) {
+    return false;
+  }
+  host = authority.substr(bracketed ? 1 : 0, end - (bracketed ? 1 : 0));
+  const std::string rest =
+      end == std::string::npos ? "" : authority.substr(end + (bracketed ? 1 : 0));
+  if (rest.empty()) {
+    return !host.empty();
+  }
+  const std::string digits = rest.substr(1);
+  if (rest[0] != ':' || digits.empty() || digits.size() > 5 ||
+      digits.find_first_not_of("0123456789") != std::string::npos) {
+    return false;
+  }
+  port = std::stoi(digits);
+  return !host.empty() && port > 0 && port < 65536;
+}
+
+std::string words_of(httplib::Error error) {
+  if (error == httplib::Error::SSLServerVerification) {
+    return "its certificate is for another name, or of an authority that --service-ca does not "
+           "hold";
+  }
+  return "HTTP: " + httplib::to_string(error);
+}
+
+// Plain HTTP to a service on this machine, whose user is proven for each connection.
+class LocalClient : public httplib::ClientImpl {
+public:
+  LocalClient(const ServiceAddress &address, const TrustedUsers &users, std::string &unproven)
+      : httplib::ClientImpl(address.socket_path.empty() ? address.host : "localhost",
+                            address.socket_path.empty() ? address.port : 80),
+        address_(address), users_(users), unproven_(unproven) {}
+
+private:
+  bool create_and_connect_socket(Socket &socket, httplib::Error &error) override {
+    if (!address_.socket_path.empty()) {
+      socket.sock = connect_to_trusted(address_.socket_path, users_, unproven_);
+      error = httplib::Error::Connection;
+      return socket.sock >= 0;
+    }
+    const auto before = listening_on(address_.port);
+    if (!httplib::ClientImpl::create_and_connect_socket(socket, error)) {
+      return false;
+    }
+    unproven_ = fault_of_tcp_peer(socket.sock, address_.port, before, users_);
+    if (!unproven_.empty()) {
+      close_socket(socket);
+      error = httplib::Error::Connection;
+    }
+    return unproven_.empty();
+  }
+
+  const ServiceAddress &address_;
+  const TrustedUsers &users_;
+  std::string &unproven_;
+};
+
+} // namespace
+
+std::optional<ServiceAddress> parse_service_url(const std::string &url, std::string &why) {
+  ServiceAddress address;
+  address.url = url;
+  if (url.starts_with(kSocketScheme)) {
+    address.socket_path = url.substr(std::strlen(kSocketScheme));
+    address.loopback = true;
+    if (!address.socket_path.starts_with('/')) {
+      why = "'" + url +
+            "' names no socket by its whole path, such as unix:/run/qstorman/service.sock";
+      return std::nullopt;
+    }
+    return address;
+  }
+  address.encrypted = url.starts_with("https://");
+  if (!address.encrypted && !url.starts_with("http://")) {
+    why =
+        "'" + url + "' is not a URL of the service: it must start with https://, http:// or unix:/";
+    return std::nullopt;
+  }
+  const size_t host_at = address.encrypted ? 8 : 7;
+  const size_t path_at = std::min(url.find('/', host_at), url.size());
+  const std::string authority = url.substr(host_at, path_at - host_at);
+  address.port = address.encrypted ? 443 : 80;
+  if (authority.find_first_of("@?# ") != std::string::npos ||
+      !split_authority(authority, address.host, address.port)) {
+    why = "'" + url + "' names no host, or holds more than a host, a port and a path";
+    return std::nullopt;
+  }
+  address.prefix = url.substr(path_at);
+  while (address.prefix.ends_with('/')) {
+    address.prefix.pop_back();
+  }
+  address.loopback = is_loopback(address.host);
+  return address;
+}
+
+std::string Token::load() {
+  if (path_.empty()) {
+    return "";
+  }
+  const std::string where = "token file " + path_;
+  const UniqueFd file(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat status {};
+  if (!file || fstat(file.get(), &status) != 0) {
+    return where + ": " + std::strerror(errno);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return where + " is not a regular file";
+  }
+  if ((status.st_mode & 077) != 0) {
+    return where + " can be read by others than its owner; run: chmod 600 " + path_;
+  }
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return where + " belongs to uid " + std::to_string(status.st_uid) +
+           ", neither root nor the agent's own";
+  }
+  char buffer[kTokenLimit];
+  const ssize_t length = read(file.get(), buffer, sizeof buffer);
+  std::string text(buffer, length > 0 ? static_cast<size_t>(length) : 0);
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  text.erase(0, text.find_first_not_of(" \t\r\n"));
+  if (text.empty() || text.find_first_of(" \t\r\n") != std::string::npos) {
+    return where + " must hold one token and nothing else";
+  }
+  const std::lock_guard lock(mutex_);
+  value_ = text;
+  return "";
+}
+
+std::string Token::value() const {
+  const std::lock_guard lock(mutex_);
+  return value_;
+}
+
+ServiceClient::ServiceClient(const Services &services, const Token &token, const Trust &trust,
+                             std::chrono::milliseconds time_out)
+    : services_(services), token_(token), trust_(trust), time_out_(time_out) {
+  connect_to(services.current());
+}
+
+void ServiceClient::connect_to(size_t service) {
+  connected_to_ = service;
+  const ServiceAddress &address = services_.at(service);
+  if (address.encrypted) {
+    http_ = std::make_unique<httplib::SSLClient>(address.host, address.port, trust_.certificate,
+                                                 trust_.key);
+    http_->enable_server_certificate_verification(true);
+    if (!trust_.ca_file.empty()) {
+      http_->set_ca_cert_path(trust_.ca_file);
+    }
+  } else if (address.loopback) {
+    http_ = std::make_unique<LocalClient>(address, trust_.users, unproven_);
+  } else {
+    http_ = std::make_unique<httplib::ClientImpl>(address.host, address.port);
+  }
+  http_->set_keep_alive(true);
+  http_->set_tcp_nodelay(true); // head and body are two writes: 40 ms of delayed ACK otherwise
+  http_->set_connection_timeout(time_out_);
+  http_->set_read_timeout(time_out_);
+  http_->set_write_timeout(time_out_);
+}
+
+ServiceClient::~ServiceClient() = default;
+
+Reply ServiceClient::request(const std::string &method, const std::string &path,
+                             const std::string &body) {
+  try {
+    if (const size_t service = services_.current(); service != connected_to_) {
+      connect_to(service);
+    }
+    const bool kept = http_->is_socket_open() != 0;
+    bool connection_lost = false;
+    const auto sent_at = std::chrono::steady_clock::now();
+    Reply reply = send_once(method, path, body, connection_lost);
+    if (connection_lost && kept) {
+      reply = send_once(method, path, body, connection_lost);
+    }
+    reply.service = connected_to_;
+    reply.sent_at = sent_at;
+    return reply;
+  } catch (const std::exception &error) {
+    Reply reply;
+    reply.service = connected_to_;
+    reply.error = error.what();
+    return reply;
+  }
+}
+
+Reply ServiceClient::send_once(const std::string &method, const std::string &path,
+                               const std::string &body, bool &connection_lost) {
+  httplib::Request request;
+  request.method = method;
+  request.path = services_.at(connected_to_).prefix + path;
+  request.headers.emplace("Accept", "application/json");
+  request.headers.emplace(kVersionHeader, SES_AGENT_VERSION);
+  if (!body.empty()) {
+    request.headers.emplace("Content-Type", "application/json");
+    request.body = body;
+  }
+  const ServiceAddress &address = services_.at(connected_to_);
+  if (const std::string token = token_.value();
+      !token.empty() && (address.encrypted || address.loopback)) {
+    request.headers.emplace("Authorization", "Bearer " + token);
+  }
+  Reply reply;
+  unproven_.clear();
+  const auto started = std::chrono::steady_clock::now();
+  // A read time-out alone lets a peer that drips bytes hold the thread for ever.
+  request.content_receiver = [&](const char *data, size_t length, uint64_t, uint64_t) {
+    reply.body.append(data, length);
+    return reply.body.size() <= kReplyLimit &&
+           std::chrono::steady_clock::now() - started < 2 * time_out_;
+  };
+  const httplib::Result result = http_->send(request);
+  const auto taken = std::chrono::steady_clock::now() - started;
+  connection_lost =
+      !result && taken < time_out_ / 2 &&
+      (result.error() == httplib::Error::Read || result.error() == httplib::Error::Write);
+  if (!result) {
+    reply.timed_out = result.error() == httplib::Error::Read && taken >= time_out_ / 2;
+    reply.nobody_there = result.error() == httplib::Error::Connection;
+    reply.error = reply.timed_out ? "no reply within " + std::to_string(time_out_.count()) + " ms"
+                  : !unproven_.empty() ? unproven_
+                                       : words_of(result.error());
+    reply.body.clear();
+    return reply;
+  }
+  if (const std::string version = result->get_header_value(kVersionHeader);
+      is_other_major(version)) {
+    reply.error = "it is ses-service " + version.substr(0, kVersionShown) + " and this agent " +
+                  SES_AGENT_VERSION +
+                  ": of different major versions they do not understand each "
+                  "other; upgrade the older one";
+    reply.body.clear();
+    return reply;
+  }
+  reply.status = result->status;
+  reply.retry_after = retry_after_of(*result);
+  return reply;
+}
+
+} // namespace ses::agent

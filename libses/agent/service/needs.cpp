@@ -1,0 +1,152 @@
+#include "service/needs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "service/json.h"
+#include "ses/table.h"
+
+namespace ses::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kMegabyte = 1e6, kGigabyte = 1e9;
+
+const char *kind_name(uint32_t kind) {
+  switch (kind) {
+  case SES_CORE_CURRENT_READ:
+    return "current-read-rate";
+  case SES_CORE_AVERAGE_READ:
+    return "average-read-rate";
+  case SES_CORE_CURRENT_WRITE:
+    return "current-write-rate";
+  case SES_CORE_AVERAGE_WRITE:
+    return "average-write-rate";
+  default:
+    return "free-capacity";
+  }
+}
+
+bool is_kind(uint32_t code) {
+  return (code >= SES_CORE_CURRENT_READ && code <= SES_CORE_FREE) ||
+         (code >= SES_CORE_STATED_FIRST && code < SES_CORE_STATED_FIRST + SES_CORE_STATED);
+}
+
+ses_core_requirement requirement_of(const json &object) {
+  ses_core_requirement requirement{};
+  requirement.kind = object.at("code").get<uint32_t>();
+  requirement.bound = object.at("bound").get<double>();
+  requirement.weight = object.at("weight").get<double>();
+  requirement.hard = object.value("hard", false) ? 1 : 0;
+  requirement.at_most = object.value("at_most", false) ? 1 : 0;
+  if (!is_kind(requirement.kind) || !std::isfinite(requirement.bound) || requirement.bound < 0 ||
+      !std::isfinite(requirement.weight) || requirement.weight <= 0) {
+    throw std::invalid_argument("requirement");
+  }
+  return requirement;
+}
+
+bool is_same(const ses_core_requirement &a, const ses_core_requirement &b) {
+  return a.kind == b.kind && a.hard == b.hard && a.at_most == b.at_most && a.bound == b.bound &&
+         a.weight == b.weight;
+}
+
+Need need_of(const json &object) {
+  Need need;
+  need.application = text_field(object, "application");
+  need.core.bytes = -1;
+  need.core.room = number_field(object, "room_bytes").value_or(-1);
+  for (const json &one : object.at("requirements")) {
+    if (need.core.count < SES_CORE_REQUIREMENTS) {
+      need.core.requirements[need.core.count++] = requirement_of(one);
+      need.requirements.push_back(text_of(one));
+    }
+  }
+  need.digest = ses_table_hash(text_of(object).c_str());
+  need.digest = need.digest != 0 ? need.digest : 1;
+  return need;
+}
+
+} // namespace
+
+const Need *UserNeeds::of(const std::string &application) const {
+  const Need *found = nullptr;
+  for (const Need &need : needs) {
+    if (need.application == application) {
+      return &need;
+    }
+    found = need.application.empty() ? &need : found;
+  }
+  return found;
+}
+
+const Need *UserNeeds::with(uint64_t digest) const {
+  const auto found = std::find_if(needs.begin(), needs.end(),
+                                  [&](const Need &need) { return need.digest == digest; });
+  return found == needs.end() ? nullptr : &*found;
+}
+
+NeedsByUser parse_needs(const json &entries) {
+  std::map<std::string, std::shared_ptr<UserNeeds>> users;
+  for (const json &entry : entries) {
+    auto &user = users[text_field(entry, "user")];
+    if (!user) {
+      user = std::make_shared<UserNeeds>();
+      user->generation = text_field(entry, "generation");
+    }
+    user->needs.push_back(need_of(entry));
+  }
+  return {users.begin(), users.end()};
+}
+
+ses_core_need merge(const Need *need, const std::vector<Requirement> &stated,
+                    std::optional<int64_t> expected_bytes, uint32_t stripes) {
+  ses_core_need merged{};
+  for (const Requirement &one : stated) {
+    if (merged.count < SES_CORE_REQUIREMENTS) {
+      const double unit = one.kind == SES_KIND_FREE_CAPACITY ? kGigabyte : kMegabyte;
+      merged.requirements[merged.count++] = {one.kind, static_cast<uint16_t>(one.hard ? 1 : 0), 0,
+                                             one.minimum * unit, one.weight};
+    }
+  }
+  const uint32_t own = merged.count;
+  for (uint32_t i = 0; need != nullptr && i < need->core.count; ++i) {
+    const ses_core_requirement &one = need->core.requirements[i];
+    const bool is_stated =
+        std::any_of(merged.requirements, merged.requirements + own,
+                    [&](const ses_core_requirement &other) { return other.kind == one.kind; });
+    if (!is_stated && merged.count < SES_CORE_REQUIREMENTS) {
+      merged.requirements[merged.count++] = one;
+    }
+  }
+  merged.bytes = expected_bytes ? static_cast<double>(*expected_bytes) : -1;
+  merged.room = need != nullptr ? need->core.room : -1;
+  merged.stripes = stripes;
+  return merged;
+}
+
+json requirement_json(const ses_core_requirement &requirement, const Need *need) {
+  for (uint32_t i = 0; need != nullptr && i < need->core.count; ++i) {
+    if (is_same(requirement, need->core.requirements[i])) {
+      return json::parse(need->requirements[i]);
+    }
+  }
+  const bool capacity = requirement.kind == SES_CORE_FREE;
+  return {{"kind", kind_name(requirement.kind)},
+          {"code", requirement.kind},
+          {"bound", requirement.bound},
+          {"weight", requirement.weight},
+          {"hard", requirement.hard != 0},
+          {"at_most", requirement.at_most != 0},
+          {"unit", capacity ? "GB" : "MB/s"},
+          {"size", capacity ? kGigabyte : kMegabyte},
+          {"level", "explicit"},
+          {"level_name", "request"},
+          {"profile", nullptr}};
+}
+
+} // namespace ses::agent

@@ -1,0 +1,46 @@
+// The staging directories on the branches of a union: TARGET/.ses and TARGET/.ses/UID.
+//
+// A target is used only if the union itself says that it is a branch (union_branches.h), and only
+// if nobody but root, the agent, a system account and the user served can rename TARGET/.ses away.
+//
+// A file is created complete in the caller's own staging directory and then linked to its name,
+// so nobody sees it half-way.  The agent usually runs as root and branches may be writable by
+// anybody, so every step below TARGET goes through directory descriptors, follows no symbolic
+// link, and an entry that is not exactly what the agent would have made is refused, never
+// repaired into trust.  Nothing outside TARGET/.ses is ever created, changed or removed.
+//
+// Touches the branch's file system, which may be slow: never called from the socket's loop.
+#ifndef SES_AGENT_STAGE_H
+#define SES_AGENT_STAGE_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+
+#include "node/unique_fd.h"
+
+namespace ses::agent {
+
+// Why others than UID could swap directories below a branch whose root is STATUS, and the command
+// that mends it; empty: nobody can.
+[[nodiscard]] std::string swappable_by(const struct stat &status, const std::string &target,
+                                       uid_t uid);
+
+// Makes sure of TARGET/.ses (owner the agent, 0711) and TARGET/.ses/UID (owner UID, 0700),
+// both without set-group-id and default ACL, which files created there would inherit.
+// Returns an empty string, or why the directory cannot be used, naming the path.  TOP is
+// TARGET/.ses then.
+[[nodiscard]] std::string prepare_stage(const std::string &target, uid_t uid, UniqueFd &top);
+
+// "TARGET/.ses/UID".
+[[nodiscard]] std::string stage_path(const std::string &target, uid_t uid);
+
+// Removes regular files in TARGET/.ses/* whose last change is older than AGE: creates that were
+// cut off half-way.  Looks at no more than 10,000 entries.  Returns how many it removed.
+unsigned sweep_stage(const std::string &target, std::chrono::seconds age);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_STAGE_H
