@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "choose.h"
+#include "choice/choose.h"
 
 #define WARM_UP 100
 #define TURN_MS 2

@@ -16,11 +16,7 @@ from ses_benchmarks.summary import Measurement
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "benchmarks/table_bench.c"
-READER: tuple[str, ...] = (
-    *("answer", "backend", "backend_lustre", "backend_mergerfs", "choose", "claims_segment"),
-    *("job_rank", "log", "lustre_default", "lustre_layout", "needs", "no_creator", "path", "public_segment"),
-    *("require", "self", "settings", "slot", "table_segment"),
-)
+READER = ("backends", "choice", "log", "lustre", "request", "runtime", "segments", "settings")  # folders
 COMPILE_SECONDS = 60
 TRIES = 5
 TABLE_SECONDS = 30
@@ -32,7 +28,10 @@ def build_table_bench(directory: Path) -> Path:
     program, source = directory / "table_bench", ROOT / "libses/src"
     command: list[str | Path] = [os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall"]
     command += ["-Wextra", "-fno-math-errno", "-I", source, "-I", ROOT / "libses/include", SOURCE]
-    command += [*(source / f"{name}.c" for name in READER), *sorted((ROOT / "libses/core").glob("*.c"))]
+    command += [
+        *(part for name in READER for part in sorted((source / name).glob("*.c"))),
+        *sorted((ROOT / "libses/core").glob("*.c")),
+    ]
     command += ["-o", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
     if done.returncode != 0:

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "policy.h"
-#include "sys.h"
+#include "runtime/sys.h"
 
 _Static_assert(sizeof(ses_result) == 256, "the size of a result is part of the ABI");
 _Static_assert(sizeof(((ses_result *)0)->element) == SES_ELEMENT_MAX,

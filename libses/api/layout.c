@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "lustre_layout.h"
+#include "lustre/layout.h"
 #include "ses/ses.h"
 
 #define LAYOUT_MAX 65536 /* bytes; what an extended attribute may have */

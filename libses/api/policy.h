@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "place.h"
+#include "place/place.h"
 #include "ses/ses.h"
 
 struct ses_minimum {

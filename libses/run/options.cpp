@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "exit_status.h"
-#include "require.h"
+#include "settings/require.h"
 
 namespace ses::run {
 namespace {

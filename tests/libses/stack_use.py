@@ -14,7 +14,7 @@ from pathlib import Path
 POINTERS = {
     "ses_backend_accepts": [":accepts"],
     "ses_backend_suits_in_place": [":suits"],
-    "ses_backend_create": ["backend_mergerfs.c:create", "backend_lustre.c:create"],
+    "ses_backend_create": ["mergerfs.c:create", "lustre.c:create"],
     "ses_public_segment": [":is_alive", ":is_sound"],
 }
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "([^"]*)"')

@@ -10,8 +10,8 @@ from creation_sites import CLibrary
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs/coverage.md"
-EXPORTS = ROOT / "libses/src/exports.map"
-TABLE = ROOT / "libses/src/preload_real.c"
+EXPORTS = ROOT / "libses/src/calls/exports.map"
+TABLE = ROOT / "libses/src/calls/real.c"
 
 needs_known_machine = pytest.mark.skipif(
     platform.machine() != "x86_64", reason="reads the machine code of x86-64 only"

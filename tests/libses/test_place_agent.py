@@ -13,7 +13,7 @@ import pytest
 from agent_double import ANSWER, ASK, MERGERFS, UNAVAILABLE, VERSION, AgentDouble, Ask, Handle, answer
 from mergerfs_union import NOBODY, Union
 
-FIRST_PAUSE = 0.2  # seconds; see libses/src/breaker.h
+FIRST_PAUSE = 0.2  # seconds; see libses/src/agent/breaker.h
 WRITE = str(os.O_CREAT | os.O_WRONLY)
 
 

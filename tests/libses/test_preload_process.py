@@ -118,8 +118,8 @@ def test_library_adds_little_stack(build: Path, tmp_path: Path) -> None:
     assert whole.deepest_of_all()[0] <= 2048, whole.deepest_of_all()
     assert {
         "place.c:place_and_log",
-        "lustre_layout.c:resize",
-        "backend_mergerfs.c:create",
+        "layout.c:resize",
+        "mergerfs.c:create",
     } <= whole.frames.keys()
     assert any("ses_core_choose" in called for called in whole.calls.values()), "the core is seen"
 

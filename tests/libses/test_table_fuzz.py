@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("answer", "backend", "backend_lustre", "backend_mergerfs", "lustre_default", "lustre_layout")
-READER = ("choose", "job_rank", "log", "needs", "no_creator", "path", "require", "self", "settings", "slot")
+FOLDERS = ("backends", "choice", "log", "lustre", "request", "runtime", "settings")
 ROUNDS = 8_000
 
 
@@ -17,7 +16,8 @@ def test_damaged_tables_and_claims_are_survived(tmp_path: Path) -> None:
     command += ["-pthread", "-fno-math-errno", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     command += ["-Wall", "-Wextra", "-Werror", "-I", source, "-I", ROOT / "libses/include"]
     command += [Path(__file__).parent / "fuzz/table_fuzzer.c", *sorted((ROOT / "libses/core").glob("*.c"))]
-    command += [source / f"{name}.c" for name in PARTS + READER] + ["-o", fuzzer]
+    command += [part for name in FOLDERS for part in sorted((source / name).glob("*.c"))]
+    command += [source / "segments/slot.c", "-o", fuzzer]
     built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert built.returncode == 0, built.stderr
     rank = {"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}

@@ -18,7 +18,7 @@ from lustre_mount import LustreMount, build_standin
 from placed_programs import LIST, PROBE, AgentDouble, Site
 
 OSTS = 6
-LAYOUT_SOURCE = Path(__file__).parents[2] / "libses/src/lustre_layout.c"
+LAYOUT_SOURCE = Path(__file__).parents[2] / "libses/src/lustre/layout.c"
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The C functions of libses/src/lustre_layout.c, called from Python."""
+"""The C functions of libses/src/lustre/layout.c, called from Python."""
 
 from __future__ import annotations
 

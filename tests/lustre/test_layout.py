@@ -12,7 +12,7 @@ from layout_library import LIST, OFFSET, POOL, LayoutLibrary
 from write_corpus import CHOICES, DOM, FOREIGN, INSTANTIATED, LAYOUTS, MIRRORED, PFL, SEL
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "libses/src/lustre_layout.c"
+SOURCE = ROOT / "libses/src/lustre/layout.c"
 
 
 def changed(before: bytes, after: bytes) -> list[int]:

@@ -8,7 +8,7 @@
 #include <climits>
 
 extern "C" {
-#include "place.h"
+#include "place/place.h"
 }
 
 namespace ses::run {

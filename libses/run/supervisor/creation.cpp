@@ -14,10 +14,10 @@
 #include "impersonation.h"
 
 extern "C" {
-#include "backend.h"
-#include "log.h"
-#include "place.h"
-#include "settings.h"
+#include "backends/backend.h"
+#include "log/log.h"
+#include "place/place.h"
+#include "settings/settings.h"
 }
 
 namespace ses::run {

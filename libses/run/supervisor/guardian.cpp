@@ -15,7 +15,7 @@
 #include "partner.h"
 
 extern "C" {
-#include "settings.h"
+#include "settings/settings.h"
 }
 
 namespace ses::run {

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "choose.h"
-#include "claims_segment.h"
-#include "settings.h"
-#include "table_segment.h"
+#include "backends/answer.h"
+#include "choice/choose.h"
+#include "segments/claims_segment.h"
+#include "segments/table_segment.h"
+#include "settings/settings.h"
 
 #define MAJOR 0u
 #define MINOR 77u

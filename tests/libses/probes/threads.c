@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "place.h"
+#include "place/place.h"
 
 #define THREADS 8
 

@@ -1,6 +1,6 @@
 /*
  * Feeds layouts that nobody would write to the decoder and the editor of
- * libses/src/lustre_layout.c, and checks what must hold of any of them.
+ * libses/src/lustre/layout.c, and checks what must hold of any of them.
  *
  * The first 16 bytes of the input are the choice, the rest is the layout.
  * Inputs and results lie in blocks of exactly their size, so that
@@ -8,12 +8,12 @@
  *
  * Built with libFuzzer:
  *   clang-14 -g -O1 -fsanitize=fuzzer,address,undefined -I libses/src \
- *     tests/lustre/fuzz/layout_fuzzer.c libses/src/lustre_layout.c -o build/layout_fuzzer
+ *     tests/lustre/fuzz/layout_fuzzer.c libses/src/lustre/layout.c -o build/layout_fuzzer
  *   build/layout_fuzzer -max_len=1024 -max_total_time=600 build/found tests/lustre/corpus
  * Built without (-DREPLAY): runs once over each file it is given, which is how
  * the tests run the corpus.
  */
-#include "lustre_layout.h"
+#include "lustre/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,48 @@
+/*
+ * One conversation with the agent (ses/protocol.h): open, wait, report.
+ *
+ * The socket is moved away from the lowest free number, which belongs to the
+ * program's file, and from 0-2.  Neither it nor the handle that goes with the
+ * report outlives the conversation.  Nothing that comes back is believed
+ * before every field has been checked, nor anything from a peer that is
+ * neither root nor the caller.
+ */
+#ifndef SES_ASK_H
+#define SES_ASK_H
+
+#include <stdint.h>
+
+#include "request/outcome.h"
+
+struct ses_conversation {
+  int fd;           /* -1: closed */
+  int64_t deadline; /* of the answer; nanoseconds of CLOCK_MONOTONIC */
+};
+
+/* True in a process where a socket is safe: not under a seccomp filter, which might kill for it,
+ * and not in a child of vfork() or a bare clone(), which runs on its parent's memory. */
+int ses_ask_allowed(void);
+
+/* Connect and send ASK (its header is filled in here); never waits.
+ * SES_PLACE_PLACED: sent.  SES_PLACE_NO_AGENT: not, and the conversation is closed. */
+enum ses_place_status ses_ask_open(struct ses_conversation *conversation, struct ses_ask *ask);
+
+/* Wait for the answer until the deadline.  SES_PLACE_PLACED: ANSWER holds a checked placement and
+ * the conversation stays open for the report.  Otherwise it is closed, and the status is
+ * SES_PLACE_NOT_MANAGED, SES_PLACE_NO_DECISION or SES_PLACE_NO_ANSWER. */
+enum ses_place_status ses_ask_wait(struct ses_conversation *conversation,
+                                   struct ses_answer *answer);
+
+/* An O_PATH descriptor of the created file to send with the report: it gives no access, holds no
+ * lock, and its close is no close of the file.  -errno when there is none to be had. */
+int ses_ask_open_handle(int dirfd, const char *path);
+
+/* Send REPORT (its header is filled in here), with HANDLE unless that is negative or cannot be
+ * sent, and close both.  Never waits; a lost report costs the agent some knowledge, the program
+ * nothing. */
+void ses_ask_report(struct ses_conversation *conversation, struct ses_report *report, int handle);
+
+/* Close without a report: the placement was not used. */
+void ses_ask_close(struct ses_conversation *conversation);
+
+#endif /* SES_ASK_H */

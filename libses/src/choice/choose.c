@@ -1,0 +1,330 @@
+#include "choice/choose.h"
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "backends/answer.h"
+#include "choice/needs.h"
+#include "runtime/area.h"
+#include "runtime/cache.h"
+#include "runtime/large.h"
+#include "runtime/sys.h"
+#include "segments/table_segment.h"
+#include "settings/settings.h"
+
+#define CHOICES 16u /* at most for one file, each lost to another program or a new table */
+#define AREAS 64u   /* each is held for about a microsecond */
+#define MOST_SEEN 65535u
+#define CACHE_LINE 64
+
+/* What a choice needs besides the table. */
+struct area {
+  _Atomic long owner;
+  uint32_t count; /* rows of the system */
+  struct ses_core_need need;
+  struct ses_core_need entry;
+  struct ses_core_verdict verdicts[SES_TABLE_ELEMENTS];
+  uint32_t claimed[SES_TABLE_ELEMENTS]; /* by which it is told whether somebody was quicker */
+  uint32_t claims[SES_TABLE_ELEMENTS];  /* that `own` of the table does not hold */
+  uint32_t scratch[SES_TABLE_ELEMENTS];
+  uint32_t rows[SES_CLAIMS_STRIPES];
+} __attribute__((aligned(CACHE_LINE)));
+
+SES_LARGE static struct area areas[AREAS];
+
+/* Threads begin at different ones. */
+static struct area *take_area(void) {
+  unsigned first = (unsigned)(ses_cache_mix((uintptr_t)__builtin_frame_address(0)) % AREAS);
+  for (unsigned i = 0; i < AREAS; i++)
+    if (ses_area_take(&areas[(first + i) % AREAS].owner))
+      return &areas[(first + i) % AREAS];
+  return NULL;
+}
+
+static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+
+/* Is what was read since the sequence was SEQUENCE from one moment? */
+static bool is_whole(const struct ses_table_system *system, uint32_t sequence) {
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  return __atomic_load_n(&system->sequence, __ATOMIC_RELAXED) == sequence;
+}
+
+static const struct ses_table_system *system_of(const struct ses_spot *spot) {
+  return &spot->table->systems[spot->system];
+}
+
+static bool find_system(struct ses_spot *spot, unsigned major, unsigned minor) {
+  const struct ses_table *table = spot->table;
+  uint32_t count = word(&table->head.mounts);
+  for (unsigned i = 0; i < count && i < SES_TABLE_MOUNTS; i++) {
+    const struct ses_table_mount *mount = &table->mounts[i];
+    uint32_t system = word(&mount->system);
+    if (word(&mount->device_major) == major && word(&mount->device_minor) == minor &&
+        system < SES_TABLE_SYSTEMS) {
+      spot->mount = i;
+      spot->system = system;
+      return word(&table->systems[system].sequence) != 0;
+    }
+  }
+  return false;
+}
+
+bool ses_spot_find(struct ses_spot *spot, uint64_t application, unsigned major, unsigned minor) {
+  spot->table = ses_table_segment();
+  if (!spot->table || !find_system(spot, major, minor))
+    return false;
+  return ses_claims_segment(spot->table, &spot->of) &&
+         ses_needs_find(spot->of.claims, application, &spot->entry);
+}
+
+/* Into AREA what was claimed of each row, and what of that `own` does not hold.  The agent may have
+ * counted claims that were taken back since. */
+static void count_claims(const struct ses_spot *spot, struct area *area, size_t rows) {
+  const uint32_t *claimed = spot->of.claims->claimed[spot->system];
+  const uint32_t *counted = spot->of.claims->counted[spot->system];
+  for (size_t row = 0; row < rows; row++) {
+    area->claimed[row] = __atomic_load_n(&claimed[row], __ATOMIC_RELAXED);
+    uint32_t left = area->claimed[row] - __atomic_load_n(&counted[row], __ATOMIC_RELAXED);
+    area->claims[row] = left <= INT32_MAX ? left : 0;
+  }
+}
+
+/* The rows, into area->rows: one, or on Lustre as many as there are stripes.  Where the first is of
+ * a pool, the file system takes care of the rest. */
+static __attribute__((noinline)) unsigned
+choose_rows(const struct ses_spot *spot, const struct ses_core_query *query, struct area *area) {
+  const struct ses_table_system *system = system_of(spot);
+  int first = ses_core_choose(query, area->verdicts);
+  if (first < 0)
+    return 0;
+  area->rows[0] = (uint32_t)first;
+  if (word(&system->backend) != SES_BACKEND_LUSTRE ||
+      word(&system->places[first].lustre_form) == SES_LUSTRE_POOL)
+    return 1;
+  enum ses_core_cause cause;
+  size_t count =
+      ses_core_stripe(query, area->verdicts, area->scratch, area->rows, SES_CLAIMS_STRIPES, &cause);
+  unsigned kept = 0;
+  for (size_t i = 0; i < count && i < SES_CLAIMS_STRIPES; i++)
+    if (word(&system->places[area->rows[i]].lustre_form) != SES_LUSTRE_POOL)
+      area->rows[kept++] = area->rows[i];
+  return kept;
+}
+
+enum outcome { CHOSEN, REFUSED, LOST };
+
+/* One choice out of the table as it is, not yet claimed. */
+static enum outcome look(const struct ses_spot *spot, struct area *area,
+                         struct ses_choice *choice) {
+  const struct ses_table_system *system = system_of(spot);
+  const struct ses_rank *rank = &ses_settings()->rank;
+  struct ses_claim *slot = choice->slot.claim;
+  choice->sequence = word(&system->sequence);
+  if (choice->sequence % 2 != 0)
+    return LOST;
+  uint32_t count = word(&system->count);
+  if (count > SES_TABLE_ELEMENTS)
+    return REFUSED;
+  area->count = count;
+  uint64_t excluded = load(&system->excluded);
+  if (word(&system->backend) == SES_BACKEND_MERGERFS)
+    excluded |= ~load(&spot->of.claims->head.staged[spot->system]);
+  count_claims(spot, area, count);
+  uint32_t total = word(&system->total);
+  uint32_t first = ses_table_first(system->numbers, count, total, rank);
+  uint32_t few = ses_table_few(word(&system->few), total, rank);
+  slot->first = (uint8_t)first;
+  slot->few = few;
+  struct ses_core_query query = {.need = &area->need,
+                                 .policy = &system->policy,
+                                 .elements = system->elements,
+                                 .claims = area->claims,
+                                 .excluded = &excluded,
+                                 .count = count,
+                                 .first = first,
+                                 .few = few,
+                                 .keeps_place = rank->ranks != 0};
+  choice->row_count = choose_rows(spot, &query, area);
+  if (!is_whole(system, choice->sequence))
+    return LOST;
+  if (choice->row_count == 0)
+    return REFUSED;
+  choice->distance = area->verdicts[area->rows[0]].distance;
+  for (unsigned i = 0; i < choice->row_count; i++)
+    choice->rows[i] = (uint8_t)area->rows[i];
+  return CHOSEN;
+}
+
+static void take_back(const struct ses_spot *spot, const struct ses_choice *choice,
+                      unsigned count) {
+  for (unsigned i = 0; i < count; i++)
+    __atomic_fetch_sub(&spot->of.claims->claimed[spot->system][choice->rows[i]], 1,
+                       __ATOMIC_SEQ_CST);
+}
+
+/* Claim each row that was chosen, unless somebody has since; in any case if it is the LAST choice
+ * that is made for this file. */
+static bool claim(const struct ses_spot *spot, const struct area *area,
+                  const struct ses_choice *choice, bool last) {
+  for (unsigned i = 0; i < choice->row_count; i++) {
+    uint32_t *claimed = &spot->of.claims->claimed[spot->system][choice->rows[i]];
+    uint32_t before = area->claimed[choice->rows[i]];
+    if (last)
+      __atomic_fetch_add(claimed, 1, __ATOMIC_SEQ_CST);
+    else if (!__atomic_compare_exchange_n(claimed, &before, before + 1, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_RELAXED)) {
+      take_back(spot, choice, i);
+      return false;
+    }
+  }
+  if (is_whole(system_of(spot), choice->sequence))
+    return true;
+  take_back(spot, choice, choice->row_count);
+  return false;
+}
+
+static uint16_t as_seen(float own, uint32_t claims) {
+  double streams = (double)own + claims;
+  return streams > 0 ? streams < MOST_SEEN ? (uint16_t)streams : MOST_SEEN : 0;
+}
+
+/* Into the slot what the agent needs to know of the choice. */
+static void record(const struct ses_spot *spot, const struct area *area,
+                   const struct ses_choice *choice) {
+  const struct ses_table_system *system = system_of(spot);
+  struct ses_claim *slot = choice->slot.claim;
+  slot->row_count = choice->row_count;
+  slot->system = spot->system;
+  slot->epoch = load(&system->epoch);
+  memcpy(slot->rows, choice->rows, sizeof slot->rows);
+  slot->rank = ses_settings()->rank.rank;
+  slot->ranks = ses_settings()->rank.ranks;
+  memcpy(&slot->need, &area->need, sizeof slot->need);
+  memset(slot->seen, 0, sizeof slot->seen);
+  for (unsigned row = 0; row < area->count; row++)
+    slot->seen[row] = as_seen(system->elements[row].own, area->claims[row]);
+}
+
+/* The agent looks at the claims once more between saying that it sleeps and sleeping: one of the
+ * two sees the other. */
+static void wake(const struct ses_table *table) {
+  if (__atomic_load_n(&table->head.asleep, __ATOMIC_SEQ_CST) == 1)
+    ses_sys3(SYS_futex, ses_address(&table->head.asleep), FUTEX_WAKE, INT32_MAX);
+}
+
+static bool choose_and_claim(const struct ses_spot *spot, struct area *area,
+                             struct ses_choice *choice) {
+  for (unsigned tried = 1; tried <= CHOICES; tried++) {
+    enum outcome outcome = look(spot, area, choice);
+    if (outcome == REFUSED)
+      return false;
+    if (outcome == CHOSEN && claim(spot, area, choice, tried == CHOICES)) {
+      choice->slot.claim->attempts = (uint8_t)tried;
+      return true;
+    }
+  }
+  return false;
+}
+
+/* What the file needs, into area->need; with the digest of the entry into the slot. */
+static bool find_need(const struct ses_spot *spot, const struct ses_stated *stated,
+                      struct area *area, const struct ses_slot *slot) {
+  if (!ses_needs_read(spot->of.claims, spot->entry, stated->application, &area->entry,
+                      &slot->claim->digest))
+    return false;
+  ses_needs_merge(&area->need, &area->entry, stated->requirements, stated->count);
+  if (stated->expected_bytes >= 0)
+    area->need.bytes = (double)stated->expected_bytes;
+  if (stated->stripe_count > 0)
+    area->need.stripes = stated->stripe_count;
+  return true;
+}
+
+bool ses_choose(const struct ses_spot *spot, const struct ses_stated *stated,
+                struct ses_choice *choice) {
+  struct area *area = take_area();
+  if (!area)
+    return false;
+  memset(choice, 0, sizeof *choice);
+  bool chosen = false;
+  if (ses_slot_take(&spot->of, &choice->slot)) {
+    chosen = find_need(spot, stated, area, &choice->slot) && choose_and_claim(spot, area, choice);
+    if (chosen)
+      record(spot, area, choice);
+    else
+      ses_slot_give_back(&choice->slot);
+  }
+  ses_area_give_back(&area->owner);
+  if (chosen)
+    wake(spot->table);
+  return chosen;
+}
+
+/* FROM, ".ses" and the user's number, as one path; false: it does not fit, or is none. */
+static bool write_stage(char *into, const char *from, uint32_t user) {
+  static const char staging[] = "/" SES_STAGE_DIRECTORY "/";
+  char digits[10];
+  size_t length = strnlen(from, SES_TABLE_PATH_MAX);
+  size_t count = 0;
+  if (length == SES_TABLE_PATH_MAX)
+    return false;
+  memcpy(into, from, length);
+  memcpy(into + length, staging, sizeof staging - 1);
+  into += length + sizeof staging - 1;
+  do
+    digits[count++] = (char)('0' + user % 10);
+  while (user /= 10);
+  while (count > 0)
+    *into++ = digits[--count];
+  *into = '\0';
+  return true;
+}
+_Static_assert(SES_TABLE_PATH_MAX + sizeof SES_STAGE_DIRECTORY + 12 <= SES_STAGE_MAX,
+               "every stage fits into an answer");
+
+static bool write_lustre(const struct ses_table_system *system, const struct ses_stated *stated,
+                         const struct ses_choice *choice, struct ses_answer *answer) {
+  const struct ses_table_place *first = &system->places[choice->rows[0]];
+  answer->lustre_form = word(&first->lustre_form);
+  memcpy(answer->pool, first->pool, sizeof answer->pool);
+  bool pool = answer->lustre_form == SES_LUSTRE_POOL;
+  answer->stripe_count = pool ? stated->stripe_count : choice->row_count;
+  answer->ost_count = pool ? 0 : choice->row_count;
+  for (unsigned i = 0; i < answer->ost_count; i++) {
+    uint32_t index = word(&system->places[choice->rows[i]].index);
+    if (index > UINT16_MAX)
+      return false;
+    answer->osts[i] = (uint16_t)index;
+  }
+  return true;
+}
+
+static bool write_answer(const struct ses_spot *spot, const struct ses_stated *stated,
+                         const struct ses_choice *choice, struct ses_answer *answer) {
+  const struct ses_table_system *system = system_of(spot);
+  const struct ses_table_place *first = &system->places[choice->rows[0]];
+  answer->placement_id = choice->slot.placement_id;
+  answer->distance = (double)choice->distance;
+  answer->stripe_size = stated->stripe_size;
+  answer->stripe_count = stated->stripe_count;
+  answer->status = SES_ANSWER_PLACE;
+  answer->backend = word(&system->backend);
+  memcpy(answer->element, first->element, sizeof answer->element);
+  if (answer->backend == SES_BACKEND_LUSTRE)
+    return write_lustre(system, stated, choice, answer);
+  return write_stage(answer->stage, first->branch, spot->of.user) &&
+         write_stage(answer->stage_in_union, spot->table->mounts[spot->mount].mount_point,
+                     spot->of.user);
+}
+
+bool ses_choice_answer(const struct ses_spot *spot, const struct ses_stated *stated,
+                       const struct ses_choice *choice, struct ses_answer *answer) {
+  if (write_answer(spot, stated, choice, answer) && is_whole(system_of(spot), choice->sequence) &&
+      ses_answer_is_placement(answer))
+    return true;
+  take_back(spot, choice, choice->row_count);
+  ses_slot_give_back(&choice->slot);
+  return false;
+}

@@ -1,0 +1,119 @@
+#include "choice/needs.h"
+
+#include <float.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/cache.h"
+
+#define BYTES_IN_MB 1e6
+#define BYTES_IN_GB 1e9
+
+_Static_assert((int)SES_KIND_CURRENT_READ_RATE == (int)SES_CORE_CURRENT_READ &&
+                   (int)SES_KIND_AVERAGE_READ_RATE == (int)SES_CORE_AVERAGE_READ &&
+                   (int)SES_KIND_CURRENT_WRITE_RATE == (int)SES_CORE_CURRENT_WRITE &&
+                   (int)SES_KIND_AVERAGE_WRITE_RATE == (int)SES_CORE_AVERAGE_WRITE &&
+                   (int)SES_KIND_FREE_CAPACITY == (int)SES_CORE_FREE,
+               "kinds have the same numbers on the socket and in the core");
+
+static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+
+static uint32_t sequence_of(const struct ses_claims_need *entry) {
+  return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
+}
+
+/* The first entry is for applications without one of their own. */
+static bool is_about(const struct ses_claims *claims, unsigned number, uint64_t application,
+                     uint32_t *sequence) {
+  const struct ses_claims_need *entry = &claims->needs[number];
+  *sequence = sequence_of(entry);
+  bool about = number == 0 || load(&entry->application_hash) == application;
+  return about && *sequence % 2 == 0 && *sequence != 0 && sequence_of(entry) == *sequence;
+}
+
+enum found { FOUND_NONE, FOUND_ONE, FOUND_CHANGING };
+
+static enum found search(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
+  uint32_t sequence = 0;
+  for (*entry = 1; *entry < SES_CLAIMS_NEEDS; (*entry)++) {
+    if (is_about(claims, *entry, application, &sequence))
+      return FOUND_ONE;
+    if (sequence == 0)
+      break;
+    if (sequence % 2 != 0) /* it may become the application's own */
+      return FOUND_CHANGING;
+  }
+  *entry = 0;
+  bool found = is_about(claims, 0, application, &sequence);
+  return found ? FOUND_ONE : sequence % 2 != 0 ? FOUND_CHANGING : FOUND_NONE;
+}
+
+/* Where an entry was found is remembered until the agent says that something has changed. */
+bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsigned *entry) {
+  static struct ses_cache cache; /* of generation, entry and enum found: 48, 8 and 8 bits */
+  uint64_t generation = load(&claims->head.generation) << 16;
+  uint64_t key = ses_cache_mix((uint64_t)(uintptr_t)claims ^ application) | 1;
+  uint64_t seen = 0;
+  uint32_t sequence = 0;
+  if (ses_cache_get(&cache, key, &seen) && (seen & ~UINT64_C(0xffff)) == generation) {
+    *entry = (unsigned)(seen >> 8) % SES_CLAIMS_NEEDS;
+    if ((seen & 0xff) == FOUND_NONE)
+      return false;
+    if (is_about(claims, *entry, application, &sequence))
+      return true;
+  }
+  enum found found = search(claims, application, entry);
+  if (found == FOUND_CHANGING)
+    return false;
+  ses_cache_put(&cache, key, generation | *entry << 8 | found);
+  return found == FOUND_ONE;
+}
+
+bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t application,
+                    struct ses_core_need *need, uint64_t *digest) {
+  const struct ses_claims_need *from = &claims->needs[entry];
+  uint32_t sequence = 0;
+  if (!is_about(claims, entry, application, &sequence))
+    return false;
+  memcpy(need, &from->need, sizeof *need);
+  *digest = load(&from->digest);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  return sequence_of(from) == sequence;
+}
+
+static bool is_sensible(const struct ses_core_requirement *one) {
+  return one->weight > 0 && one->weight <= DBL_MAX && one->bound <= DBL_MAX &&
+         (one->bound > 0 || (one->at_most && one->bound == 0));
+}
+
+static void add(struct ses_core_need *need, const struct ses_core_requirement *one) {
+  if (need->count < SES_CORE_REQUIREMENTS && is_sensible(one))
+    need->requirements[need->count++] = *one;
+}
+
+static bool states(const struct ses_wire_requirement *stated, unsigned count, uint32_t kind) {
+  for (unsigned i = 0; i < count; i++)
+    if (stated[i].kind == kind)
+      return true;
+  return false;
+}
+
+void ses_needs_merge(struct ses_core_need *need, const struct ses_core_need *entry,
+                     const struct ses_wire_requirement *stated, unsigned count) {
+  need->bytes = entry->bytes;
+  need->room = entry->room;
+  need->stripes = entry->stripes;
+  need->count = 0;
+  for (unsigned i = 0; i < count; i++) {
+    if (stated[i].kind < SES_KIND_CURRENT_READ_RATE || stated[i].kind > SES_KIND_FREE_CAPACITY)
+      continue;
+    double unit = stated[i].kind == SES_KIND_FREE_CAPACITY ? BYTES_IN_GB : BYTES_IN_MB;
+    add(need, &(struct ses_core_requirement){.kind = stated[i].kind,
+                                             .hard = stated[i].hard != 0,
+                                             .bound = stated[i].minimum * unit,
+                                             .weight = stated[i].weight});
+  }
+  for (unsigned i = 0; i < entry->count && i < SES_CORE_REQUIREMENTS; i++)
+    if (!states(stated, count, entry->requirements[i].kind))
+      add(need, &entry->requirements[i]);
+}

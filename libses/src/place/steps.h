@@ -1,0 +1,34 @@
+/*
+ * The two ways to a placed file: its place chosen here, or the agent asked.
+ */
+#ifndef SES_STEPS_H
+#define SES_STEPS_H
+
+#include "choice/choose.h"
+#include "directory/entry.h"
+#include "request/need.h"
+
+/* What is created, and for whom. */
+struct ses_order {
+  struct ses_entry entry;
+  const struct ses_need *need; /* may be NULL */
+  struct ses_where *where;     /* may be NULL */
+  int result;                  /* a descriptor, or -errno of the create as decided */
+};
+
+/* The name that needs are looked up by. */
+const char *ses_application_of(const struct ses_need *need);
+
+/* What the program states itself, else what was stated for this run; returns how many. */
+unsigned ses_requirements_of(const struct ses_need *need,
+                             const struct ses_wire_requirement **requirements);
+
+/* From the choice out of the table to the claim's end.  SES_PLACE_NO_DECISION: nothing could be
+ * chosen, and the agent may know more. */
+enum ses_place_status ses_place_by_choice(struct ses_order *order, const struct ses_spot *spot,
+                                          const struct ses_stated *stated);
+
+/* From the question to the report. */
+enum ses_place_status ses_place_by_asking(struct ses_order *order);
+
+#endif /* SES_STEPS_H */

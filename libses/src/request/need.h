@@ -1,0 +1,27 @@
+/*
+ * What a caller asks for: one file, for a program, with its needs.
+ */
+#ifndef SES_NEED_H
+#define SES_NEED_H
+
+#include "ses/protocol.h"
+
+/* What the caller needs; all zero (with expected_bytes -1) means "as the portal says".  Without
+ * requirements those of SES_REQUIRE hold. */
+struct ses_need {
+  const char *application; /* NULL: SES_APPLICATION, else the program's short name */
+  const char *pool;        /* NULL: any */
+  int holder;              /* the process the file is made for; 0: this one */
+  const char *program;     /* its short name, for rules; NULL: this one's */
+  const char *whole;       /* the path as it says it, from its root and without "..", for rules */
+  long long expected_bytes;
+  unsigned long long stripe_size;
+  unsigned stripe_count;
+  unsigned requirement_count;
+  struct ses_wire_requirement requirements[SES_REQUIREMENTS_MAX];
+};
+
+/* Among the flags: the file is made for mknod(), which is no opening of it. */
+#define SES_PLACE_NODE 0x40000000
+
+#endif /* SES_NEED_H */

@@ -1,0 +1,123 @@
+#include "segments/claims_segment.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/shm.h>
+
+#include "runtime/clock.h"
+#include "runtime/sys.h"
+
+#define SEGMENTS 8u
+#define PAUSE_MS 1000u
+#define PERMISSIONS 0777u
+
+/* Taken for good by who sets `user`; in use from when `claims` is set. */
+static struct {
+  _Atomic uint64_t user; /* the effective user plus one; 0: free */
+  _Atomic int id;
+  _Atomic(struct ses_claims *) claims;
+} segments[SEGMENTS];
+
+static _Atomic uint64_t next_try_ms;
+
+/* Everything in a segment may change under the reader, so each word is read once. */
+static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+
+static bool is_owned(int id, uint32_t user) {
+  struct shmid_ds seen;
+  if (ses_sys3(SYS_shmctl, id, IPC_STAT, ses_address(&seen)) != 0)
+    return false;
+  return (seen.shm_perm.cuid == 0 || seen.shm_perm.cuid == user) && seen.shm_perm.uid == user &&
+         (seen.shm_perm.mode & PERMISSIONS) == 0600 && seen.shm_segsz == sizeof(struct ses_claims);
+}
+
+static bool is_claims(const struct ses_claims *claims, uint32_t user) {
+  const struct ses_claims_head *head = &claims->head;
+  return word(&head->magic) == SES_CLAIMS_MAGIC && head->version == SES_CLAIMS_VERSION &&
+         head->head_size == sizeof *head && head->size == sizeof *claims && head->uid == user;
+}
+
+static struct ses_claims *remember(struct ses_claims *claims, int id, uint32_t user) {
+  for (unsigned i = 0; i < SEGMENTS; i++) {
+    uint64_t nobody = 0;
+    if (!atomic_compare_exchange_strong_explicit(&segments[i].user, &nobody, (uint64_t)user + 1,
+                                                 memory_order_relaxed, memory_order_relaxed))
+      continue;
+    atomic_store_explicit(&segments[i].id, id, memory_order_relaxed);
+    atomic_store_explicit(&segments[i].claims, claims, memory_order_release);
+    return claims;
+  }
+  return NULL;
+}
+
+/* As with the table: only the second look, at what is held by being attached, counts. */
+static struct ses_claims *attach(int id, uint32_t user) {
+  if (!is_owned(id, user))
+    return NULL;
+  long address = ses_sys3(SYS_shmat, id, 0, 0);
+  if (address < 0 && address > -4096)
+    return NULL;
+  struct ses_claims *claims = (struct ses_claims *)(intptr_t)address;
+  if (is_owned(id, user) && is_claims(claims, user) && remember(claims, id, user))
+    return claims;
+  ses_sys2(SYS_shmdt, address, 0);
+  return NULL;
+}
+
+static struct ses_claims *try_attach(int id, uint32_t user) {
+  uint64_t next = atomic_load_explicit(&next_try_ms, memory_order_relaxed);
+  uint64_t now = ses_clock_ms();
+  if (now < next ||
+      !atomic_compare_exchange_strong_explicit(&next_try_ms, &next, now + PAUSE_MS,
+                                               memory_order_relaxed, memory_order_relaxed))
+    return NULL;
+  return attach(id, user);
+}
+
+/* What the table says of USER; NULL: nothing.  Looks first where the last user of this process was
+ * found. */
+static const struct ses_table_user *row_of(const struct ses_table *table, uint32_t user) {
+  static _Atomic unsigned last;
+  unsigned at = atomic_load_explicit(&last, memory_order_relaxed) % SES_TABLE_USERS;
+  uint32_t count = word(&table->head.users);
+  if (count > SES_TABLE_USERS)
+    count = SES_TABLE_USERS;
+  if (at >= count || word(&table->users[at].uid) != user)
+    for (at = 0; at < count && word(&table->users[at].uid) != user;)
+      at++;
+  if (at >= count)
+    return NULL;
+  atomic_store_explicit(&last, at, memory_order_relaxed);
+  return &table->users[at];
+}
+
+/* The one that is attached under this number; NULL: none is. */
+static struct ses_claims *attached(int id, uint32_t user) {
+  for (unsigned i = 0; i < SEGMENTS; i++) {
+    uint64_t owner = atomic_load_explicit(&segments[i].user, memory_order_relaxed);
+    struct ses_claims *claims = atomic_load_explicit(&segments[i].claims, memory_order_acquire);
+    if (owner == 0)
+      break;
+    if (owner == (uint64_t)user + 1 && claims &&
+        atomic_load_explicit(&segments[i].id, memory_order_relaxed) == id)
+      return claims;
+  }
+  return NULL;
+}
+
+bool ses_claims_segment(const struct ses_table *table, struct ses_claims_of *of) {
+  /* Asked each time: a thread may have become another user, whose files are not to be made by what
+   * the former one can write. */
+  of->user = (uint32_t)ses_sys0(SYS_geteuid);
+  const struct ses_table_user *row = row_of(table, of->user);
+  int id = row ? __atomic_load_n(&row->segment, __ATOMIC_ACQUIRE) : -1;
+  if (id < 0)
+    return false;
+  of->instance = __atomic_load_n(&row->instance, __ATOMIC_ACQUIRE);
+  of->claims = attached(id, of->user);
+  if (!of->claims)
+    of->claims = try_attach(id, of->user);
+  return of->claims && word(&of->claims->head.state) == SES_TABLE_ALIVE &&
+         __atomic_load_n(&of->claims->head.instance, __ATOMIC_ACQUIRE) == of->instance;
+}

@@ -1,0 +1,100 @@
+#include "settings/require.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MOST_DIGITS 15 /* a double has them all */
+
+static const struct {
+  const char *name;
+  enum ses_kind kind;
+} kinds[] = {
+    {"average-read", SES_KIND_AVERAGE_READ_RATE},
+    {"average-write", SES_KIND_AVERAGE_WRITE_RATE},
+    {"free", SES_KIND_FREE_CAPACITY},
+    {"read", SES_KIND_CURRENT_READ_RATE},
+    {"write", SES_KIND_CURRENT_WRITE_RATE},
+};
+
+static const struct {
+  const char *name;
+  double bytes;
+} units[] = {
+    {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+};
+
+static bool is_between(char c) { return c == ' ' || c == '\t' || c == '\n' || c == ','; }
+
+/* Goes past WORD if *AT begins with it. */
+static bool skip(const char **at, const char *word) {
+  size_t length = strlen(word);
+  if (strncmp(*at, word, length) != 0)
+    return false;
+  *at += length;
+  return true;
+}
+
+static bool read_number(const char **at, double *number) {
+  unsigned digits = 0;
+  double scale = 1;
+  bool fraction = false;
+  *number = 0;
+  for (;; ++*at) {
+    char c = **at;
+    if (c == '.' && !fraction && digits > 0) {
+      fraction = true;
+      if ((*at)[1] < '0' || (*at)[1] > '9')
+        return false;
+    } else if (c >= '0' && c <= '9' && digits < MOST_DIGITS) {
+      digits++;
+      *number = *number * 10 + (c - '0');
+      scale *= fraction ? 10 : 1;
+    } else {
+      break;
+    }
+  }
+  *number /= scale;
+  return digits > 0;
+}
+
+static bool read_one(const char **at, struct ses_wire_requirement *one) {
+  double bytes = 0;
+  *one = (struct ses_wire_requirement){.weight = 1};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0] && one->kind == 0; i++)
+    if (skip(at, kinds[i].name))
+      one->kind = kinds[i].kind;
+  if (one->kind == 0 || !skip(at, ">=") || !read_number(at, &one->minimum))
+    return false;
+  for (size_t i = 0; i < sizeof units / sizeof units[0] && bytes == 0; i++)
+    if (skip(at, units[i].name))
+      bytes = units[i].bytes;
+  bool capacity = one->kind == SES_KIND_FREE_CAPACITY;
+  if (bytes == 0 || (!capacity && !skip(at, "/s")))
+    return false;
+  one->minimum *= bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
+  one->hard = skip(at, "!");
+  return !**at || is_between(**at);
+}
+
+int ses_require_parse(const char *text, struct ses_wire_requirement found[SES_REQUIRE_KINDS],
+                      const char **wrong) {
+  struct ses_wire_requirement by_kind[SES_REQUIRE_KINDS + 1] = {{0}};
+  int count = 0;
+  for (;;) {
+    while (is_between(*text))
+      text++;
+    struct ses_wire_requirement one;
+    *wrong = text;
+    if (!*text)
+      break;
+    if (!read_one(&text, &one) || by_kind[one.kind].kind != 0)
+      return -1;
+    by_kind[one.kind] = one;
+  }
+  for (unsigned kind = 1; kind <= SES_REQUIRE_KINDS; kind++)
+    if (by_kind[kind].kind != 0)
+      found[count++] = by_kind[kind];
+  return count > 0 ? count : -1;
+}
