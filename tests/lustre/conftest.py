@@ -18,7 +18,7 @@ from lustre_mount import LustreMount, build_standin
 from placed_programs import LIST, PROBE, AgentDouble, Site
 
 OSTS = 6
-LAYOUT_SOURCE = Path(__file__).parents[2] / "libses/src/lustre/layout.c"
+SOURCES = Path(__file__).parents[2] / "libses/src"
 
 
 @pytest.fixture(scope="session")
@@ -85,5 +85,9 @@ def site(lustre: LustreMount, public_wrapper: Path, probe: Path, tmp_path: Path)
 def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
     """The C functions that edit layouts."""
     path = tmp_path_factory.mktemp("layout") / "layout.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-o", path, LAYOUT_SOURCE], check=True, timeout=120)
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O2", "-I", SOURCES, "-o", path, SOURCES / "lustre/layout.c"],
+        check=True,
+        timeout=120,
+    )
     return LayoutLibrary(path)

@@ -176,7 +176,7 @@ def test_corpus_holds_under_the_sanitizers(tmp_path: Path) -> None:
     program = tmp_path / "replay"
     fuzzer = ROOT / "tests/lustre/fuzz/layout_fuzzer.c"
     options = ["-g", "-O1", "-DREPLAY", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    build = ["gcc", *options, "-I", SOURCE.parent, fuzzer, SOURCE, "-o", program]
+    build = ["gcc", *options, "-I", SOURCE.parents[1], fuzzer, SOURCE, "-o", program]
     subprocess.run(build, check=True, timeout=120)
     corpus = sorted((ROOT / "tests/lustre/corpus").iterdir())
     assert len(corpus) >= len(LAYOUTS) * len(CHOICES)
