@@ -6,10 +6,10 @@ import threading
 from dataclasses import replace
 
 import pytest
-from smed_monitor.http.answer import observations_json
-from smed_monitor.http.edge import GATHER_SECONDS
 from smed_monitor.core.model import Moment, Outcome, Record
 from smed_monitor.core.rates import Windows
+from smed_monitor.http.answer import observations_json
+from smed_monitor.http.edge import GATHER_SECONDS
 from smed_monitor.http.schemas import ObservationsOut
 from smed_monitor.state.table import MANY_TARGETS, Table
 
