@@ -12,10 +12,7 @@ import click
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted(
-    [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "ontology/README.md", "examples/README.md")]
-    + list((ROOT / "docs").rglob("*.md"))
-)
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
 COMMANDS = {
     "ses": "ses.cli",
     "ses-service": "ses_service.commands.main",
