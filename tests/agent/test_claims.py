@@ -283,6 +283,23 @@ def test_other_elements_take_the_files_along(claims: Claims, service: ServiceDou
 
 def test_busy_node_says_so(claims: Claims, service: ServiceDouble) -> None:
     wait_until(lambda: service.announcements()[-1].body["busy"], "the service is told that programs run here")
+    wait_until(lambda: service.announcements()[-1].body["in_use"], "and that they began")
+
+
+def test_node_hears_often_while_files_are_created(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    def silent_words() -> int:
+        return sum(not one.body["opened"] and not one.body["ended"] for one in service.announcements()[said:])
+
+    service.pace = 300.0
+    service.later = {"tell_within_seconds": 1.0}
+    said = len(service.announcements())
+    wait_until(lambda: silent_words() > 0, "the agent knows the new pace")
+    fd = claims.create(claims.choose(), tmp_path / "file")
+    said = len(service.announcements())
+    wait_until(lambda: silent_words() >= 3, "it hears without having anything to tell")
+    os.close(fd)
 
 
 @pytest.mark.root

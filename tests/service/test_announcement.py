@@ -14,10 +14,8 @@ from ses_service.ledger.announcement import (
     Opened,
     Origin,
     Taken,
-    busy_pace_for,
     end_others,
     merged,
-    pace_for,
     parts_of,
     silence_for,
     take,
@@ -32,6 +30,7 @@ from ses_service.ledger.node_decisions import (
     Refused,
     Turn,
 )
+from ses_service.ledger.pace import Use, pace_for, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import ElementTable, element_table
 from ses_service.model.entities import (
@@ -189,7 +188,7 @@ def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:
     ids = [site.book(number) for number in range(1, 6)]
     site.say(saying(*map(opened, ids)))
     for _ in range(20):
-        site.now += silence_for(pace_for(1)) - 1
+        site.now += silence_for(pace_for(Use.NONE, 1)) - 1
         site.say(saying())
     assert site.open_now() == [5, 0, 0]
 
@@ -197,7 +196,7 @@ def test_one_sign_of_life_keeps_all_files_of_a_node_open(site: Site) -> None:
 def test_a_silent_node_has_nothing_open_and_may_come_back(site: Site) -> None:
     one = site.book(1)
     site.say(saying(opened(one)))
-    site.now += silence_for(pace_for(1))
+    site.now += silence_for(pace_for(Use.NONE, 1))
     site.ledger.expire(site.now)
     assert site.ledger.get(one).end_reason is EndReason.SILENT
     assert site.open_now() == [0, 0, 0]
@@ -285,9 +284,9 @@ def test_a_file_spread_over_elements_counts_on_each(site: Site) -> None:
 
 
 def test_ten_thousand_idle_nodes_are_asked_to_speak_seldom() -> None:
-    assert pace_for(1) == 2
-    assert 10_000 / pace_for(10_000) < 250
-    assert pace_for(10**6) == 60
+    assert pace_for(Use.NONE, 1) == 2
+    assert 10_000 / pace_for(Use.NONE, 10_000) < 250
+    assert pace_for(Use.NONE, 10**6) == 60
     assert silence_for(60) == 180
 
 
@@ -357,6 +356,20 @@ def test_a_file_of_a_decision_that_is_not_told_is_taken_without_an_explanation(s
     assert site.ledger.get("b" * 16).candidates == ()
 
 
-def test_nodes_where_programs_choose_speak_more_often_than_others() -> None:
-    assert (busy_pace_for(1), busy_pace_for(10_000)) == (1.0, 10.0)
-    assert all(busy_pace_for(nodes) <= pace_for(nodes) for nodes in (1, 1000, 10_000, 100_000))
+def test_nodes_whose_tables_are_in_use_speak_as_often_as_the_service_can_hear_them(site: Site) -> None:
+    announcement = saying()
+    paces = [site.say(replace(announcement, use=use)).pace for use in (Use.NOW, Use.PERHAPS, Use.NONE)]
+    assert paces == [0.1, 1.0, 2.0]
+    for number in range(1000):
+        told = site.say(replace(announcement, node=f"n{number}", use=Use.NOW))
+    assert (told.pace, told.telling) == (0.5, 0.25)
+    for number in range(900):
+        told = site.say(replace(announcement, node=f"n{number}", use=Use.PERHAPS))
+    assert (told.pace, told.telling) == (1.0, 0.05), "those that do not use theirs leave room to the others"
+    assert site.say(replace(announcement, node="n950", use=Use.NOW)).pace == 0.1
+
+
+def test_tables_in_use_are_heard_of_at_least_as_often_as_others() -> None:
+    for nodes in (1, 64, 1000, 10_000, 100_000):
+        assert pace_for(Use.NOW, nodes) <= pace_for(Use.PERHAPS, nodes) <= pace_for(Use.NONE, nodes)
+        assert telling_within(nodes) <= min(1.0, pace_for(Use.NOW, nodes))

@@ -222,6 +222,19 @@ def test_what_ends_by_itself_can_be_dealt_with_a_few_at_a_time(ledger: Ledger) -
     assert (list(ledger.nodes), ledger.silenced_total) == ([], 1)
 
 
+def test_a_node_is_in_use_as_long_as_it_says_so_and_is_heard(ledger: Ledger) -> None:
+    for name in ("n1", "n2"):
+        ledger.hear(name, "1" * 16, 100, 130, in_use=True)
+    assert ledger.nodes_in_use == 2
+    ledger.hear("n1", "1" * 16, 101, 131)
+    ledger.hear("n2", "1" * 16, 110, 140, in_use=True)
+    assert ledger.nodes_in_use == 1
+    ledger.expire(139)
+    assert [one.name for one in ledger.nodes] == ["n2"], "each has until it was last heard of"
+    ledger.expire(140)
+    assert (list(ledger.nodes), ledger.nodes_in_use) == ([], 0)
+
+
 def test_a_follower_learns_of_every_change_and_of_what_is_dropped() -> None:
     ledger = bound(max_records=1)
     changed = ledger.follow()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -162,7 +163,6 @@ def test_tickets_pile_up_where_choosing_at_the_create_does_not(world: Make) -> N
 
 def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) -> None:
     told = Told(replace(world(4), nodes=2, pace=1.0))
-    told.opened(0.25, File(1, 1.0, node=1), 3)
 
     def heard(node: int, user: str, now: float) -> float:
         told.advance(now)
@@ -171,12 +171,31 @@ def test_what_a_node_does_another_hears_of_when_agents_have_spoken(world: Make) 
         )
         return told.ledger.own[3] + change
 
-    assert heard(1, "user", 0.25) == 1, "a program sees what its own user did at once"
-    assert heard(1, "another", 0.2505) == 0, "others on the node within milliseconds"
-    assert heard(1, "another", 0.253) == 1
-    assert heard(0, "user", 0.5) == 0
-    assert heard(0, "user", 0.9) == 0, "the service knows, but this node's agent did not ask yet"
-    assert heard(0, "user", 1.0) == 1
+    told.opened(10.0, File(1, 1.0, node=1), 3)
+    assert heard(1, "user", 10.0) == 1, "a program sees what its own user did at once"
+    assert heard(1, "another", 10.0005) == 0, "others on the node within milliseconds"
+    assert heard(1, "another", 10.003) == 1
+    told.opened(10.5, File(2, 1.0, node=1), 3)
+    knows = [heard(0, "user", 10.5 + step / 100) for step in range(500)]
+    assert knows == sorted(knows), "nothing is forgotten"
+    assert knows[-1] == 2
+    assert knows[0] == 0, "the service knows of the first, but this node's agent did not ask yet"
+    assert knows[49] < 2, "the second is told a second after the first"
+
+
+def test_a_node_hears_often_while_it_creates_files_and_seldom_long_after(world: Make) -> None:
+    told = Told(replace(world(4), nodes=2))
+
+    def pauses(begin: float, end: float) -> set[float]:
+        spoke = sorted(
+            {round(told.spoke(0, begin + step / 1000), 6) for step in range(int((end - begin) * 1000))}
+        )
+        return {round(later - before, 3) for before, later in itertools.pairwise(spoke[1:])}
+
+    told.opened(5.0, File(1, 1.0, node=0), 3)
+    assert pauses(5.0, 5.9) == {0.05}
+    assert pauses(10.0, 11.0) == {0.1}
+    assert pauses(1000.0, 1005.0) == {1.0}
 
 
 def test_a_node_takes_turns_of_its_own_on_idle_elements() -> None:

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <tuple>
 
 #include "service/json.h"
@@ -14,7 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kShortestPace = 0.5, kLongestPace = 300; // seconds
+constexpr double kShortestPace = 0.02, kLongestPace = 300; // seconds
+constexpr double kLongestTelling = 5;
 constexpr size_t kMostInReply = 100000;
 constexpr size_t kUsualFile = 600;     // bytes
 constexpr size_t kMostDecisions = 500; // the contract's
@@ -221,6 +223,7 @@ std::string announcement_body(const Announcement &announcement) {
   }
   text.close(']');
   text.put("busy", announcement.busy);
+  text.put("in_use", announcement.in_use);
   text.close('}');
   return text.take();
 }
@@ -248,6 +251,14 @@ void read_needs(const json &needs, AnnouncementReply &reply) {
   }
 }
 
+std::chrono::milliseconds pause_of(const json &seconds, double longest) {
+  const auto pause = seconds.get<double>();
+  if (!std::isfinite(pause)) {
+    throw std::invalid_argument("no number of seconds");
+  }
+  return std::chrono::milliseconds(std::llround(std::clamp(pause, kShortestPace, longest) * 1000));
+}
+
 } // namespace
 
 std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body) {
@@ -256,12 +267,10 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
     reply.stored = object.at("stored").get<uint64_t>();
-    const auto pace = object.at("next_within_seconds").get<double>();
-    if (!std::isfinite(pace)) {
-      return std::nullopt;
+    reply.next_within = pause_of(object.at("next_within_seconds"), kLongestPace);
+    if (const json *telling = field_of(object, "tell_within_seconds")) {
+      reply.tell_within = pause_of(*telling, kLongestTelling);
     }
-    reply.next_within = std::chrono::milliseconds(
-        std::llround(std::clamp(pace, kShortestPace, kLongestPace) * 1000));
     for (const json &id : object.at("unknown")) {
       reply.unknown.push_back(parse_id(id.get<std::string>()));
     }

@@ -72,7 +72,8 @@ struct Announcement {
   std::vector<std::string> users;
   std::map<std::string, std::string> generations; // by user: that of the needs known here
   std::vector<TableWanted> tables;
-  bool busy = false; // programs that can make claims run here
+  bool busy = false;   // programs that can make claims run here
+  bool in_use = false; // some began, or files were created, a short while ago
 };
 
 // What the service's ledger holds open for this node.
@@ -89,6 +90,7 @@ struct AnnouncementReply {
   std::string instance;
   uint64_t stored = 0; // the number up to which announcements are stored
   std::chrono::milliseconds next_within{5000};
+  std::chrono::milliseconds tell_within{50};
   std::vector<uint64_t> unknown;
   std::vector<std::pair<uint64_t, std::string>> refused; // with the reason
   std::optional<std::vector<LedgerFile>> open;           // none: nothing to compare

@@ -14,13 +14,11 @@ namespace {
 
 constexpr size_t kLargestBatch = 2000; // the contract's, as the next
 constexpr size_t kMostUsers = 1000;
-// Whoever chooses elsewhere should hear of a file soon, and the service of many at a time: a batch
-// waits for the last file this long, and for the first one four times as long.  Where there are so
-// many nodes that the service asks for slower signs of life, longer.
-constexpr std::chrono::milliseconds kCollect{50};
-constexpr int kMostCollects = 4;
-constexpr int kCollectsInPace = 100; // 50 ms for 5 s
-constexpr std::chrono::milliseconds kLongestCollect{1000};
+// The service is told of a file at once, unless it was told of others just before.  Whoever created
+// one may soon create another, and hears so many times as often as it may tell; a table is in use
+// for so long.
+constexpr int kCreatingFor = 20;
+constexpr std::chrono::minutes kUsedFor{10};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
 constexpr std::chrono::hours kUserLife{1};
@@ -97,7 +95,10 @@ void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
   bool is_time = false;
   {
     const std::lock_guard lock(mutex_);
-    is_time = note_waiting(opened.size() + moved.size() + ended.size());
+    is_time = is_to_look(opened.size() + moved.size() + ended.size());
+    if (!opened.empty()) {
+      used_at_ = created_at_ = Clock::now();
+    }
     for (auto &[uid, file, restore] : opened) {
       book_.opened(uid, std::move(file));
     }
@@ -116,12 +117,9 @@ void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
 }
 
 // So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
-// has to look again: any other only puts that off.
-bool Announcer::note_waiting(size_t more) {
-  last_waits_since_ = Clock::now();
-  const bool is_first = book_.waiting() == 0;
-  first_waits_since_ = is_first ? last_waits_since_ : first_waits_since_;
-  return is_first || book_.waiting() + more >= batch_limit_;
+// has to look again.
+bool Announcer::is_to_look(size_t more) const {
+  return book_.waiting() == 0 || book_.waiting() + more >= batch_limit_;
 }
 
 void Announcer::compared() {
@@ -148,7 +146,7 @@ void Announcer::user_seen(uid_t uid) {
 void Announcer::announce_soon() {
   {
     const std::lock_guard lock(mutex_);
-    heartbeat_at_ = Clock::now();
+    heartbeat_at_ = used_at_ = Clock::now();
   }
   wake_.notify_one();
 }
@@ -192,10 +190,7 @@ Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
   if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
     const bool now = stopping_ || book_.waiting() >= batch_limit_;
-    const auto collect = std::clamp(pace_ / kCollectsInPace, kCollect, kLongestCollect);
-    next = std::min(next, now ? sent_at_
-                              : std::min(first_waits_since_ + kMostCollects * collect,
-                                         last_waits_since_ + collect));
+    next = std::min(next, now ? sent_at_ : sent_at_ + tell_within_);
   }
   return std::max(next, not_before_);
 }
@@ -225,9 +220,11 @@ void Announcer::send(Lock &lock, Batch batch) {
     }
   }
   users.resize(std::min(users.size(), kMostUsers));
-  sent_at_ = first_waits_since_ = now; // of what is left over, too
+  sent_at_ = now;
+  const bool in_use = now - used_at_ < kUsedFor;
   lock.unlock();
-  const Announcement announcement = announcement_of(batch, users);
+  Announcement announcement = announcement_of(batch, users);
+  announcement.in_use = announcement.busy && in_use;
   const Reply reply =
       client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
   auto parsed = reply.status == 200 ? parse_announcement_reply(reply.body) : std::nullopt;
@@ -315,7 +312,10 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
   attempts_ = 0;
   batch_limit_ = std::min(kLargestBatch, batch_limit_ * 2);
   pace_ = reply.next_within;
-  heartbeat_at_ = now + part_of(pace_, 0.6, random_); // agents started together drift apart
+  tell_within_ = reply.tell_within;
+  // Not all of it, so that agents started together drift apart.
+  const bool creating = now - created_at_ < kCreatingFor * tell_within_;
+  heartbeat_at_ = now + part_of(creating ? std::min(pace_, tell_within_) : pace_, 0.8, random_);
   std::vector<uint64_t> refused;
   for (const auto &[id, why] : reply.refused) {
     spdlog::debug("the service refuses placement {}: {}", format_id(id), printable(why));
@@ -369,6 +369,9 @@ void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time
   }
   pass_on_needs(reply, news);
   news.tables = std::move(reply.tables);
+  for (TableAnswer &table : news.tables) {
+    table.telling = std::chrono::duration<double>(reply.tell_within).count();
+  }
   service_.exchange.put(std::move(news));
 }
 

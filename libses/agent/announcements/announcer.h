@@ -63,7 +63,7 @@ public:
   // UID runs programs here: the service says what they need, soon and then with each sign of life,
   // until this was not called for an hour.
   void user_seen(uid_t uid);
-  // With a sign of life now.
+  // With a sign of life now: programs began here.
   void announce_soon();
   // The service answers (again).
   void service_found();
@@ -88,7 +88,7 @@ private:
   void settle(Lock &lock, const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
-  [[nodiscard]] bool note_waiting(size_t more);
+  [[nodiscard]] bool is_to_look(size_t more) const;
 
   const Service service_;
   ServiceClient client_; // of the thread, as the three below
@@ -108,10 +108,10 @@ private:
   bool complete_due_ = false;
   bool comparing_ = false;
   std::string instance_;
-  std::chrono::milliseconds pace_{5000};
+  std::chrono::milliseconds pace_{5000}, tell_within_{50};
+  Clock::time_point used_at_{}, created_at_{};
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
-  Clock::time_point first_waits_since_{}, last_waits_since_{};
   Clock::time_point not_before_{}; // after a request that broke the service
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service

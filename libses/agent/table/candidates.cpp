@@ -46,7 +46,7 @@ bool Candidates::apply(const TableAnswer &answer, Time asked_at) {
     sampled_at_.assign(size(), std::nullopt);
     deltas_.assign(size(), {});
   }
-  pace_ = asked_at_ == Time{} ? 0 : std::max(0.0, seconds(asked_at - asked_at_));
+  telling_ = answer.telling;
   revision_ = answer.revision;
   version_ = answer.version;
   told_at_ = answer.told_at;
@@ -111,8 +111,8 @@ uint64_t Candidates::unseen(Time now) const {
 }
 
 uint32_t Candidates::few(Time now, const ses_rank &rank) const {
-  // Others tell what they place half their pace later, on average.
-  const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + pace_ / 2);
+  // What others placed last is on its way for half the time between two words of theirs.
+  const double unheard = rate_ * (std::max(0.0, seconds(now - asked_at_)) + telling_ / 2);
   const double few = std::clamp(std::round(total_ / unheard), kFewest, kMost);
   return ses_table_few(unheard < 0.5 ? 0 : static_cast<uint32_t>(few), total(), &rank);
 }

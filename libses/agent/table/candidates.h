@@ -88,7 +88,7 @@ private:
   std::string revision_;
   int64_t version_ = 0;
   double told_at_ = 0, total_ = 0, rate_ = 0, max_age_ = 0;
-  double pace_ = 0; // seconds between the last two questions
+  double telling_ = 0;
   Time asked_at_{};
   ses_core_policy policy_{};
   std::shared_ptr<const TableFacts> facts_;

@@ -49,6 +49,7 @@ struct TableAnswer {
   double told_at = 0; // seconds since the epoch
   double total = 0;   // elements of the system
   double rate = 0;    // placements a second by other nodes
+  double telling = 0; // seconds other nodes leave between two words
   double max_age = 0; // seconds: an older sample is none
   ses_core_policy policy{};
   std::optional<std::vector<ElementFacts>> elements; // none: as before

@@ -16,7 +16,7 @@ from ses_service.api.problems import InvalidProblem
 from ses_service.api.render import Reply
 from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.api.schemas.requests import SelectionRequest, to_profile
-from ses_service.ledger.announcement import busy_pace_for, merged, parts_of
+from ses_service.ledger.announcement import merged, parts_of
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import EVERYONE, Principal, Role
 from ses_service.state.state import Asked
@@ -87,7 +87,8 @@ def announce_in_parts(
     answer = {
         "instance": now.instance,
         "stored": now.storing.taken(node, said.incarnation, body.number),
-        "next_within_seconds": busy_pace_for(taken.nodes) if body.busy else taken.pace,
+        "next_within_seconds": taken.pace,
+        "tell_within_seconds": taken.telling,
         "unknown": list(taken.unknown),
         "refused": [{"placement_id": one, "detail": detail} for one, detail in taken.refused],
         "open": None if taken.open is None else [render.held(one) for one in taken.open],

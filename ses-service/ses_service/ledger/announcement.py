@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.ledger.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
+from ses_service.ledger.pace import Use, pace_for, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Subject, with_home_vo
@@ -21,9 +22,6 @@ from ses_service.model.entities import Subject, with_home_vo
 MOST_OPEN = 65_536  # files of one node; its agent follows no more
 Subjects: TypeAlias = dict[tuple[str | None, str | None, str | None], Subject]
 
-SHORTEST_PACE, LONGEST_PACE = 2.0, 60.0
-NODES_PER_SECOND = 200.0
-SHORTEST_BUSY_PACE, BUSY_NODES_PER_SECOND = 1.0, 1000.0
 SHORTEST_SILENCE = 30.0
 SILENT_PACES = 3.0
 
@@ -71,6 +69,7 @@ class Announcement:
     opened: tuple[Opened, ...] = ()
     ended: tuple[Ended, ...] = ()
     complete: bool = False
+    use: Use = Use.NONE
     decisions: NodeDecisions = NOTHING_TOLD
 
     @property
@@ -83,26 +82,16 @@ class Announcement:
 class Taken:
     """What came of an announcement.
 
-    ``pace``: seconds within which the next sign of life is expected.  ``nodes`` are heard of.  ``unknown``:
-    opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.  ``open``:
+    ``pace``: seconds within which the next sign of life is expected; ``telling``: within which files should be
+    told of.  ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.  ``open``:
     what the ledger held open for the node before an incarnation of its agent that was not heard of before.
     """
 
     pace: float
-    nodes: int
+    telling: float
     unknown: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
     open: tuple[Placement, ...] | None
-
-
-def pace_for(nodes: int) -> float:
-    """Return how many seconds there may be between two signs of life of one of so many nodes."""
-    return min(LONGEST_PACE, max(SHORTEST_PACE, nodes / NODES_PER_SECOND))
-
-
-def busy_pace_for(nodes: int) -> float:
-    """Return the same for nodes where programs choose from a table, which should not grow old."""
-    return min(LONGEST_PACE, max(SHORTEST_BUSY_PACE, nodes / BUSY_NODES_PER_SECOND))
 
 
 def silence_for(pace: float) -> float:
@@ -127,7 +116,7 @@ def merged(taken: Sequence[Taken]) -> Taken:
     first = taken[0]
     return Taken(
         first.pace,
-        first.nodes,
+        first.telling,
         tuple(one for part in taken for one in part.unknown),
         tuple(one for part in taken for one in part.refused),
         first.open,
@@ -147,8 +136,10 @@ def take(
     An ending is taken after every opening.  ``table`` may be ``None`` as long as the site is not known:
     placements the ledger does not know stay unknown then, and the agent says them again.
     """
-    pace = pace_for(len(ledger.nodes) + 1)
-    first = ledger.hear(announcement.node, announcement.incarnation, now, now + silence_for(pace))
+    silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
+    first = ledger.hear(
+        announcement.node, announcement.incarnation, now, silent, in_use=announcement.use is Use.NOW
+    )
     held = tuple(ledger.open_on(announcement.node)) if first else None
     unknown: list[str] = []
     refused: list[tuple[str, str]] = []
@@ -181,7 +172,10 @@ def take(
             ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
     if announcement.complete:
         end_others(announcement, ledger, now)
-    return Taken(pace, len(ledger.nodes), tuple(unknown), tuple(refused), held)
+    in_use = ledger.nodes_in_use
+    speaking = in_use if announcement.use is Use.NOW else len(ledger.nodes)
+    pace = pace_for(announcement.use, speaking)
+    return Taken(pace, telling_within(in_use), tuple(unknown), tuple(refused), held)
 
 
 def end_others(announcement: Announcement, ledger: Ledger, now: float) -> None:

@@ -72,6 +72,7 @@ class Node:
     since: float
     heard_at: float
     until: float
+    in_use: bool = False  # programs choose from its table
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class Ledger:
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
         self._nodes: dict[str, Node] = {}
+        self.nodes_in_use = 0
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
         self._silences: list[tuple[float, str]] = []
         self._tally = Tally(policies)
@@ -240,19 +242,21 @@ class Ledger:
             self.learn(ended)
         return ended
 
-    def hear(self, name: str, incarnation: str, now: float, until: float) -> bool:
+    def hear(self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
-        Returns whether this incarnation of the agent is heard for the first time.
+        ``in_use``: programs choose from its table.  Returns whether this incarnation of the agent is heard for the first time.
         """
         node = self._nodes.get(name)
         first = node is None or node.incarnation != incarnation
         if node is None:
             node = self._nodes[name] = Node(name, incarnation, now, now, until)
+            heapq.heappush(self._silences, (until, name))  # looked at again when it is due
         if first:
             node.incarnation, node.since = incarnation, now
         node.heard_at, node.until = now, until
-        heapq.heappush(self._silences, (until, name))
+        self.nodes_in_use += in_use - node.in_use
+        node.in_use = in_use
         return first
 
     def expect(self, name: str, now: float, until: float) -> None:
@@ -307,8 +311,11 @@ class Ledger:
         while self._silences and self._silences[0][0] <= now and (most is None or count < most):
             name = self._silences[0][1]
             node = self._nodes.get(name)
-            if node is None or node.until > now:
+            if node is None:
                 heapq.heappop(self._silences)
+                continue
+            if node.until > now:
+                heapq.heapreplace(self._silences, (node.until, name))
                 continue
             files = list(islice(self._open_on.get(name, ()), None if most is None else most - count))
             for placement_id in files:
@@ -316,7 +323,7 @@ class Ledger:
             count += len(files)
             if name not in self._open_on:
                 heapq.heappop(self._silences)
-                del self._nodes[name]
+                self.nodes_in_use -= self._nodes.pop(name).in_use
                 self.silenced_total += 1
         self._foreign.expire(now, most)
         return count

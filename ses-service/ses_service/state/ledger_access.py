@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ses_service.ledger.announcement import LONGEST_PACE, silence_for
+from ses_service.ledger.announcement import silence_for
 from ses_service.ledger.ledger import Ledger
+from ses_service.ledger.pace import LONGEST_PACE
 from ses_service.ledger.peer_placements import Change
 from ses_service.ledger.placement import EndReason, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of

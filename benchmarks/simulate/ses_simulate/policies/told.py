@@ -1,8 +1,9 @@
 """What nodes and the service tell each other: the ledger as the service has it, and as a node hears it.
 
-Every node's agent speaks with the service once in ``pace`` seconds, at moments of its own: it tells which
-files were created and closed on its node since, and hears what all others told by then.  What happened on
-a node itself is known there at once; another user's claim after ``HANDOVER``.  A close is seen by the
+A node's agent tells the service of files that were created and closed there at once, or ``within`` seconds after
+its last word, and hears in the answer what all others told by then.  It hears also when it has nothing to
+tell, at the service's pace: twice as often while files are created on its node, and seldom where none was
+for long (``ses_service.ledger.pace``).  What happened on a node itself is known there at once; another user's claim after ``HANDOVER``.  A close is seen by the
 agent up to ``close_poll`` seconds late.
 
 The service has one state, that of now.  What a node has not heard of yet is taken back from a copy of it,
@@ -18,12 +19,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, pace_for, telling_within
+
 from ses_simulate.monitor import Sampling
 from ses_simulate.policies.interface import File, World
 
 HANDOVER = 0.002  # seconds until other users of the node see a claim
 RATE_SECONDS = 10.0  # over which the rate of placements is taken
 LONGEST_WINDOWS = 10.0  # after which what ended is forgotten
+LONG_AGO = 1e6
 GOLDEN = 0.6180339887498949
 
 
@@ -67,18 +71,29 @@ class Ledger:
     open_files: dict[int, tuple[float, int]] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
+class _Speaking:
+    """When a node's agent spoke, will tell what it has to tell, and when a file was last created there."""
+
+    spoke_at: float
+    tells_at: float = math.inf
+    created_at: float = -LONG_AGO
+
+
 class Told:
     """The ledger, and who has heard what of it."""
 
     def __init__(self, world: World) -> None:
         size = len(world.devices)
         self.nodes = world.nodes
-        self.pace = world.pace or max(0.1, world.nodes / 1000.0)
+        self.pace = world.pace / CREATING_PART if world.pace else pace_for(Use.NOW, world.nodes)
+        self._seldom = max(self.pace, pace_for(Use.PERHAPS, world.nodes))
+        self.within = world.pace or telling_within(world.nodes)
         self.ledger = Ledger([0.0] * size, [0.0] * size, [0.0] * size, [0.0] * size)
         self.changed: Callable[[int], object] = lambda _row: None
         self._random = world.random("closes seen")
         self._close_poll = world.close_poll
-        self._phases = [self.pace * (node * GOLDEN % 1.0) for node in range(world.nodes)]
+        self._nodes = [_Speaking(self.pace * (node * GOLDEN % 1.0 - 1.0)) for node in range(world.nodes)]
         self._coming: list[tuple[float, int, Change]] = []
         self._number = 0
         self._heard: deque[tuple[float, Change]] = deque()
@@ -91,8 +106,16 @@ class Told:
 
     def spoke(self, node: int, now: float) -> float:
         """Return when a node's agent last spoke with the service."""
-        phase = self._phases[node]
-        return phase + math.floor((now - phase) / self.pace) * self.pace
+        one = self._nodes[node]
+        if one.tells_at <= now:
+            one.spoke_at, one.tells_at = one.tells_at, math.inf
+        for pause, until in (
+            (self.within, one.created_at + CREATING_FOR * self.within),
+            (self.pace, one.created_at + USED_FOR),
+            (self._seldom, math.inf),
+        ):
+            one.spoke_at += max(0, math.floor((min(now, until) - one.spoke_at) / pause)) * pause
+        return one.spoke_at
 
     def opened(self, now: float, file: File, row: int, reserved: float = 0.0) -> Change:
         """A file was created on a node."""
@@ -122,7 +145,7 @@ class Told:
 
     def unheard(self, node: int, now: float) -> float:
         """Return how many files others created that a node may not have heard of."""
-        return self.rate_of_others(node, now) * (now - self.spoke(node, now) + self.pace / 2)
+        return self.rate_of_others(node, now) * (now - self.spoke(node, now) + self.within / 2)
 
     def rate_of_others(self, node: int, now: float) -> float:
         """Return how many files a second are created on other nodes."""
@@ -189,10 +212,14 @@ class Told:
         return then
 
     def _tell(self, change: Change) -> None:
-        phase = self._phases[change.node]
-        told_at = phase + math.ceil((change.happened - phase) / self.pace) * self.pace
+        one, now = self._nodes[change.node], change.happened
+        spoke = self.spoke(change.node, now)
+        if one.tells_at == math.inf:
+            one.tells_at = max(now, spoke + self.within)
+        if change.streams > 0 and change.placed:
+            one.created_at = now
         self._number += 1
-        heapq.heappush(self._coming, (max(told_at, change.happened), self._number, change))
+        heapq.heappush(self._coming, (one.tells_at, self._number, change))
         self._untold[change.node].append(change)
 
     def _take(self, told_at: float, change: Change) -> None:

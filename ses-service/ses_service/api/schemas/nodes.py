@@ -13,6 +13,7 @@ from ses_service.ledger import node_decisions
 from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
 from ses_service.ledger.ledger import Opening
 from ses_service.ledger.node_decisions import NodeDecisions
+from ses_service.ledger.pace import Use
 from ses_service.ledger.placement import EndReason
 from ses_service.model.entities import Level, Requirement, ResolvedRequirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind
@@ -265,7 +266,8 @@ class AnnouncementIn(Said):
 
     At most 2,000 of both.  `complete`: `opened` is all that is open on the node.  `decisions`: what files
     were chosen by.  `users`: whose needs the agent wants to know, `generations` what it has of them, and
-    `tables` the storage systems whose elements it wants to know.  `busy`: programs choose from them now.
+    `tables` the storage systems whose elements it wants to know.  `busy`: programs run that can choose from
+    them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
     """
 
@@ -279,6 +281,7 @@ class AnnouncementIn(Said):
     generations: Annotated[dict[Text, Digest], Field(max_length=MOST_USERS, default_factory=dict)]
     tables: Annotated[list[TableWanted], Field(max_length=MOST_TABLES, default_factory=list)]
     busy: bool = False
+    in_use: bool = False
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
@@ -294,6 +297,7 @@ class AnnouncementIn(Said):
             tuple(one.to_model() for one in self.opened),
             tuple(one.to_model() for one in self.ended),
             self.complete,
+            Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
             NodeDecisions({one.id: one.to_model() for one in self.decisions}),
         )
 
@@ -399,6 +403,9 @@ class AnnouncementTaken(Answer):
     the ledger does not know them.  `open`: given when this agent is heard for the first time.  `needs` are
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
 
+    `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
+    the last word where files were opened or ended since, and as often while files are created.
+
     `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
     or as lasting as it will ever be where the service has no database.  An agent keeps what it said after
     that, with how it came about, and says it again to another instance.
@@ -407,6 +414,7 @@ class AnnouncementTaken(Answer):
     instance: str
     stored: int
     next_within_seconds: float
+    tell_within_seconds: float
     unknown: list[str]
     refused: list[RefusedFile]
     open: list[HeldFile] | None

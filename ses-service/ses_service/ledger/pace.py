@@ -1,0 +1,41 @@
+"""How often the agent of a node speaks with the service.
+
+Old word of other nodes is what makes files of many nodes meet.  So agents hear as often as the service can
+answer, where files are created; where nothing happens they hardly speak.  Times are seconds.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+LONGEST_PACE = 60.0
+LONGEST_TELLING = 1.0
+CREATING_PART = 0.5
+CREATING_FOR = 20.0
+USED_FOR = 600.0
+
+
+class Use(Enum):
+    """What becomes of the table of a node, with its shortest pace and how many nodes may speak a second.
+
+    ``NOW``: programs came, or a file was created, within :data:`USED_FOR`.  ``PERHAPS``: programs run that
+    can choose from it.
+    """
+
+    NOW = (0.1, 2000.0)
+    PERHAPS = (1.0, 1000.0)
+    NONE = (2.0, 200.0)
+
+
+def pace_for(use: Use, nodes: int) -> float:
+    """Return the longest time between two words of one of so many nodes."""
+    shortest, each_second = use.value
+    return min(LONGEST_PACE, max(shortest, nodes / each_second))
+
+
+def telling_within(in_use: int) -> float:
+    """Return the time a node leaves at least between two words about files, where so many tables are in use.
+
+    From a file on, it hears as often for :data:`CREATING_FOR` times as long.
+    """
+    return min(LONGEST_TELLING, CREATING_PART * pace_for(Use.NOW, in_use))
