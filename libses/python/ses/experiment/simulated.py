@@ -1,6 +1,7 @@
 """The same site simulated, beside what was measured, with nothing fitted.
 
-What the simulation is told: rates, sizes, computing, starts, background, how often the monitor samples.
+What the simulation is told: rates, sizes, computing, starts, background, that all users are on one node, how
+often the monitor samples and over which window it averages.
 It draws its own chance.  Not told: the time programs take to start, the cost of FUSE, the processors.
 """
 
@@ -16,7 +17,7 @@ from ses_simulate.processes import Progress, run_all
 from ses_simulate.statistics import Interval, interval
 from ses_simulate.table1 import Run, Site, Times, simulate
 
-from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS
+from ses.demo.site import AVERAGE_SECONDS, INTERVAL_SECONDS, WINDOW_SECONDS
 from ses.experiment.loops import MIB, Form
 from ses.experiment.site import Shape
 from ses.experiment.statistics import Comparison
@@ -24,7 +25,10 @@ from ses.experiment.statistics import Comparison
 OURS = "ours"
 # A sample is known when the service asks for it next, on average half an interval later.
 SAMPLING = Sampling(
-    interval=INTERVAL_SECONDS, delay=INTERVAL_SECONDS / 2, depth=False, long_window=AVERAGE_SECONDS
+    interval=INTERVAL_SECONDS,
+    delay=INTERVAL_SECONDS / 2,
+    constant=WINDOW_SECONDS,
+    long_window=AVERAGE_SECONDS,
 )
 
 
@@ -81,7 +85,9 @@ def _run(one: Comparison, ours: bool, seed: int, of: Site) -> Run:
     policy, supported = (OURS, one.users // 2) if one.who == "half" else (OURS, one.users)
     if one.who == "all" and not ours:
         policy = one.baseline
-    return Run(one.background, one.users, policy, one.baseline, supported, seed, sampling=SAMPLING, site=of)
+    return Run(
+        one.background, one.users, policy, one.baseline, supported, seed, sampling=SAMPLING, site=of, nodes=1
+    )
 
 
 def _side(one: Comparison, times: Times, ours: bool) -> float:
