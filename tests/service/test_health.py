@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ses_service.decision.health import LOWEST, learned, top_speed
+from ses_core.top_speed import LOWEST, after_sample
+from ses_service.decision.health import learned
 from ses_service.decision.rows import Rows
 from ses_service.ledger.ledger import LedgerCounts
 from ses_service.model.columns import ObservationTable, element_table, observation_table
@@ -64,7 +65,7 @@ def test_no_element_is_lost_for_ever() -> None:
     nothing, queue = np.array([0.0]), np.array([9.0])
     top = np.array([1.0])
     for _ in range(200):
-        top = top_speed(top, nothing, queue, POLICIES)
+        top = after_sample(top, nothing, queue, POLICIES.saturation)
     assert top[0] == LOWEST
 
 

@@ -14,7 +14,7 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 import ses_core
-from ses_core import Query, Records, State
+from ses_core import Query, Records, State, top_speed
 
 from ses_service.ledger.counts import LedgerCounts
 from ses_service.model.columns import STATES, Bools, Codes, ElementTable, Floats, ObservationTable
@@ -23,7 +23,6 @@ from ses_service.model.policies import Policies
 
 STATED = int(ses_core.ELEMENT["stated"].shape[0])
 
-_ALIKE = 0.1  # a capability that is learned is told anew when it differs by a larger part
 # The numbers nodes are told of each element, in this order; its state and turn come after them.
 LOADS = (
     "busy",
@@ -182,7 +181,7 @@ class Rows:
         for name, capability in zip(("read_rate", "write_rate"), capabilities, strict=True):
             told, found = self.elements[name], capability * observations.health
             with np.errstate(invalid="ignore"):
-                moved = np.abs(found - told) > _ALIKE * told
+                moved = np.abs(found - told) > top_speed.ALIKE * told
             moved |= np.isnan(found) != np.isnan(told)
             self.elements[name][moved] = found[moved]
             different |= moved

@@ -24,10 +24,6 @@ class Policies:
         ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
         ``unseen_streams``: streams of others an element nobody can see is taken to carry while
         other elements can be seen, so that a dead exporter never looks like an idle disk.
-    Health (:mod:`ses_service.decision.health`)
-        ``health_fall``, ``health_recovery``: parts by which the top speed of an element falls with a
-        sample that had a queue but no higher rate, and rises with one that had no queue.
-        ``sound_speed``: top speed, as a part of the nominal one, from which an element is sound.
     Order
         ``distance_step``: distances within one step count as equal.
         ``scarce_tiers``: tiers that needs met elsewhere do not spend.
@@ -49,9 +45,6 @@ class Policies:
     saturation: float = 0.97
     saturated_prior: float = 1.5
     unseen_streams: float = 1.0
-    health_fall: float = 0.1
-    health_recovery: float = 0.01
-    sound_speed: float = 0.75
     distance_step: float = 0.02
     scarce_tiers: frozenset[str] = frozenset()
     max_stripes: int = 8

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from ses_core import SAMPLE, Kind, Query, Records, defaults, need, observe, table
+from ses_core import SAMPLE, Kind, Query, Records, defaults, need, observe, table, top_speed
 from ses_service.decision.node_order import order_of_own
 
 from ses_simulate.monitor import Sample
@@ -35,6 +35,7 @@ class Terms:
     others: bool = True  # estimated streams of others
     own_averaged: bool = True  # our streams as the monitor averages, not those of the window's middle
     idle_seconds: float = 3.0  # without growth, after which an open file is no stream; inf: never
+    health: bool = True  # elements that deliver less than described are learned from queues
     reading: bool = True  # a file that was closed is a stream again while its node reads it
     writing_out: bool = True  # a file that was closed before its bytes can have been written counts on
     spread: bool = True  # fewer candidates are compared the more is unheard
@@ -87,6 +88,7 @@ class Tables:
         self._need = need(*((kind, False, False, bound, 1.0) for kind, bound in asked if bound is not None))
         self._query = Query(self._node, self._need, self.policy)
         self._samples = np.zeros(size, SAMPLE)
+        self._top = np.ones(size)
         self._turns = Turns(world.nodes, self._count)
         self._describe()
         told.changed = self._mirror
@@ -154,13 +156,27 @@ class Tables:
         samples["own"] = self._told.sampled(
             self._world.sampling, sample.taken, averaged=self._terms.own_averaged
         )
-        samples["busy"] = samples["busy_average"] = sample.busy
         samples["queue"] = sample.depth or math.nan
+        samples["busy"] = samples["busy_average"] = np.minimum(1.0, self._learned(np.array(sample.busy)))
         observe(self._site, samples, self.policy)
         self._site["free"] = sample.free
         self._site["ended"] = self._told.ledger.ended
         if not self._terms.others:
             self._site["others"] = 0.0
+
+    def _learned(self, busy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Learn what elements really do; return how busy they are by that."""
+        if not self._terms.health:
+            return busy
+        self._top = top_speed.after_sample(
+            self._top, busy, self._samples["queue"], float(self.policy["saturation"][0])
+        )
+        health = top_speed.health(self._top)
+        for name, described in self._described.items():
+            told, found = self._site[name], described * health
+            moved = np.abs(found - told) > top_speed.ALIKE * told
+            told[moved] = found[moved]
+        return busy / health
 
     def unseen(self) -> None:
         """Forget the samples: they are too old."""
@@ -198,6 +214,7 @@ class Tables:
         site, devices = self._site, self._world.devices
         site["read_rate"] = [device.read_rate for device in devices]
         site["write_rate"] = [device.write_rate for device in devices]
+        self._described = {name: site[name].copy() for name in ("read_rate", "write_rate")}
         site["size"] = [device.capacity for device in devices]
         site["free"] = [device.free for device in devices]
         site["server"] = [device.group for device in devices]

@@ -13,6 +13,7 @@ VARIANTS: Mapping[str, Terms] = {
     "no-monitor": Terms(monitor=False),
     "no-others": Terms(others=False),
     "no-averaged-own": Terms(own_averaged=False),
+    "no-health": Terms(health=False),
     "no-idle": Terms(idle_seconds=float("inf")),
     "no-reading": Terms(reading=False),
     "no-writing-out": Terms(writing_out=False),
