@@ -1,10 +1,10 @@
 """What nodes and the service tell each other: the ledger as the service has it, and as a node hears it.
 
-A node's agent tells the service of files that were created and closed there at once, or ``within`` seconds after
-its last word, and hears in the answer what all others told by then.  It hears also when it has nothing to
-tell, at the service's pace: twice as often while files are created on its node, and seldom where none was
-for long (``ses_service.ledger.pace``).  What happened on a node itself is known there at once; another user's claim after ``HANDOVER``.  A close is seen by the
-agent up to ``close_poll`` seconds late.
+A node's agent tells the service of files that were created and closed there at once, or ``within`` seconds
+after its last word, and hears in the answer what all others told by then.  It hears also when it has nothing
+to tell, at the service's pace: twice as often while files are created on its node, and seldom where none was
+for long (``ses_service.ledger.pace``).  What happened on a node itself is known there at once; another
+user's claim after ``HANDOVER``.  A close is seen by the agent up to ``close_poll`` seconds late.
 
 The service has one state, that of now.  What a node has not heard of yet is taken back from a copy of it,
 which is exact and costs no event of its own for each time an agent speaks.

@@ -1,0 +1,65 @@
+"""What ``docs/decision-measured.md`` is made of: families with the lengths of their runs, and terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ses_simulate.scenarios import SCENARIOS
+
+_USUAL = 800  # files
+_FILES = {
+    "bursts-500": 1500, "elements-1000": 2000, "elements-250": 1000, "nodes-1000": 1000,
+    "file-per-process": 8192,
+    "checkpoint-1-node": 640, "checkpoint-8-nodes": 640, "checkpoint-64-nodes": 640, "checkpoint-busy": 640,
+    "room": 1000, "room-pareto": 1000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A hard scenario with so many files; with ``users``, a background of Table 1 with all of them supported.
+
+    These users are on so many ``nodes`` (0: each on one of its own).
+    """
+
+    scenario: str
+    files: int = 0
+    users: int = 0
+    nodes: int = 0
+
+
+FAMILIES: Mapping[str, Family] = {
+    "t1-none-6": Family("none", users=6),
+    "t1-none-8": Family("none", users=8),
+    "t1-none-10": Family("none", users=10),
+    "t1-none-10, one node": Family("none", users=10, nodes=1),
+    "t1-none-8, one node": Family("none", users=8, nodes=1),
+    "t1-uniform-8": Family("uniform", users=8),
+    "t1-skewed-8": Family("skewed", users=8),
+    **{name: Family(name, _FILES.get(name, _USUAL)) for name in SCENARIOS},
+}
+
+HALVES: Mapping[str, Family] = {
+    f"half of {users}, {background}": Family(background, users=users)
+    for background in ("none", "uniform", "skewed")
+    for users in (6, 8, 10)
+}
+
+TERMS: Mapping[str, tuple[str, ...]] = {
+    "no-others": ("strangers", "t1-skewed-8", "unassisted-t5", "checkpoint-busy"),
+    "no-averaged-own": ("nodes-64", "rows-of-files", "elements-250"),
+    "no-health": ("secretly-slow", "slow-after-seen", "wrong-rates-seen", "strangers-seen"),
+    "no-idle": ("open-idle",),
+    "no-writing-out": ("rows-of-files", "nodes-64"),
+    "no-reading": ("t1-none-10", "t1-none-8", "t1-skewed-8"),
+    "no-spread": ("bursts-500", "nodes-64-told-5s", "nodes-1000"),
+    "no-orders": ("nodes-64", "strangers"),
+    "no-ranks": ("checkpoint-8-nodes", "checkpoint-busy"),
+    "no-turns": ("t1-none-10", "t1-skewed-8"),
+    "no-idle-turns": ("workflows", "unassisted-t5", "secretly-slow", "t1-none-8"),
+    "no-room": ("room",),
+    "with-turns-of-all": ("wrong-rates", "strangers", "workflows"),
+    "with-narrow-shares": ("wrong-rates",),
+    "with-whole-others": ("unassisted-t5", "nodes-1000"),
+}
