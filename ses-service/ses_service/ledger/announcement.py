@@ -82,9 +82,10 @@ class Announcement:
 class Taken:
     """What came of an announcement.
 
-    ``pace``: seconds within which the next sign of life is expected; ``telling``: within which files should be
-    told of.  ``unknown``: opened, but the ledger does not know it and no origin was given.  ``refused``: id and reason.  ``open``:
-    what the ledger held open for the node before an incarnation of its agent that was not heard of before.
+    ``pace``: seconds within which the next sign of life is expected; ``telling``: seconds between two words
+    about files.  ``unknown``: opened, but the ledger does not know it and no origin was given.
+    ``refused``: id and reason.  ``open``: what the ledger held open for the node before an incarnation of
+    its agent that was not heard of before.
     """
 
     pace: float

@@ -245,7 +245,8 @@ class Ledger:
     def hear(self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
-        ``in_use``: programs choose from its table.  Returns whether this incarnation of the agent is heard for the first time.
+        ``in_use``: programs choose from its table.  Returns whether this incarnation of the agent is heard
+        for the first time.
         """
         node = self._nodes.get(name)
         first = node is None or node.incarnation != incarnation
