@@ -34,7 +34,7 @@ STORES = ("oxigraph", "fuseki")
 SIZES = (24, 1000, 10_000)
 PATIENCE = 60.0  # seconds; also the time a request may take
 HEAD = """@prefix : <https://example.org/bench/> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 :fs a qsm:LustreFileSystem ; qsm:name "fs" ; qsm:mountPoint "/mnt/fs" .

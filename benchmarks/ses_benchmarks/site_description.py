@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PREFIXES = """\
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://example.org/qstorman/site/benchmark/> .
+@prefix : <https://w3id.org/qstorman/site/benchmark/> .
 """
 
 

@@ -19,7 +19,7 @@ from ses_benchmarks.http_call import Connection, request_bytes
 from ses_benchmarks.probe import BenchmarkError
 from ses_benchmarks.processes import free_port, server
 
-SITE_GRAPH = "https://example.org/qstorman/graph/site"
+SITE_GRAPH = "https://w3id.org/qstorman/graph/site"
 READY_SECONDS = 90
 
 

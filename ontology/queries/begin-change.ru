@@ -4,7 +4,7 @@
 # 0 where it gave none), $nextDigest, $siteStep (1, or 0 for a change that leaves the site as it is), $change, $at
 # (xsd:dateTime), $agent, $author (its name), $reason.
 PREFIX prov: <http://www.w3.org/ns/prov#>
-PREFIX qsm: <https://example.org/qstorman/ontology#>
+PREFIX qsm: <https://w3id.org/qstorman/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 DELETE {
   GRAPH $history { $history qsm:revision ?number }

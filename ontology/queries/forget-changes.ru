@@ -1,7 +1,7 @@
 # Forget the changes that are further back than the last $kept.
 # Inputs: $history (graph), $kept (how many). Ends every request that records a change.
 PREFIX prov: <http://www.w3.org/ns/prov#>
-PREFIX qsm: <https://example.org/qstorman/ontology#>
+PREFIX qsm: <https://w3id.org/qstorman/ontology#>
 DELETE { GRAPH $history { ?node ?p ?o } }
 WHERE {
   GRAPH $history {

@@ -2,7 +2,7 @@
 # Inputs: $history, $requirements (graphs), $set, $identity (the set's qsm:change), $change, $at (xsd:dateTime), $agent,
 # $author (its name), $reason. Follows replace-requirements.ru in one request, and does nothing the second time.
 PREFIX prov: <http://www.w3.org/ns/prov#>
-PREFIX qsm: <https://example.org/qstorman/ontology#>
+PREFIX qsm: <https://w3id.org/qstorman/ontology#>
 PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 DELETE { GRAPH $history { $history qsm:revision ?number } }
 INSERT {

@@ -1,7 +1,7 @@
 # Empty one requirement set and give it its next revision, if it still has the expected one.
 # Inputs: $graph (requirements graph), $set, $level, $subject, $expected and $next (revisions), $change, $modifiedAt,
 # $modifiedBy. Does nothing when the revision is another: the caller finds somebody else's qsm:change then.
-PREFIX qsm: <https://example.org/qstorman/ontology#>
+PREFIX qsm: <https://w3id.org/qstorman/ontology#>
 DELETE {
   GRAPH $graph {
     $set ?property ?value .

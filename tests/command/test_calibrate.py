@@ -19,7 +19,7 @@ from ses.calibration import Measured, NotMeasuredError, Place, measure
 from ses.commands.calibrate import turtle_of
 
 MIB = 2**20
-QSM = rdflib.Namespace("https://example.org/qstorman/ontology#")
+QSM = rdflib.Namespace("https://w3id.org/qstorman/ontology#")
 QUDT = rdflib.Namespace("http://qudt.org/schema/qudt/")
 
 

@@ -164,8 +164,8 @@ def test_a_discovered_union_is_merged_and_keeps_what_people_changed(kb, union, t
     name = re.search(r"<(\S+/b1)> a qsm:Branch", file.read_text())
     assert name
     people = (
-        "@prefix qsm: <https://example.org/qstorman/ontology#> .\n"
-        "@base <https://example.org/qstorman/site/> .\n"
+        "@prefix qsm: <https://w3id.org/qstorman/ontology#> .\n"
+        "@base <https://w3id.org/qstorman/site/> .\n"
         f'<{name[1]}> qsm:state qsm:Draining ; qsm:tier "hdd" .\n'
     )
     done(kb("kb", "import", "-", text=people))

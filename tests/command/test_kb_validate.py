@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from ses.cli import main
 
 GOOD = """\
-@prefix qsm: <https://example.org/qstorman/ontology#> .
-@prefix : <https://example.org/qstorman/site/tiny/> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
+@prefix : <https://w3id.org/qstorman/site/tiny/> .
 :union a qsm:MergerfsUnion ; qsm:name "union" ; qsm:mountPoint "/srv/union" .
 :server a qsm:Server ; qsm:name "server" .
 :b1 a qsm:Branch ; qsm:name "b1" ; qsm:elementOf :union ;

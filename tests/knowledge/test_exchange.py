@@ -18,7 +18,7 @@ from ses_service.knowledge.turtle_writer import document
 from ses_service.model.entities import Kind, Level, Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-SITE = "https://example.org/qstorman/site/demo/"
+SITE = "https://w3id.org/qstorman/site/demo/"
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_the_lines_of_a_text_may_stand_in_any_order(exchange, union_site):
 def test_a_merge_changes_what_the_text_states_and_nothing_else(exchange, knowledge, union_site):
     put(exchange, union_site)
     before = {one.id: one for one in knowledge.environment().elements}
-    text = f"""@prefix qsm: <https://example.org/qstorman/ontology#> .
+    text = f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
     <{SITE}b1> qsm:state qsm:Draining ."""
     assert put(exchange, text) == 2
     after = {one.id: one for one in knowledge.environment().elements}
@@ -134,7 +134,7 @@ def test_values_a_change_replaces_leave_nothing_behind(exchange, store, union_si
         put(exchange, union_site.replace("numericValue 90.0e0", f"numericValue {rate}"))
     rates = store.select(
         f"SELECT ?v WHERE {{ GRAPH <{SITE_GRAPH}> {{ <{SITE}b1> "
-        "<https://example.org/qstorman/ontology#nominalWriteRate> "
+        "<https://w3id.org/qstorman/ontology#nominalWriteRate> "
         "[ <http://qudt.org/schema/qudt/numericValue> ?v ] } } ORDER BY ?v"
     )
     assert [float(row["v"]) for row in rates] == [33.3]
@@ -172,7 +172,7 @@ def test_a_faulty_text_is_refused_in_words_and_changes_nothing(
 
 def test_a_text_that_would_leave_no_storage_is_refused(exchange, union_site):
     put(exchange, union_site)
-    text = '@prefix qsm: <https://example.org/qstorman/ontology#> . <u> a qsm:User ; qsm:name "eve" .'
+    text = '@prefix qsm: <https://w3id.org/qstorman/ontology#> . <u> a qsm:User ; qsm:name "eve" .'
     with pytest.raises(InvalidDescriptionError, match="without a storage system"):
         put(exchange, text, Mode.REPLACE)
     with pytest.raises(InvalidDescriptionError, match="says nothing"):
@@ -251,7 +251,7 @@ def test_undo_puts_back_what_was_there(exchange, knowledge, union_site, requirem
     before = exported(exchange)
     number = put(exchange, union_site.replace("90.0e0", "91.0e0") + requirements)
     undone = exchange.apply(exchange.plan_undo(number, author="bob", now=1.6e9))
-    after = re.sub(r"<https://example.org/qstorman/requirements/[^#]*?\n\n?(?=<|\Z)", "", exported(exchange))
+    after = re.sub(r"<https://w3id.org/qstorman/requirements/[^#]*?\n\n?(?=<|\Z)", "", exported(exchange))
     assert {one for one in knowledge.requirement_sets() if one.requirements} == set()
     assert after.count("91.0e0") == 0
     assert [one for one in before.splitlines() if "b1" in one] == [

@@ -11,7 +11,7 @@ from ses_service.knowledge.terms import SITE_GRAPH
 
 COUNT = 300
 HEAD = """@prefix : <https://example.org/site/> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 :fs a qsm:LustreFileSystem ; qsm:name "fs" ; qsm:mountPoint "/mnt/fs" .

@@ -12,14 +12,14 @@ from ses_service.knowledge.terms import QSM, SITE_GRAPH
 from ses_service.knowledge.turtle import parse_turtle
 
 HEAD = """\
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://example.org/qstorman/site/lfs/> .
+@prefix : <https://w3id.org/qstorman/site/lfs/> .
 """
 SYSTEM = ':lfs a qsm:LustreFileSystem ; qsm:name "lfs" ; qsm:mountPoint "/lfs" .\n'
 SERVER = ':server1 a qsm:Server ; qsm:name "10.0.0.1@tcp" .\n'
-B = "https://example.org/qstorman/site/lfs/"
+B = "https://w3id.org/qstorman/site/lfs/"
 SINGLE = frozenset({QSM.state, QSM.pool, QSM.target, QSM.servedBy, QSM.capacity, QSM.name})
 
 

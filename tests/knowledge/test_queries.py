@@ -7,7 +7,7 @@ from rdflib import XSD, BNode, Literal, URIRef
 from ses_service.knowledge import HttpStore
 from ses_service.knowledge.queries import bind, serialise
 
-GRAPH = URIRef("https://example.org/qstorman/graph/requirements")
+GRAPH = URIRef("https://w3id.org/qstorman/graph/requirements")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_requirement_is_read_whether_it_states_weight_and_strictness_or_not(
     store: HttpStore, stated: str
 ) -> None:
     store.update(
-        "PREFIX odrl: <http://www.w3.org/ns/odrl/2/> PREFIX qsm: <https://example.org/qstorman/ontology#> "
+        "PREFIX odrl: <http://www.w3.org/ns/odrl/2/> PREFIX qsm: <https://w3id.org/qstorman/ontology#> "
         f"INSERT DATA {{ GRAPH <{GRAPH}> {{ <a:set> a qsm:RequirementSet ; qsm:level 'user' ; "
         "qsm:subject 'eve' ; qsm:requires [ odrl:leftOperand qsm:freeCapacity ; odrl:rightOperand 5 ; "
         f"odrl:unit <a:GB> {stated} ] }} }}"

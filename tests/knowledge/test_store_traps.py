@@ -113,7 +113,7 @@ def test_a_decimal_of_any_form_is_replaced_and_leaves_nothing(store: HttpStore, 
         assert elements[0].nominal_write_rate == pytest.approx(float(rate) * 1e6)
     values = "SELECT ?v WHERE { GRAPH ?g { ?e qsm:nominalWriteRate ?q . ?q qudt:numericValue ?v } }"
     prefixes = (
-        "PREFIX qsm: <https://example.org/qstorman/ontology#> PREFIX qudt: <http://qudt.org/schema/qudt/> "
+        "PREFIX qsm: <https://w3id.org/qstorman/ontology#> PREFIX qudt: <http://qudt.org/schema/qudt/> "
     )
     assert len(store.select(prefixes + values)) == 8
 

@@ -20,9 +20,9 @@ LATENCY = ONTOLOGY / "examples/latency.ttl"
 BURST_BUFFER = ONTOLOGY / "examples/burst-buffer.ttl"
 
 SITE = """
-@prefix : <https://example.org/qstorman/site/test/> .
-@prefix added: <https://example.org/qstorman/site/vocabulary#> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix : <https://w3id.org/qstorman/site/test/> .
+@prefix added: <https://w3id.org/qstorman/site/vocabulary#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 :bb a added:BurstBuffer ; qsm:name "bb" ; qsm:mountPoint "/bb" .
@@ -109,8 +109,8 @@ def test_a_value_that_cannot_be_right_is_refused_on_its_line(
 
 def test_the_shapes_accept_requirements_of_it_and_refuse_the_wrong_direction(added: None) -> None:
     text = """@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
-@prefix added: <https://example.org/qstorman/site/vocabulary#> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix added: <https://w3id.org/qstorman/site/vocabulary#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 [] a qsm:Requirement ; odrl:leftOperand added:Latency ; odrl:operator odrl:lteq ;
    odrl:rightOperand 2.0e0 ; odrl:unit unit:MilliSEC .

@@ -7,7 +7,7 @@ from rdflib import OWL, RDF, Namespace
 from ses_service.knowledge.validation import validate
 from ses_service.knowledge.vocabulary import vocabulary
 
-QSM = Namespace("https://example.org/qstorman/ontology#")
+QSM = Namespace("https://w3id.org/qstorman/ontology#")
 
 # What the paper names, with the section, and the terms that say it.
 ELEMENTS = {
@@ -54,9 +54,9 @@ def test_the_installation_of_the_paper_can_be_described() -> None:
         for pool in range(8)
     )
     text = f"""
-@prefix : <https://example.org/qstorman/site/paper/> .
+@prefix : <https://w3id.org/qstorman/site/paper/> .
 @prefix odrl: <http://www.w3.org/ns/odrl/2/> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 :lustre a qsm:LustreFileSystem ; qsm:name "lustre" ; qsm:mountPoint "/mnt/lustre" .

@@ -13,7 +13,7 @@ from ses_service.knowledge.vocabulary import vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]
 ONTOLOGY = ROOT / "ontology"
-QSM = Namespace("https://example.org/qstorman/ontology#")
+QSM = Namespace("https://w3id.org/qstorman/ontology#")
 TURTLE = sorted(ONTOLOGY.rglob("*.ttl"))
 QUERIES = sorted((ONTOLOGY / "queries").iterdir())
 PREFIX = re.compile(r"^\s*@?PREFIX\s+([a-z0-9]*:)\s+<([^>]+)>", re.MULTILINE | re.IGNORECASE)
@@ -74,7 +74,7 @@ def test_every_term_the_other_files_use_is_in_the_vocabulary() -> None:
 
 
 REQUIREMENT = """@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
 [] a qsm:Requirement ; odrl:leftOperand qsm:CurrentReadRate ; odrl:operator odrl:gteq ;
    odrl:rightOperand 50.0e0 ; odrl:unit unit:MegaBYTE-PER-SEC ; qsm:weight 1.0e0 ; qsm:strictness qsm:Soft .

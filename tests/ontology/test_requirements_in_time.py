@@ -246,7 +246,7 @@ def test_the_load_model_and_the_ontology_agree_on_the_predicted_kinds() -> None:
 
 
 def test_the_order_of_levels_is_the_one_the_ontology_states() -> None:
-    graph, namespace = vocabulary().graph, "https://example.org/qstorman/ontology#"
+    graph, namespace = vocabulary().graph, "https://w3id.org/qstorman/ontology#"
     rows = graph.query(
         f"SELECT ?name WHERE {{ ?l a <{namespace}Level> ; <{namespace}name> ?name ; "
         f"<{namespace}precedence> ?place }} ORDER BY ?place"

@@ -8,7 +8,7 @@ from ses_webface.errors import RefusedError, ServiceUnavailableError
 from ses_webface.selection_model import Requirement
 
 BAD = "<img src=x onerror=alert(1)>"
-SITE_THING = "https://example.org/qstorman/site/demo/b1"
+SITE_THING = "https://w3id.org/qstorman/site/demo/b1"
 
 
 def _state(
@@ -139,7 +139,7 @@ def test_what_stands_against_undoing_is_told(
 def test_a_change_of_the_site_reads_property_by_property(alice, site) -> None:
     """Texts as the service records them."""
     text = (
-        "@base <https://example.org/qstorman/site/> .\n\n"
+        "@base <https://w3id.org/qstorman/site/> .\n\n"
         '<demo/b1> a qsm:Branch ;\n    qsm:name "b1" ;\n    qsm:nominalReadRate [ a qudt:QuantityValue ; '
         "qudt:hasUnit unit:MegaBYTE-PER-SEC ; qudt:numericValue 120.0e0 ] ;\n    qsm:servedBy <demo/server>"
     )

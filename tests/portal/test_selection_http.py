@@ -283,7 +283,7 @@ CHANGE = {
     "author": "alice",
     "reason": "requirements of user alice",
     "subjects": 1,
-    "subject": "https://example.org/qstorman/requirements/user/alice",
+    "subject": "https://w3id.org/qstorman/requirements/user/alice",
     "undone": 6,
 }
 

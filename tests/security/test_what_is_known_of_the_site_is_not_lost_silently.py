@@ -45,7 +45,7 @@ def metric(service: Running) -> str:
     return line.rpartition(" ")[2]
 
 
-@pytest.mark.parametrize("harm", ["CLEAR ALL", "CLEAR GRAPH <https://example.org/qstorman/graph/site>"])
+@pytest.mark.parametrize("harm", ["CLEAR ALL", "CLEAR GRAPH <https://w3id.org/qstorman/graph/site>"])
 def test_an_emptied_store_takes_no_element_away_before_an_administrator_says_so(
     start: Callable[..., Running], open_folder: Path, harm: str
 ) -> None:
@@ -76,7 +76,7 @@ def test_requirements_that_are_gone_stay_in_use(start: Callable[..., Running]) -
     until(lambda: not degraded(service))
     service.end()
     service = start().wait_ready()
-    update(service, "CLEAR GRAPH <https://example.org/qstorman/graph/requirements>")
+    update(service, "CLEAR GRAPH <https://w3id.org/qstorman/graph/requirements>")
     until(lambda: "0 requirement sets where 2 were known" in degraded(service))
     assert service.call("POST", "/v1/selections", SELECTION)[1]["requirements"][0]["level"] == "user"
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 from ses_webface.selection_model import Json, Requirement
 
-_SETS = "https://example.org/qstorman/requirements/"
+_SETS = "https://w3id.org/qstorman/requirements/"
 
 
 @dataclass(frozen=True, slots=True)

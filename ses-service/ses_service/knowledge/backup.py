@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.store import HttpStore
+from ses_service.knowledge.turtle import FORMER, PRESENT
 
 _END = b"# end of the backup\n"
 
@@ -39,6 +40,6 @@ def restore(store: HttpStore, path: Path) -> int:
     text = path.read_bytes()
     if not text.endswith(_END):
         raise InvalidDescriptionError(str(path), ["not a backup, or not a whole one"])
-    quads = text.removesuffix(_END)
+    quads = text.removesuffix(_END).replace(FORMER.encode(), PRESENT.encode())
     store.replace_all(quads)
     return sum(1 for line in quads.splitlines() if line.strip())

@@ -13,7 +13,7 @@ import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Term
-from ses_service.knowledge.turtle import BASE
+from ses_service.knowledge.turtle import BASE, present_names
 
 SHORT = 20_000
 """Characters of a text that rdflib reads in no time."""
@@ -28,7 +28,8 @@ def read_quickly(text: str) -> Graph | None:
         return None
     graph, terms = Graph(bind_namespaces="none"), _Terms()
     try:
-        for quad in pyoxigraph.parse(text.encode(), format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
+        encoded = present_names(text).encode()
+        for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
             subject, value = terms.of(quad.subject), terms.of(quad.object)
             predicate = terms.of(quad.predicate)
             if isinstance(subject, Literal) or not isinstance(predicate, URIRef):

@@ -32,7 +32,7 @@ PAGE = 50
 
 _ROWS = 400  # of change.rq
 
-_NAMES = "https://example.org/qstorman/"
+_NAMES = "https://w3id.org/qstorman/"
 _END = 2**53
 
 

@@ -19,13 +19,13 @@ from ses_service.knowledge.queries import serialise
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.statements import Description, as_graph, describe, types
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
-from ses_service.knowledge.turtle import BASE, Lines, TurtleError, parse_turtle
+from ses_service.knowledge.turtle import BASE, Lines, TurtleError, parse_turtle, present_names
 from ses_service.knowledge.validation import check as findings
 from ses_service.knowledge.validation import shapes
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import RequirementSet
 
-_DISCOVERED = "https://example.org/qstorman/graph/discovered/"
+_DISCOVERED = "https://w3id.org/qstorman/graph/discovered/"
 
 
 class Mode(StrEnum):
@@ -193,7 +193,7 @@ def _parse(text: str, name: str) -> tuple[Graph, Lines]:
 def _parse_trig(text: str, name: str) -> tuple[Graph, Lines]:
     dataset = Dataset()
     try:
-        dataset.parse(data=text, format="trig", publicID=BASE)
+        dataset.parse(data=present_names(text), format="trig", publicID=BASE)
     except Exception as error:
         # The parser lets AssertionError, ValueError and IndexError out on some malformed texts.
         raise InvalidDescriptionError(name, [f"not TriG: {error}".splitlines()[0]]) from None

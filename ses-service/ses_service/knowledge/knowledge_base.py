@@ -9,22 +9,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+import structlog
+from rdflib import Literal, URIRef
+
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.exchange import Exchange
 from ses_service.knowledge.fast_turtle import read_quickly
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
-from ses_service.knowledge.queries import is_text
+from ses_service.knowledge.queries import bind, is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
 from ses_service.knowledge.retry import InsistentStore
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
+from ses_service.knowledge.turtle import FORMER, PRESENT
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 
 _REFUSED_SECONDS = 10.0
+_log = structlog.get_logger(__name__)
 
 
 @contextmanager
@@ -62,7 +67,16 @@ class KnowledgeBase:
 
     def load_ontology(self) -> None:
         """Put the vocabulary into its graph, in place of what it held."""
+        self._rename()
         self._store.put_graph(ONTOLOGY_GRAPH, vocabulary().turtle())
+
+    def _rename(self) -> None:
+        """Give what an earlier version stored under the vocabulary's former names its present ones."""
+        former = URIRef(ONTOLOGY_GRAPH.replace(PRESENT, FORMER))
+        if self._store.select(bind("former-graphs.rq", graph=former)):
+            names = {"former": Literal(FORMER), "present": Literal(PRESENT)}
+            self._store.update(bind("rename-graphs.ru", **names), patience=10.0)
+            _log.info("the knowledge base has the vocabulary's present names", former=FORMER, present=PRESENT)
 
     def load_site(self, turtle: str, *, source: str) -> None:
         """Put a description of the site into its graph, in place of the one before.

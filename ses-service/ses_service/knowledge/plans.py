@@ -16,7 +16,7 @@ from ses_service.knowledge.statements import Description, is_generated, statemen
 from ses_service.knowledge.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH, SITE_GRAPH
 
-_STAGED = "https://example.org/qstorman/graph/staged/"
+_STAGED = "https://w3id.org/qstorman/graph/staged/"
 ONE_BY_ONE = 200
 """Subjects of the site that are changed one by one; when more change, the site is written as a whole."""
 

@@ -12,15 +12,15 @@ from rdflib.namespace import ODRL2
 
 from ses_service.model.entities import ElementState, Level, Strictness
 
-QSM = Namespace("https://example.org/qstorman/ontology#")
+QSM = Namespace("https://w3id.org/qstorman/ontology#")
 QUDT = Namespace("http://qudt.org/schema/qudt/")
 ODRL = ODRL2
 
-ONTOLOGY_GRAPH = URIRef("https://example.org/qstorman/graph/ontology")
-SITE_GRAPH = URIRef("https://example.org/qstorman/graph/site")
-REQUIREMENTS_GRAPH = URIRef("https://example.org/qstorman/graph/requirements")
-HISTORY_GRAPH = URIRef("https://example.org/qstorman/graph/history")
-_REQUIREMENTS = "https://example.org/qstorman/requirements/"
+ONTOLOGY_GRAPH = URIRef("https://w3id.org/qstorman/graph/ontology")
+SITE_GRAPH = URIRef("https://w3id.org/qstorman/graph/site")
+REQUIREMENTS_GRAPH = URIRef("https://w3id.org/qstorman/graph/requirements")
+HISTORY_GRAPH = URIRef("https://w3id.org/qstorman/graph/history")
+_REQUIREMENTS = "https://w3id.org/qstorman/requirements/"
 
 STATES = {
     str(QSM.Active): ElementState.ACTIVE,

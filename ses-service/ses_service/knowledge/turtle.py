@@ -13,7 +13,14 @@ from rdflib import Graph, URIRef
 from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
 from rdflib.term import Node
 
-BASE = "https://example.org/qstorman/site/"
+PRESENT = "https://w3id.org/qstorman/"
+FORMER = "https://example.org/qstorman/"
+BASE = f"{PRESENT}site/"
+
+
+def present_names(text: str) -> str:
+    """Return a text with names of the vocabulary as they were formerly written changed to today's."""
+    return text.replace(FORMER, PRESENT)
 
 
 class TurtleError(ValueError):
@@ -51,7 +58,7 @@ def parse_turtle(text: str) -> tuple[Graph, Lines]:
     graph, lines = Graph(), Lines()
     parser = _Parser(_Sink(graph, lines), baseURI=BASE, turtle=True)
     try:
-        parser.loadBuf(text)
+        parser.loadBuf(present_names(text))
     except BadSyntax as error:
         raise TurtleError(error.lines + 1, f"not Turtle: {error._why}") from None
     except Exception as error:

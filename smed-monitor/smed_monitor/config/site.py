@@ -24,7 +24,8 @@ from rdflib.term import Node
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import SettingsError
 
-QSM = Namespace("https://example.org/qstorman/ontology#")
+_PRESENT, _FORMER = "https://w3id.org/qstorman/", "https://example.org/qstorman/"
+QSM = Namespace(f"{_PRESENT}ontology#")
 
 
 class _Kind(Protocol):
@@ -42,7 +43,7 @@ def described(
     Raises SettingsError with one line per fault, each naming the file and the element.
     """
     try:
-        graph = Graph().parse(data=path.read_text("utf-8"), format="turtle")
+        graph = Graph().parse(data=path.read_text("utf-8").replace(_FORMER, _PRESENT), format="turtle")
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except Exception as error:  # the parser lets several kinds out on malformed texts

@@ -70,7 +70,7 @@ def changed_properties(state: State) -> tuple[PropertyLine, ...]:
 
 def subject_words(subject: str) -> str:
     """Return the name of a thing of the site: what its address ends with."""
-    return unquote(subject.removeprefix("https://example.org/qstorman/site/"))
+    return unquote(subject.removeprefix("https://w3id.org/qstorman/site/"))
 
 
 def _status(before: object, after: object) -> Status:

@@ -16,7 +16,7 @@ from ses.output import console, line, print_json, table
 from ses.service import ServiceClient
 
 _PREFIXES = """\
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix unit: <http://qudt.org/vocab/unit/> ."""
 

@@ -10,8 +10,8 @@ from rich.console import Console
 from ses.output import line
 from ses.service import JSON
 
-_REQUIREMENTS = "https://example.org/qstorman/requirements/"
-_SITE = "https://example.org/qstorman/site/"
+_REQUIREMENTS = "https://w3id.org/qstorman/requirements/"
+_SITE = "https://w3id.org/qstorman/site/"
 _MARKS = {"added": "+", "removed": "-", "changed": "~"}
 
 

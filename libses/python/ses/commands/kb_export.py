@@ -15,7 +15,7 @@ from ses.output import print_json
 from ses.service import JSON, ServiceClient
 
 PARTS = ("site", "requirements")
-_GRAPHS = "https://example.org/qstorman/graph/"
+_GRAPHS = "https://w3id.org/qstorman/graph/"
 _TRIES = 5
 
 

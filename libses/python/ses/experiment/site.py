@@ -29,11 +29,11 @@ FIRST_USER = 61000  # numbers without accounts: users of their own
 _IDLE_SHARE = 0.1
 _IDLE_SECONDS = 60.0
 _PREFIXES = """\
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://example.org/qstorman/site/experiment/> .
+@prefix : <https://w3id.org/qstorman/site/experiment/> .
 """
 
 

@@ -12,11 +12,11 @@ from ses.lustre.targets import FileSystem, Target
 _HEAD = """\
 # {name}, as seen from a client at {mount}.  Add nominal rates (qsm:nominalReadRate, qsm:nominalWriteRate)
 # where they are known; see the vocabulary.
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
-@prefix : <https://example.org/qstorman/site/{name}/> .
+@prefix : <https://w3id.org/qstorman/site/{name}/> .
 
 :{name} a qsm:LustreFileSystem ;
     rdfs:label "Lustre {name}"@en ;

@@ -21,11 +21,11 @@ _LONGEST_NAME = 31
 _HEAD = """\
 # The union at {mount_literal}, as seen from {server}.  Add nominal rates
 # (qsm:nominalReadRate, qsm:nominalWriteRate) where they are known; see the vocabulary.
-@prefix qsm: <https://example.org/qstorman/ontology#> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
 @prefix qudt: <http://qudt.org/schema/qudt/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix unit: <http://qudt.org/vocab/unit/> .
-@base <https://example.org/qstorman/site/> .
+@base <https://w3id.org/qstorman/site/> .
 
 <{name}/union> a qsm:MergerfsUnion ;
     rdfs:label "Union {name}"@en ;
