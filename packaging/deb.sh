@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build Debian packages of what runs on compute nodes into build/deb/, and check them with lintian.
-# Installs debhelper, help2man and lintian if they are missing (see packaging/install.sh).
+# Installs debhelper and lintian if they are missing (see packaging/install.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 packaging/install.sh deb

@@ -13,6 +13,7 @@ root=$work/root
 python=$(rpm -qpl --nosignature build/rpm/noarch/python3-ses-*.rpm | sed -n 's|^/\(.*/site-packages\)/ses$|\1|p')
 mkdir -p "$root"/{bin,etc/sysconfig,run,tmp,var/lib,var/tmp} "$root/$python" \
   "$root"/usr/{bin,sbin,include,libexec,lib64/cmake,lib64/pkgconfig,share/licenses,share/modulefiles} \
+  "$root"/usr/share/{man/man{1,8},bash-completion/completions,fish/vendor_completions.d,zsh/site-functions} \
   "$root"/usr/lib/{systemd/system,sysusers.d,tmpfiles.d}
 cp "$(command -v busybox)" "$root/bin/busybox"
 for name in sh rm rmdir; do ln -s busybox "$root/bin/$name"; done

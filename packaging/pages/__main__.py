@@ -1,4 +1,7 @@
-"""Write the documents that are made from the code.
+"""Write the pages, manual pages and completion that are made from the code.
+
+Each distribution has a folder `share` with its manual pages and completion, installed as it is below
+PREFIX/share by CMake, pip and the packages.
 
 Usage: python packaging/pages [DIRECTORY]: into the checkout, or below DIRECTORY instead.
 """
@@ -9,6 +12,8 @@ import sys
 from pathlib import Path
 
 from command_pages import command_pages
+from completions import completions
+from manual_pages import manual_pages
 from programs import ROOT, every_program
 from reference_pages import reference_pages
 
@@ -17,7 +22,8 @@ def every_file() -> dict[str, str]:
     """Return the text of each file that is made, by its path in the checkout."""
     programs = every_program()
     pages = command_pages(programs) | reference_pages()
-    return {f"docs/{name}": text for name, text in pages.items()}
+    made = {f"docs/{name}": text for name, text in pages.items()}
+    return made | manual_pages(programs) | completions(programs)
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 
 from programs import Command, Option, Program
@@ -38,7 +37,7 @@ def _index(programs: list[Program]) -> str:
 
 
 def _program(program: Program) -> dict[str, str]:
-    shared = _shared(program)
+    shared = program.shared_options
     head = f"# {program.name}\n\n{_text(program.help)}\n\n"
     tail = f"\n{_text(program.epilog)}\n" if program.epilog else ""
     if program.compiled:
@@ -65,12 +64,6 @@ def _program(program: Program) -> dict[str, str]:
         f"{_sections(own, shared)}"
     )
     return pages
-
-
-def _shared(program: Program) -> tuple[Option, ...]:
-    """The options that at least half of the commands of a program have, word for word."""
-    counts = Counter(option for command in program.commands for option in command.options)
-    return tuple(one for one, count in counts.items() if count >= max(3, len(program.commands) / 2))
 
 
 def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,12 @@ class Program:
         """The first sentence of the help."""
         return Command(self.name, "", self.help, ()).summary
 
+    @property
+    def shared_options(self) -> tuple[Option, ...]:
+        """The options that at least half of the commands have, word for word."""
+        counts = Counter(option for command in self.commands for option in command.options)
+        return tuple(one for one, count in counts.items() if count >= max(3, len(self.commands) / 2))
+
 
 _PYTHON = (
     ("ses", 1, "libses/python", "ses.cli"),
@@ -71,17 +78,21 @@ _PYTHON = (
 _COMPILED = (
     ("ses-run", 1, "libses", "build/libses/run/ses-run"),
     ("ses-agent", 8, "libses", "build/libses/agent/ses-agent"),
-    ("smed-sampler", 8, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
+    ("smed-sampler", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
 )
 
 
 def every_program() -> list[Program]:
     """Return all programs; raises FileNotFoundError for one that was not built."""
-    python = [
-        _of_click(name, section, folder, importlib.import_module(module).main)
-        for name, section, folder, module in _PYTHON
-    ]
+    python = [_of_click(name, section, folder, click_main(name)) for name, section, folder, _ in _PYTHON]
     return python + [_of_help(*one) for one in _COMPILED]
+
+
+def click_main(name: str) -> click.Group:
+    """Return the command of a program in Python."""
+    (module,) = (module for known, _, _, module in _PYTHON if known == name)
+    main: click.Group = importlib.import_module(module).main
+    return main
 
 
 def _of_click(name: str, section: int, folder: str, main: click.Group) -> Program:

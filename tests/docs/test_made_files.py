@@ -12,7 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_PAGE = 250
-MADE = ("docs/commands", "docs/reference")
+MADE = (
+    "docs/commands/", "docs/reference/", "libses/share/", "libses/python/share/", "ses-service/share/",
+    "smed-monitor/share/", "smed-monitor/native/share/", "webface/share/",
+)  # fmt: skip
 READS = re.compile(
     r"""(?:getenv\(|environ\.get\(|environ\[|envvar=|envname\(|_path\()\s*"(SES_[A-Z_]+)"
     | \[([A-Z_]+)\]\ =\ "\2="  # as settings.c looks through the environment

@@ -82,6 +82,8 @@ def test_packages_take_only_what_is_installed(configured: Path) -> None:
     """A pattern that matches nothing would fail in a build of the packages, which no test runs."""
     scripts = "".join(path.read_text() for path in configured.rglob("cmake_install.cmake"))
     names = set(re.findall(r'/([^/"$;]+)"', scripts)) | {"ses", "libses.so.0"}
+    for share in re.findall(r'"([^"]*/share)/"', scripts):  # a folder is installed with all that is in it
+        names |= {path.name for path in Path(share).rglob("*")}
     for listed in sorted((ROOT / "packaging" / "debian").glob("*.install")):
         for line in listed.read_text().splitlines():
             pattern = line.split()[0]
