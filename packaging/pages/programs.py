@@ -5,13 +5,13 @@ Programs in Python are asked through click, compiled ones by running them with `
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -70,10 +70,10 @@ class Program:
 
 
 _PYTHON = (
-    ("ses", 1, "libses/python", "ses.cli"),
-    ("ses-service", 8, "ses-service", "ses_service.commands.main"),
-    ("smed-monitor", 8, "smed-monitor", "smed_monitor.cli"),
-    ("ses-webface", 8, "webface", "ses_webface.cli"),
+    ("ses", 1, "libses/python"),
+    ("ses-service", 8, "ses-service"),
+    ("smed-monitor", 8, "smed-monitor"),
+    ("ses-webface", 8, "webface"),
 )
 _COMPILED = (
     ("ses-run", 1, "libses", "build/libses/run/ses-run"),
@@ -84,14 +84,14 @@ _COMPILED = (
 
 def every_program() -> list[Program]:
     """Return all programs; raises FileNotFoundError for one that was not built."""
-    python = [_of_click(name, section, folder, click_main(name)) for name, section, folder, _ in _PYTHON]
+    python = [_of_click(name, section, folder, click_main(name)) for name, section, folder in _PYTHON]
     return python + [_of_help(*one) for one in _COMPILED]
 
 
 def click_main(name: str) -> click.Group:
     """Return the command of a program in Python."""
-    (module,) = (module for known, _, _, module in _PYTHON if known == name)
-    main: click.Group = importlib.import_module(module).main
+    (entry,) = entry_points(group="console_scripts", name=name)
+    main: click.Group = entry.load()
     return main
 
 

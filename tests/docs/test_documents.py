@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
@@ -13,12 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = {
-    "ses": "ses.cli",
-    "ses-service": "ses_service.commands.main",
-    "smed-monitor": "smed_monitor.cli",
-    "ses-webface": "ses_webface.cli",
-}
+COMMANDS = ("ses", "ses-service", "smed-monitor", "ses-webface")
 COMPILED = ("agent/ses-agent", "run/ses-run", "run/ses-supervisor", "smed-monitor/smed-sampler")
 
 
@@ -66,8 +61,9 @@ def leaves(command: click.Command, path: str) -> list[tuple[str, click.Command]]
 def every_command() -> list[tuple[str, click.Command]]:
     """Return all commands of all Python programs."""
     found: list[tuple[str, click.Command]] = []
-    for program, module in COMMANDS.items():
-        found += leaves(importlib.import_module(module).main, program)
+    for program in COMMANDS:
+        (entry,) = entry_points(group="console_scripts", name=program)
+        found += leaves(entry.load(), program)
     assert len(found) > 10
     return found
 

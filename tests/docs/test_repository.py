@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def test_part_locks_agree_with_the_whole_lock() -> None:
         mine = pins(ROOT / part / "requirements.lock")
         assert mine
         assert {name: whole.get(name) for name in mine} == mine
+
+
+def test_every_python_distribution_tells_its_types() -> None:
+    distributions = [
+        path.parent for path in tracked() if path.name == "pyproject.toml" and len(path.parts) > 1
+    ]
+    assert len(distributions) > 4
+    for folder in distributions:
+        wheel = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["tool"]["hatch"]["build"][
+            "targets"
+        ]
+        for package in wheel["wheel"]["packages"]:
+            assert folder / package / "py.typed" in tracked(), f"{folder / package} has no py.typed"
 
 
 def test_no_text_leaves_work_undone_or_commented_out() -> None:

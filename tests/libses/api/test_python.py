@@ -125,6 +125,20 @@ def test_a_copy_is_of_its_own() -> None:
     other.clear(Kind.FREE_CAPACITY)
 
 
+def test_a_policy_shows_what_was_said() -> None:
+    policy = StoragePolicy(average_read_rate=50, capacity=100, application="solver")
+    policy.set_hard(Kind.FREE_CAPACITY)
+    shown = (
+        "StoragePolicy(average_read_rate=50.0, capacity=100.0, application='solver', FREE_CAPACITY.hard=True)"
+    )
+    assert repr(policy) == repr(policy.copy()) == shown
+    policy.clear(Kind.FREE_CAPACITY)
+    policy.set_application(None)
+    policy.set_application(None)
+    assert repr(policy) == "StoragePolicy(average_read_rate=50.0)"
+    assert repr(LustreManager()) == "LustreManager()"
+
+
 def test_a_name_with_a_zero_byte_is_refused_as_by_open(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="null byte"):
         LustreManager().create_file(f"{tmp_path}/a\0b")

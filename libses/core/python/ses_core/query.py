@@ -127,6 +127,9 @@ class Query:
         self._scratch_pointer = ffi.from_buffer("uint32_t[]", self._scratch, require_writable=True)
         self._cause = ffi.new("enum ses_core_cause *")
 
+    def __repr__(self) -> str:
+        return f"<Query of {len(self.elements)} elements>"
+
     def ask(self, need: Records, excluded: Words | None = None) -> None:
         """Ask for another need, and leave other rows out."""
         self._query.need = self._held["need"] = _pointer(need, NEED, "struct ses_core_need", least=1)

@@ -54,6 +54,9 @@ class LustreManager:
 
     default_mode = 0o666  # before the umask
 
+    def __repr__(self) -> str:
+        return "LustreManager()"
+
     def create_file(
         self, name: Path, policy: StoragePolicy | None = None, mode: int = default_mode
     ) -> tuple[int, Result]:
