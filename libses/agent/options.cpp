@@ -63,9 +63,7 @@ Options parse_options(int argc, char **argv) {
                  "refused")
       ->option_text("FILE");
   app.add_option("--service-ca", options.ca_file,
-                 "Certificate authorities (PEM) for an https service, instead of the system's.\n"
-                 "[environment: SES_SERVICE_CA]")
-      ->envname("SES_SERVICE_CA")
+                 "Certificate authorities (PEM) for an https service, instead of the system's")
       ->check(CLI::ExistingFile)
       ->option_text("FILE");
   auto *certificate = app.add_option("--tls-cert", options.certificate,

@@ -114,23 +114,17 @@ def main() -> None:
     "--service-url",
     default="http://127.0.0.1:8630",
     show_default=True,
-    envvar="SES_WEBFACE_SERVICE_URL",
-    show_envvar=True,
     help="The selection service: https, unix: and the path of its socket, or http on this machine; to one "
     "that asks for a certificate, --tls-cert is shown.",
 )
 @click.option(
     "--service-token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    envvar="SES_WEBFACE_SERVICE_TOKEN_FILE",
-    show_envvar=True,
     help="File (0600) with the portal's token for the service.",
 )
 @click.option(
     "--service-ca",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    envvar="SES_SERVICE_CA",
-    show_envvar=True,
     help="Authority (PEM) of an https service.  [the system's]",
 )
 @_database_options

@@ -81,8 +81,8 @@ def pool(url: str, *, secret: bool, ca: Path | None = None, **options: Any) -> u
     elif secret and parts.scheme == "http":
         if not _is_loopback(parts.hostname or ""):
             raise ClearTextError(
-                f"Your token would travel to {url} in clear text. Use https://, with SES_SERVICE_CA naming "
-                "the file of the site's own authority if it has one (ses-service tls init)."
+                f"Your token would travel to {url} in clear text. Use https://, with --service-ca FILE "
+                "for an authority of the site's own (ses-service tls init)."
             )
         made.pool_classes_by_scheme = {"http": _pool_class(None)}
     return made

@@ -149,8 +149,6 @@ def main() -> None:
 @click.option(
     "--members",
     type=_FILE,
-    envvar="SES_MEMBERS",
-    show_envvar=True,
     help="TOML file that says which LDAP groups and token claims stand for which VO (docs/members.md).",
 )
 @click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
