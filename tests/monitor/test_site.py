@@ -15,8 +15,7 @@ from smed_monitor.core.errors import SettingsError
 
 EXAMPLES = Path(__file__).parents[2] / "ontology" / "examples"
 PREFIX = (
-    "@prefix qsm: <https://w3id.org/qstorman/ontology#> .\n"
-    "@prefix : <https://w3id.org/qstorman/site/> .\n"
+    "@prefix qsm: <https://w3id.org/qstorman/ontology#> .\n@prefix : <https://w3id.org/qstorman/site/> .\n"
 )
 UNION = PREFIX + (
     ':u a qsm:MergerfsUnion ; qsm:name "union" {of_system} .\n'
