@@ -38,6 +38,30 @@ LONG = (
 )
 
 
+_own_directory = pytest.StashKey[Path]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Each run keeps its files in a directory of its own: below the one that pytest shares between runs, the
+    next run to start would close the way to other users, whom some tests need."""
+    if config.option.basetemp is None:  # workers are told theirs
+        config.option.basetemp = tempfile.mkdtemp(prefix="qstorman-tests-")
+        config.stash[_own_directory] = Path(config.option.basetemp)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    directory = config.stash.get(_own_directory, None)
+    return [f"files: {directory} (kept when a test fails)"] if directory else []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    directory = session.config.stash.get(_own_directory, None)
+    mounted = f" {directory}/" in Path("/proc/self/mounts").read_text()
+    if directory and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and not mounted:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     tests = Path(__file__).parent
     place = {tests / name: number for number, name in enumerate(LONG)}

@@ -55,12 +55,12 @@ def tmp_path(base: Path, branches: dict[str, Path]) -> Iterator[Path]:
     path.mkdir()
     together = ":".join(str(branch) for branch in branches.values())
     options = "category.create=ff,use_ino" + (",allow_other" if os.geteuid() == 0 else "")
-    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=20)
+    subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=60)
     yield path
     unmount = ["umount"] if os.geteuid() == 0 else ["fusermount", "-u"]
-    if subprocess.run([*unmount, path], check=False, capture_output=True, timeout=20).returncode:
+    if subprocess.run([*unmount, path], check=False, capture_output=True, timeout=60).returncode:
         lazily = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount", "-uz"]
-        subprocess.run([*lazily, path], check=False, timeout=20)
+        subprocess.run([*lazily, path], check=False, timeout=60)
 
 
 @pytest.fixture

@@ -94,7 +94,11 @@ class ServiceDouble:
         self._turn = itertools.count(1)
         self._connections: set[socket.socket] = set()
         self._incarnations: set[str] = set()
-        self._port = 0
+        # Keeps the port while the double is away: the kernel would give it to another program.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self._port: int = self._reserved.getsockname()[1]
         self.revive()
 
     @property
@@ -108,7 +112,6 @@ class ServiceDouble:
         self._incarnations.clear()
         self._server = ThreadingHTTPServer(("127.0.0.1", self._port), _handler_of(self))
         self._server.daemon_threads = True
-        self._port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def forget(self) -> None:
@@ -129,7 +132,9 @@ class ServiceDouble:
             self._connections.clear()
         self.released.set()
 
-    close = kill
+    def close(self) -> None:
+        self.kill()
+        self._reserved.close()
 
     def seen(self, method: str, end_of_path: str) -> list[Request]:
         with self._lock:

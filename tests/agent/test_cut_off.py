@@ -86,12 +86,15 @@ def test_files_of_this_node_count_as_streams(
 ) -> None:
     agent = cut_off()
     elements: Counter[str] = Counter()
+    files = []
     for number in range(80):
         conversation = agent.ask(device)
-        os.close(conversation.create(tmp_path / f"file{number}"))
+        files.append(conversation.create(tmp_path / f"file{number}"))
         elements[conversation.answer.element] += 1
     assert len(elements) == 8
     assert max(elements.values()) <= 2 * min(elements.values()), "spread, all being alike"
+    for fd in files:
+        os.close(fd)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +236,10 @@ def test_failed_create_without_service_goes_elsewhere_the_next_time(
         assert conversation.answer.element == BEST
         branches[BEST].rename(branches[BEST].with_name("gone"))
         conversation.report(side.NOT_CREATED, error=errno.ENOENT)
+    claims = Claims(agent.socket, os.getuid())
+    row = list(branches).index(BEST)
+    wait_until(lambda: not claims.staged() >> row & 1, "the agent has read the report")
+    claims.detach()
     assert BEST not in chosen(agent, device, 8)
 
 

@@ -46,7 +46,7 @@ def run(
     def run(*command: str, makes: int = 1, stdin: IO[bytes] | None = None) -> Agent:
         nonlocal files
         files += makes
-        subprocess.run(command, env=environment, check=True, timeout=120, stdin=stdin)
+        subprocess.run(command, env=environment, check=True, timeout=600, stdin=stdin)
         wait_until(lambda: len(service.ended_as) == files, "all placements are ended")
         return agent
 

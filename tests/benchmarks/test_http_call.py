@@ -36,7 +36,7 @@ def port() -> Iterator[int]:
     yield server.server_address[1]
     server.shutdown()
     server.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 def test_many_calls_on_one_connection_bring_back_whole_bodies(port: int) -> None:

@@ -38,7 +38,7 @@ def port() -> Iterator[int]:
     yield server.server_address[1]
     server.shutdown()
     server.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 def run(port: int, *paths: str) -> Outcome:

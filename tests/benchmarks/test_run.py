@@ -39,7 +39,7 @@ def bench(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     build = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
     command = [sys.executable, ROOT / "benchmarks/run.py", "--quick", "--build", build, "--output", output]
     command += ["--scratch", output.parent]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.mark.root

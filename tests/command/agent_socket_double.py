@@ -41,7 +41,7 @@ def listening(path: Path, reply: bytes | None, mode: int = 0o666) -> Iterator[li
                     connection, _ = server.accept()
                 except TimeoutError:
                     continue
-                connection.settimeout(10)
+                connection.settimeout(60)
                 held.append(connection)
                 try:
                     question = connection.recv(4096)

@@ -345,7 +345,7 @@ def test_a_union_that_preserves_paths_is_warned_of(managed, union, policy, setti
     assert one["state"] == "warning"
     assert f"creates by {policy}" in one["detail"]
     command = one["mend"].partition("now: ")[2].split()
-    subprocess.run(command, check=True, timeout=10)
+    subprocess.run(command, check=True, timeout=60)
     assert managed() == []
 
 
@@ -372,7 +372,7 @@ def test_a_union_that_links_by_symbolic_links_is_warned_of(managed):
     (one,) = managed(link_exdev="rel-symlink")
     assert one["state"] == "warning"
     assert "link-exdev=rel-symlink" in one["detail"]
-    subprocess.run(one["mend"].partition("now: ")[2].split(), check=True, timeout=10)
+    subprocess.run(one["mend"].partition("now: ")[2].split(), check=True, timeout=60)
     assert managed() == []
 
 

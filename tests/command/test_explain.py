@@ -205,7 +205,7 @@ def test_the_birth_of_a_file_on_a_union_is_asked_of_its_branch(union):
     on_branch = next(one / "renamed" for one in branches if (one / "renamed").exists())
     seen = identify(mount / "renamed")
     told = subprocess.run(
-        ["stat", "-c", "%W", str(on_branch)], check=True, capture_output=True, text=True, timeout=10
+        ["stat", "-c", "%W", str(on_branch)], check=True, capture_output=True, text=True, timeout=60
     )
     if told.stdout.strip() in ("0", "-"):
         pytest.skip("the file system of the temporary directory does not tell births")

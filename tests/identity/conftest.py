@@ -19,5 +19,5 @@ def sequence(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("sequence") / "sequence"
     sources = sorted(Path(__file__).parent.glob("*.c"))
     options = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o"]
-    subprocess.run(["gcc", *options, program, *sources], check=True, timeout=120)
+    subprocess.run(["gcc", *options, program, *sources], check=True, timeout=600)
     return program

@@ -106,7 +106,7 @@ def test_no_call_can_tell_that_the_library_is_there(
         first = 1 + user + 500 * (way == "chosen")
         for seed in range(first, first + max(1, CALLS // 4 // CHUNK)):
             runs = [begin(union, sequence, seed, user, library=library) for library in (False, True)]
-            plain, placed = (run.communicate(timeout=250)[0] for run in runs)
+            plain, placed = (run.communicate(timeout=600)[0] for run in runs)
             assert [run.returncode for run in runs] == [0, 0], f"seed {seed}"
             assert plain.count("\n") > CHUNK
             assert not (difference := first_difference(plain, placed)), f"seed {seed}\n{difference}"

@@ -94,11 +94,11 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_applied(victim: Victim
         writer.start()
     for _kill in range(3):
         for _ in range(WRITES // 3):
-            assert written.acquire(timeout=120)
+            assert written.acquire(timeout=600)
         victim.kill()
         while written.acquire(blocking=False):
             pass  # only what is written after this counts for the next time
-    assert written.acquire(timeout=120)
+    assert written.acquire(timeout=600)
     for writer in writers:
         writer.enough.set()
     for writer in writers:

@@ -6,6 +6,8 @@ does.  It decides nothing: the branch of each answer comes from `choose`.
 
 import fcntl
 import os
+import queue
+import selectors
 import socket
 import struct
 import threading
@@ -26,6 +28,8 @@ _STAGES = struct.Struct("=320s 320s")
 _LUSTRE = struct.Struct("=II 16s 14H 588x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 _CREDENTIALS = struct.Struct("=iII")
+
+PATIENCE = 60.0  # seconds, which only a hang uses up
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 class AgentDouble:
-    """Listens until closed; one thread per conversation."""
+    """Listens until closed, in one thread: reports are in the order in which they were sent."""
 
     def __init__(self, path: Path, union: Path, branches: list[Path]) -> None:
         self.path, self.union, self.branches = path, union, branches
@@ -131,14 +135,23 @@ class AgentDouble:
         # What to send for an ask: bytes; None hangs until the double is closed; b"" hangs up at once.
         self.reply: Callable[[Ask, int], bytes | None] = self.place
         self._lock = threading.Lock()
-        self._closed = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._closing = False
+        self._open: dict[socket.socket, Ask | None] = {}  # by what was asked on it
+        self._hung: list[socket.socket] = []
+        self._waiting: dict[threading.Event, set[socket.socket]] = {}  # by what must be over first
+        self._to_wait: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+        self._broken: BaseException | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(str(path))
         path.chmod(0o666)
         self._listener.listen(512)
-        self._accepting = threading.Thread(target=self._accept, daemon=True)
-        self._accepting.start()
+        self._listener.setblocking(False)
+        self._wake, self._woken = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._serving = threading.Thread(target=self._serve, daemon=True)
+        self._serving.start()
 
     def place(self, ask: Ask, number: int, **fields: object) -> bytes:
         """The answer that places the file on the branch `choose` names."""
@@ -170,82 +183,113 @@ class AgentDouble:
         """Staged files on any branch."""
         return [path for branch in self.branches for path in branch.glob(".ses/*/*")]
 
-    def _accept(self) -> None:
+    def _serve(self) -> None:
+        """Everything in the order in which it came: what was said before a connection is read before it."""
+        while not (self._closing and not self._open and not self._waiting):
+            woken = self._woken in [key.fileobj for key, _ in self._selector.select()]
+            begun = self._accept()
+            if woken:
+                self._woken.recv(1)
+                self._waiting[self._to_wait.get()] = {*self._open, *begun}
+            for connection in list(self._open):
+                self._go_on(connection)
+            for connection in begun:
+                self._open[connection] = None
+                self._selector.register(connection, selectors.EVENT_READ)
+            for over in [over for over, before in self._waiting.items() if not before & self._open.keys()]:
+                del self._waiting[over]
+                over.set()
+
+    def _accept(self) -> list[socket.socket]:
+        """The connections of programs that have come."""
+        begun: list[socket.socket] = []
         while True:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            if _peer(connection)[0] == os.getpid():  # settle() below: all before it have been accepted
-                connection.close()
-                continue
-            thread = threading.Thread(target=self._converse, args=(connection,), daemon=True)
-            thread.start()
-            with self._lock:
-                self.connections += 1
-                self._threads.append(thread)
+            except BlockingIOError:
+                return begun
+            connection.setblocking(False)
+            self.connections += 1
+            begun.append(connection)
 
-    def _converse(self, connection: socket.socket) -> None:
-        with connection:
-            pid, uid = _peer(connection)
-            raw = connection.recv(4096)
-            if len(raw) != _ASK.size:
-                return
-            magic, version, kind, size, _, *question = _ASK.unpack(raw)
-            major, minor, expected, stripe_size, stripes, count, name, pool, *rest = question
-            rank, rest = tuple(rest[:4]), rest[4:]
-            assert (magic, version, kind, size) == (MAGIC, VERSION, ASK, _ASK.size)
-            requirements = tuple(
-                (rest[i * 4], bool(rest[i * 4 + 1]), rest[i * 4 + 2], rest[i * 4 + 3]) for i in range(count)
-            )
-            device = os.makedev(major, minor)
-            names = (_text(name), _text(pool))
-            ask = Ask(pid, uid, device, expected, *names, requirements, stripe_size, stripes, rank)
-            with self._lock:
-                self.asks.append(ask)
-                number = len(self.asks)
-            reply = self.reply(ask, number)
-            if reply is None:
-                self._closed.wait()
-                return
-            if not reply:
-                return
-            try:
-                connection.send(reply)
-                raw, descriptors, _, _ = socket.recv_fds(connection, 4096, 8)
-            except OSError:
-                raw, descriptors = b"", []
-            handles = [Handle.of(fd) for fd in descriptors]
-            for fd in descriptors:
-                os.close(fd)
-            assert len(handles) <= 1
-            with self._lock:
-                if len(raw) == _REPORT.size:
-                    magic, version, kind, size, _, placement, device, inode, outcome, error, fd, _ = (
-                        _REPORT.unpack(raw)
-                    )
-                    assert (magic, version, kind, size) == (MAGIC, VERSION, REPORT, _REPORT.size)
-                    handle = handles[0] if handles else None
-                    self.reports.append(Report(pid, placement, device, inode, outcome, error, fd, handle))
-                else:
-                    self.unused += 1
+    def _go_on(self, connection: socket.socket) -> None:
+        try:
+            raw, descriptors, _, _ = socket.recv_fds(connection, 4096, 8)
+        except BlockingIOError:
+            return
+        except OSError:
+            raw, descriptors = b"", []
+        handles = [Handle.of(fd) for fd in descriptors]
+        for fd in descriptors:
+            os.close(fd)
+        ask = self._open[connection]
+        try:
+            goes_on = self._asked(connection, raw) if ask is None else self._told(ask, raw, handles)
+        except BaseException as error:  # the test hears of it
+            self._broken, goes_on = error, False
+        if not goes_on:
+            del self._open[connection]
+            self._selector.unregister(connection)
+            if connection not in self._hung:
+                connection.close()
+
+    def _asked(self, connection: socket.socket, raw: bytes) -> bool:
+        """Answer a question; true when a report may follow."""
+        if len(raw) != _ASK.size:
+            return False
+        pid, uid = _peer(connection)
+        magic, version, kind, size, _, *question = _ASK.unpack(raw)
+        major, minor, expected, stripe_size, stripes, count, name, pool, *rest = question
+        rank, rest = tuple(rest[:4]), rest[4:]
+        assert (magic, version, kind, size) == (MAGIC, VERSION, ASK, _ASK.size)
+        requirements = tuple(
+            (rest[i * 4], bool(rest[i * 4 + 1]), rest[i * 4 + 2], rest[i * 4 + 3]) for i in range(count)
+        )
+        device = os.makedev(major, minor)
+        names = (_text(name), _text(pool))
+        ask = Ask(pid, uid, device, expected, *names, requirements, stripe_size, stripes, rank)
+        self.asks.append(ask)
+        reply = self.reply(ask, len(self.asks))
+        if reply is None:
+            self._hung.append(connection)
+        if not reply:
+            return False
+        self._open[connection] = ask
+        try:
+            connection.send(reply)
+        except OSError:  # the program did not wait for it
+            self.unused += 1
+            return False
+        return True
+
+    def _told(self, ask: Ask, raw: bytes, handles: list[Handle | None]) -> bool:
+        assert len(handles) <= 1
+        if len(raw) != _REPORT.size:
+            self.unused += 1
+            return False
+        magic, version, kind, size, _, placement, device, inode, outcome, error, fd, _ = _REPORT.unpack(raw)
+        assert (magic, version, kind, size) == (MAGIC, VERSION, REPORT, _REPORT.size)
+        handle = handles[0] if handles else None
+        self.reports.append(Report(ask.pid, placement, device, inode, outcome, error, fd, handle))
+        return False
 
     def settle(self) -> None:
-        """Wait until every conversation that programs have begun is over (they have ended)."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as mark:
-            mark.settimeout(30)
-            mark.connect(str(self.path))
-            mark.recv(1)
-        self._join()
+        """Wait until every conversation is over that programs have begun, but for those that it lets hang."""
+        self._settle()
 
-    def _join(self) -> None:
-        for thread in self._threads:
-            thread.join(30)
-            assert not thread.is_alive(), "a conversation did not end"
+    def _settle(self) -> None:
+        over = threading.Event()
+        self._to_wait.put(over)
+        self._wake.send(b"x")
+        assert over.wait(PATIENCE), "a conversation did not end"
+        if self._broken:
+            raise self._broken
 
     def close(self) -> None:
-        self._closed.set()
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._accepting.join(30)
-        self._join()
+        self._closing = True
+        try:
+            self._settle()
+        finally:
+            self._serving.join(PATIENCE)
+            for one in (self._selector, self._listener, self._wake, self._woken, *self._hung):
+                one.close()

@@ -41,7 +41,7 @@ ALWAYS = None
 
 def _run(*command: str | Path) -> str:
     return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=True, timeout=120
+        [str(part) for part in command], capture_output=True, text=True, check=True, timeout=600
     ).stdout
 
 

@@ -43,7 +43,7 @@ class Union:
             cwd=cwd or self.path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         self.agent.settle()

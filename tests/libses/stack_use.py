@@ -37,7 +37,7 @@ class StackUse:
     def _read(self, command: list[str], directory: Path, into: Path) -> None:
         command[command.index("-o") + 1] = str(into)
         done = subprocess.run(
-            [*command, "-fcallgraph-info=su"], cwd=directory, capture_output=True, text=True, timeout=120,
+            [*command, "-fcallgraph-info=su"], cwd=directory, capture_output=True, text=True, timeout=600,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

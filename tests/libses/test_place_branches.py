@@ -88,7 +88,7 @@ def test_of_racing_creators_exactly_one_wins_and_one_copy_exists(
         running.append(start(others, library=False))
     lines = []
     for process in running:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=600)
         assert process.returncode == 0
         lines += [tuple(int(word) for word in line.split()) for line in output.splitlines()]
     creators = ours + others
@@ -124,10 +124,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "small"
     path.mkdir()
     subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=8", "none", path], check=True, timeout=30
+        ["mount", "-t", "tmpfs", "-o", "size=64k,nr_inodes=8", "none", path], check=True, timeout=60
     )
     yield path
-    subprocess.run(["umount", "-l", path], check=True, timeout=30)
+    subprocess.run(["umount", "-l", path], check=True, timeout=60)
 
 
 def test_full_branch_leads_to_the_plain_call(
@@ -170,11 +170,11 @@ def test_bind_mount_of_a_union_leads_to_the_plain_call(union: Union, probes: Pat
     bound = tmp_path / "bound"
     bound.mkdir()
     (union.path / "part").mkdir()
-    subprocess.run(["mount", "--bind", union.path / "part", bound], check=True, timeout=30)
+    subprocess.run(["mount", "--bind", union.path / "part", bound], check=True, timeout=60)
     try:
         union.run(probes / "create", "open", WRITE, "0644", "022", bound / "file")
     finally:
-        subprocess.run(["umount", bound], check=True, timeout=30)
+        subprocess.run(["umount", bound], check=True, timeout=60)
     assert (union.path / "part/file").exists()
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)]
     assert union.agent.leftovers() == []

@@ -308,7 +308,7 @@ def test_file_in_a_directory_with_a_default_acl_gets_that_acl(union: Union, prob
         directory.mkdir()
         for path in [directory, *(branch / str(library) for branch in union.branches)]:
             if path.exists():
-                subprocess.run(["setfacl", "-d", "-m", "u:1234:rw,m::rw", path], check=False, timeout=30)
+                subprocess.run(["setfacl", "-d", "-m", "u:1234:rw,m::rw", path], check=False, timeout=60)
         command = [probes / "create", "open", str(os.O_CREAT | os.O_RDWR), "0666", "077", directory / "file"]
         printed.append(union.run(*command, library=library).stdout)
         copy = next(
@@ -317,7 +317,7 @@ def test_file_in_a_directory_with_a_default_acl_gets_that_acl(union: Union, prob
             if (branch / str(library) / "file").exists()
         )
         entries = subprocess.run(
-            ["getfacl", "-c", copy], capture_output=True, text=True, check=True, timeout=30
+            ["getfacl", "-c", copy], capture_output=True, text=True, check=True, timeout=60
         )
         printed[-1] += entries.stdout
     assert printed[1] == printed[0]

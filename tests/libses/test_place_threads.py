@@ -23,7 +23,7 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command += ["-fno-math-errno"]
     command += ["-I", str(ROOT / "libses/src"), "-I", str(ROOT / "libses/include"), "-o", str(program)]
     command += [str(Path(__file__).parent / "probes/threads.c"), *map(str, sources)]
-    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    subprocess.run(command, check=True, timeout=600, capture_output=True)
     return program
 
 

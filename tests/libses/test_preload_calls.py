@@ -21,14 +21,14 @@ HEEDED = ["setxattr", "lsetxattr", "fsetxattr"]
 
 def test_exported_symbols_are_the_wrapped_and_heeded_calls_and_nothing_else(wrapper: Path) -> None:
     listed = subprocess.run(
-        ["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True, timeout=30
+        ["nm", "-D", "--defined-only", wrapper], capture_output=True, text=True, check=True, timeout=60
     ).stdout
     assert sorted(line.split()[2] for line in listed.splitlines()) == sorted(WRAPPED + HEEDED)
 
 
 def test_nothing_but_the_c_library_is_loaded(wrapper: Path) -> None:
     listed = subprocess.run(
-        ["readelf", "-d", wrapper], capture_output=True, text=True, check=True, timeout=30
+        ["readelf", "-d", wrapper], capture_output=True, text=True, check=True, timeout=60
     )
     assert re.findall(r"\(NEEDED\).*\[(.*)\]", listed.stdout) == ["libc.so.6"]
 

@@ -97,7 +97,7 @@ def companion(name: str) -> str:
     """Another library to be preloaded, where Debian has it."""
     if name == "libasan.so":
         command = ["gcc", f"-print-file-name={name}"]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     found = sorted(Path("/usr/lib").glob(f"*/{name}"))
     assert found, f"{name} missing: packaging/install.sh test"
     return str(found[0])
@@ -142,7 +142,7 @@ def test_library_works_under_an_auditor(union: Union, probes: Path, tmp_path: Pa
     source = "unsigned la_version(unsigned newest) { return newest; }"
     source += " unsigned la_objopen(void *map, long space, void **cookie) { return 3; }"
     command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", auditor]
-    subprocess.run(command, input=source, text=True, check=True, timeout=120)
+    subprocess.run(command, input=source, text=True, check=True, timeout=600)
     union.run(probes / "life", "3", union.path, LD_AUDIT=str(auditor))
     assert names(union) == {"life-0", "life-1", "life-2"}
     assert placed(union) == 3
@@ -153,7 +153,7 @@ def build_life(into: Path, *options: str) -> Path:
     program = into / "life"
     sources = [Path(__file__).parent / "probes" / name for name in ("life.c", "early.c")]
     command = ["gcc", "-g", *options, *sources, "-o", program]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=600)
     return program
 
 
@@ -185,7 +185,7 @@ def test_program_with_more_rights_than_its_caller_never_meets_the_library(union:
         if kind == "setuid":
             program.chmod(0o4755)
         else:
-            subprocess.run(["setcap", "cap_dac_override+ep", program], check=True, timeout=30)
+            subprocess.run(["setcap", "cap_dac_override+ep", program], check=True, timeout=60)
         done = union.run(*as_user, program, "2", union.path)
     assert done.stderr == ""
     assert names(union) == {"life-0", "life-1"}

@@ -282,7 +282,7 @@ def test_waiter_on_the_tables_word_wakes_up(union: Union, table: TableDouble, pr
     while "futex" not in waits.read_text():
         assert sleeper.poll() is None
     union.run("touch", "file")
-    assert sleeper.communicate(timeout=30)[0] == "0\n"
+    assert sleeper.communicate(timeout=60)[0] == "0\n"
 
 
 def test_create_makes_no_system_calls_but_its_own(

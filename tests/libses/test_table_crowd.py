@@ -119,7 +119,7 @@ def test_every_create_is_claimed_and_told_once(union: Union, table: TableDouble,
             end.touch()
     agent.step(chance)
     for number, program in enumerate(running):
-        _, said = program.communicate(timeout=30)
+        _, said = program.communicate(timeout=60)
         assert program.returncode == (-9 if number < killed else 0), said
         assert said == ""
     unfinished = sum(state % 2 for state in claims.states())

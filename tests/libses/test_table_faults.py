@@ -178,7 +178,7 @@ def made_by_nobody(key: int, size: int, mode: str, owner: int) -> int:
     user = ("setpriv", "--reuid", str(NOBODY), "--clear-groups", "--", "/usr/bin/python3", "-I", "-S", "-c")
     made = subprocess.run(
         [*user, MAKE, str(key), str(size), mode, str(owner)],
-        capture_output=True, text=True, timeout=30, check=True,
+        capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert int(made.stdout) >= 0
     return int(made.stdout)
@@ -191,7 +191,7 @@ def test_table_that_another_user_made_is_not_used(union: Union, probes: Path, ow
         create(union, probes)
         assert len(union.agent.asks) == 3
     finally:
-        subprocess.run(["ipcrm", "-m", str(segment)], check=True, timeout=30)
+        subprocess.run(["ipcrm", "-m", str(segment)], check=True, timeout=60)
 
 
 def test_claims_that_another_user_made_are_not_used(union: Union, table: TableDouble, probes: Path) -> None:
@@ -201,7 +201,7 @@ def test_claims_that_another_user_made_are_not_used(union: Union, table: TableDo
         create(union, probes)
         assert len(union.agent.asks) == 3
     finally:
-        subprocess.run(["ipcrm", "-m", str(segment)], check=True, timeout=30)
+        subprocess.run(["ipcrm", "-m", str(segment)], check=True, timeout=60)
 
 
 # ----------------------------------------------------------------------------------- without what is needed
@@ -363,7 +363,7 @@ def test_program_killed_while_it_creates_harms_no_other(
         creating = start_creating(union)
         wait_for(lambda before=before: claims.total() > before)  # type: ignore[misc]
         creating.send_signal(signal.SIGKILL)
-        creating.wait(30)
+        creating.wait(60)
     before, done = claims.total(), len(claims.claims())
     union.run(probes / "create", "open", WRITE, "0644", "022", union.path / "after")
     assert claims.total() == before + 1
@@ -398,7 +398,7 @@ def start_creating(union: Union) -> subprocess.Popen[bytes]:
 def stop_creating(creating: subprocess.Popen[bytes]) -> None:
     assert creating.poll() is None
     creating.terminate()
-    assert creating.wait(30) == 0
+    assert creating.wait(60) == 0
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -36,7 +36,7 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
         subprocess.run(
             ["mergerfs", "-o", f"allow_other,use_ino,minfreespace=0,{options}", listed, str(path)],
             check=True,
-            timeout=30,
+            timeout=60,
         )
         mounted.append(path)
         socket = tmp_path / f"{name}.sock"
@@ -45,12 +45,12 @@ def make_union(tmp_path: Path, public_wrapper: Path) -> Iterator[Callable[..., U
 
     try:
         yield mount
-    finally:
         for agent in agents:
             agent.close()
+    finally:
         for path in mounted:
-            if subprocess.run(["umount", path], check=False, capture_output=True, timeout=30).returncode:
-                subprocess.run(["umount", "-l", path], check=False, timeout=30)
+            if subprocess.run(["umount", path], check=False, capture_output=True, timeout=60).returncode:
+                subprocess.run(["umount", "-l", path], check=False, timeout=60)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def lustre(tmp_path: Path, standin: Path) -> Iterator[LustreMount]:
     store, path, other = tmp_path / "store", tmp_path / "lustre", tmp_path / "other"
     for directory in (path, other, store / "control/pools", *(store / f"ost{n:04x}" for n in range(OSTS))):
         directory.mkdir(parents=True)
-    subprocess.run([standin, store, path, other], check=True, timeout=30)
+    subprocess.run([standin, store, path, other], check=True, timeout=60)
     mount = LustreMount(path, other, store, OSTS)
     try:
         mount.pool("fast", 0, 1, 2)
@@ -50,8 +50,8 @@ def lustre(tmp_path: Path, standin: Path) -> Iterator[LustreMount]:
     finally:
         mount.gate.open()
         for mounted in (path, other):
-            if subprocess.run(["umount", mounted], check=False, capture_output=True, timeout=30).returncode:
-                subprocess.run(["umount", "-l", mounted], check=False, timeout=30)
+            if subprocess.run(["umount", mounted], check=False, capture_output=True, timeout=60).returncode:
+                subprocess.run(["umount", "-l", mounted], check=False, timeout=60)
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +88,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
     subprocess.run(
         ["gcc", "-shared", "-fPIC", "-O2", "-I", SOURCES, "-o", path, SOURCES / "lustre/layout.c"],
         check=True,
-        timeout=120,
+        timeout=600,
     )
     return LayoutLibrary(path)

@@ -86,7 +86,7 @@ def osts_of(path: Path | int) -> tuple[int, ...]:
 def build_standin(into: Path) -> Path:
     source = Path(__file__).parent / "standin"
     words = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True, timeout=30
+        ["pkg-config", "--cflags", "--libs", "fuse3"], capture_output=True, text=True, check=True, timeout=60
     ).stdout.split()
     program = into / "standin"
     options = ["-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program]
@@ -94,7 +94,7 @@ def build_standin(into: Path) -> Path:
         ["gcc", *options, *sorted(source.glob("*.c")), *words, "-lpthread"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -72,7 +72,7 @@ class Site:
             cwd=cwd or self.lustre.path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
             preexec_fn=preexec_fn,
         )

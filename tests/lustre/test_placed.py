@@ -165,13 +165,13 @@ def test_symbolic_links_bind_mounts_and_moved_directories_are_followed(site: Sit
     (tmp_path / "link").symlink_to(directory)
     bound = tmp_path / "bound"
     bound.mkdir()
-    subprocess.run(["mount", "--bind", site.lustre.path / "a", bound], check=True, timeout=30)
+    subprocess.run(["mount", "--bind", site.lustre.path / "a", bound], check=True, timeout=60)
     try:
         site.create(tmp_path / "link/one")
         site.create(bound / "b/two")
         site.run("bash", "-c", "cd a/b && mv ../b ../c && : > three && : > ../four")
     finally:
-        subprocess.run(["umount", bound], check=True, timeout=30)
+        subprocess.run(["umount", bound], check=True, timeout=60)
     moved = site.lustre.path / "a/c"
     for file in (moved / "one", moved / "two", moved / "three", site.lustre.path / "a/four"):
         assert osts_of(file) == (4,), file

@@ -147,7 +147,7 @@ def test_a_wait_is_answered_when_a_sample_comes(eventually: Any) -> None:
     thread.join(timeout=0.05)
     assert not answers
     monitor.table.publish(good(monitor))
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert answers[0]["sequence"] == 1
     assert answers[0]["observations"][0]["state"] == "ok"
 
@@ -165,7 +165,7 @@ def test_too_many_waits_are_refused_and_plain_questions_still_answered(eventuall
     assert Problem.model_validate_json(refused.data).type == "urn:qstorman:problem:too-many-waiting"
     assert app.test_client().get("/v1/observations").status_code == 200
     monitor.table.close()
-    thread.join(timeout=30)
+    thread.join(timeout=60)
 
 
 @pytest.mark.parametrize(

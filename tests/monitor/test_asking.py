@@ -93,7 +93,7 @@ def test_an_answer_in_parts_is_whole_with_the_last(exporter: Any, connected: Htt
         for byte in range(len(PAGE)):
             connection.sendall(PAGE[byte : byte + 1])
             if byte == len(PAGE) - 2:
-                assert go_on.wait(30)
+                assert go_on.wait(60)
 
     exporter.answer = in_parts
     descriptor = connected.ask()
@@ -148,7 +148,7 @@ def test_the_time_to_answer_begins_with_the_question(exporter: Any) -> None:
 
     def late(connection: socket.socket) -> None:
         connection.sendall(PAGE[:20])
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         connection.sendall(PAGE[20:])
 
     exporter.answer = late

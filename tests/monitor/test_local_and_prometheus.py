@@ -53,7 +53,7 @@ def test_a_read_that_hangs_is_left_behind_and_not_started_again() -> None:
         in_time(hang, 0.05, stuck)
     assert len(calls) == 1
     release.set()
-    stuck[0].join(30)
+    stuck[0].join(60)
     assert in_time(lambda: b"fine", 30, stuck) == b"fine"
 
 

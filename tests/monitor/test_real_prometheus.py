@@ -59,7 +59,7 @@ def prometheus(tmp_path: Path, exporter: Any) -> Iterator[str]:
     )
     yield f"http://{listen}"
     server.terminate()
-    server.wait(30)
+    server.wait(60)
 
 
 @needs_prometheus

@@ -52,19 +52,19 @@ def test_no_read_is_torn_while_writers_are_killed_and_replaced(
     writer = [built / "table-probe", "write", table, "4"]
     started.append(subprocess.Popen(writer))
     eventually(lambda: ready(table), "the writer makes the table")
-    reader = subprocess.Popen([built / "table-probe", "read", table, "1.5"], stdout=subprocess.PIPE)
-    killed = 0
-    while reader.poll() is None:
-        started[-1].send_signal(signal.SIGKILL)
-        started[-1].wait()
-        killed += 1
-        started.append(subprocess.Popen(writer))
-        time.sleep(0.005)  # lets the writer get somewhere; correctness does not hang on it
-    assert reader.stdout is not None
-    reads, torn, _given_up = map(int, reader.stdout.read().split())
-    assert killed > 3
-    assert reads > 1000
-    assert torn == 0
+    killed = reads = 0
+    while killed <= 3 or reads <= 1000:  # more than one turn on a slow machine only
+        reader = subprocess.Popen([built / "table-probe", "read", table, "1.5"], stdout=subprocess.PIPE)
+        while reader.poll() is None:
+            started[-1].send_signal(signal.SIGKILL)
+            started[-1].wait()
+            killed += 1
+            started.append(subprocess.Popen(writer))
+            time.sleep(0.005)  # lets the writer get somewhere; correctness does not hang on it
+        assert reader.stdout is not None
+        more, torn, _given_up = map(int, reader.stdout.read().split())
+        reads += more
+        assert torn == 0
 
 
 def test_the_sampler_publishes_the_counters_of_a_device(
@@ -124,7 +124,7 @@ def test_one_core_is_kept_to(
 )
 def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str], told: str) -> None:
     ran = subprocess.run(
-        [built / "smed-sampler", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=30
+        [built / "smed-sampler", *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert ran.returncode == 2
     assert told in ran.stderr
@@ -132,7 +132,7 @@ def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str
 
 
 def test_help_names_every_option(built: Path) -> None:
-    ran = subprocess.run([built / "smed-sampler", "--help"], capture_output=True, text=True, timeout=30)
+    ran = subprocess.run([built / "smed-sampler", "--help"], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0
     for option in ("--table", "--period-ms", "--fifo", "--core", "--always", "--version"):
         assert option in ran.stdout

@@ -111,7 +111,7 @@ def test_a_wait_ends_with_the_next_outcome_good_or_bad(table: Table, outcome: Ou
     thread.join(timeout=0.05)
     assert thread.is_alive()
     table.publish(outcome)
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert not thread.is_alive()
 
 
@@ -119,13 +119,13 @@ def test_a_wait_for_something_that_happened_already_ends_at_once(table: Table) -
     table.publish(GOOD)
     table.publish(GOOD)
     thread = waiting(table, after=1)
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert not thread.is_alive()
 
 
 def test_a_sequence_from_before_a_restart_of_the_monitor_does_not_wait(table: Table) -> None:
     thread = waiting(table, after=5000)
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert not thread.is_alive()
 
 
@@ -140,7 +140,7 @@ def test_closing_lets_everyone_go(table: Table) -> None:
     threads = [waiting(table, after=None) for _ in range(5)]
     table.close()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=60)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -154,5 +154,5 @@ def test_news_is_gathered_until_its_time_is_over_or_the_table_is_closed() -> Non
     thread.join(timeout=0.05)
     assert thread.is_alive()
     table.close()
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert not thread.is_alive()

@@ -17,7 +17,7 @@ LMOD = Path("/usr/share/lmod/lmod/libexec/lmod")
 
 def run(*argv: str | Path, **environment: str) -> str:
     done = subprocess.run(
-        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        argv, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -54,7 +54,7 @@ def test_unloading_the_module_leaves_what_was_preloaded(configured: Path, before
     done = subprocess.run(
         ["bash", "-c", script],
         env={**os.environ, **there, **({"LD_PRELOAD": before} if before else {})},
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     loaded, unloaded = done.stdout.split()
     assert loaded.endswith("/usr/$LIB/libses-wrapper.so")

@@ -35,7 +35,7 @@ def _in_own_network(*command: str) -> subprocess.CompletedProcess[str]:
     code = "import sys; from network_namespace import run_in_own_network as run; sys.exit(run(sys.argv[1:]))"
     return subprocess.run(
         [sys.executable, "-c", code, *command],
-        cwd=ROOT / "packaging", capture_output=True, text=True, timeout=120,
+        cwd=ROOT / "packaging", capture_output=True, text=True, timeout=600,
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_the_whole_test_runs_there(tmp_path: Path) -> None:
         "sys.exit(compose_test.main())\n"
     )
     done = subprocess.run(
-        [sys.executable, starter], capture_output=True, text=True, timeout=120, cwd=tmp_path
+        [sys.executable, starter], capture_output=True, text=True, timeout=600, cwd=tmp_path
     )
     assert "the Docker engine did not start" in done.stderr, done.stderr
     assert (tmp_path / "network").read_text().strip() != str(Path("/proc/self/ns/net").readlink())

@@ -30,7 +30,7 @@ def _call(url: str, token: str, body: object | None = None) -> Any:
     if body is not None:
         request.add_header("Content-Type", "application/json")
         request.data = json.dumps(body).encode()
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
 
@@ -60,7 +60,7 @@ def _process(
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def test_the_portal_serves_and_stops(tmp_path: Path) -> None:
         assert [check["ok"] for check in ready["checks"]] == [True, False]
     finally:
         process.send_signal(signal.SIGTERM)
-        status = process.wait(30)
+        status = process.wait(60)
     assert status == 0
     assert list(home.iterdir()) == [], "nothing is written outside the state directory"
     assert (state / "secret-key").stat().st_mode & 0o777 == 0o600

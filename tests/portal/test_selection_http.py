@@ -172,7 +172,7 @@ def test_nobody_listening_is_told_plainly() -> None:
 
 
 def _hang(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:
-    release.wait(30)
+    release.wait(60)
 
 
 def _trickle(handler: BaseHTTPRequestHandler, release: threading.Event) -> None:

@@ -50,7 +50,7 @@ class Programs:
         arguments = ["-pthread"] if command[0].endswith("gcc") and "-nostdlib" not in command else []
         done = subprocess.run(
             [*command, *arguments, "-o", built, SOURCES / source],
-            capture_output=True, text=True, timeout=280, env=environment, check=False,
+            capture_output=True, text=True, timeout=600, env=environment, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return built

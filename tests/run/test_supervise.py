@@ -218,7 +218,7 @@ def test_service_gone_bad_harms_nobody(union: Union, ses_run: Path, programs: Pr
         command,
         env=union.environment(library=False, SES_SYNC_MS="2"),
         capture_output=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
@@ -438,7 +438,7 @@ def test_supervisor_that_may_not_look_is_not_started(union: Union, ses_run: Path
         for name in ("ses-run", "ses-supervisor"):
             shutil.copy(ses_run.with_name(name), directory)
         able = Path(directory) / "ses-run"
-        subprocess.run(["setcap", "cap_net_raw+ep", able], check=True, timeout=30)
+        subprocess.run(["setcap", "cap_net_raw+ep", able], check=True, timeout=60)
         done = union.run(*as_user, able, "--supervise", "/bin/busybox", "touch", "x", library=False)
     assert "may not read the memory" in done.stderr
     assert (union.path / "x").exists()

@@ -13,11 +13,11 @@ import http.client, json, os, socket, sys
 
 class Local(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=60)
         self.path = path
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(60)
         self.sock.connect(self.path)
 
 user, door, requests = json.loads(sys.stdin.read())
@@ -27,7 +27,7 @@ if os.getuid() == 0:
     os.setuid(user)
 said = []
 for path, kind, body in requests:
-    line = http.client.HTTPConnection("127.0.0.1", door, timeout=30) if isinstance(door, int) else Local(door)
+    line = http.client.HTTPConnection("127.0.0.1", door, timeout=60) if isinstance(door, int) else Local(door)
     try:
         line.request("POST", path, body, {"Content-Type": kind, "Accept": "application/sparql-results+json"})
         answer = line.getresponse()

@@ -58,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DirectoryServer
 
 
 def asked(server: DirectoryServer, *rules: GroupRule, **changed: Any) -> list[frozenset[str]]:
-    found = Directory(server.uri, rules, base=GROUPS, timeout=30)
+    found = Directory(server.uri, rules, base=GROUPS, timeout=60)
     return read_members(dataclasses.replace(found, **changed))
 
 
@@ -159,7 +159,7 @@ def test_a_server_that_answers_rubbish_is_an_error() -> None:
         uri = f"ldap://127.0.0.1:{rubbish.getsockname()[1]}"
         with pytest.raises(DirectoryError, match=uri):
             read_members(Directory(uri, (by_cn("x"),), base=BASE, timeout=2))
-        talking.join(30)
+        talking.join(60)
 
 
 def test_a_reading_has_an_end(server: DirectoryServer) -> None:

@@ -159,8 +159,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
     with ExitStack() as undo:
         together = ":".join(str(branch) for branch in branches)
         options = "category.create=ff,use_ino,allow_other"
-        subprocess.run(["mergerfs", "-o", options, together, site.union], check=True, timeout=20)
-        undo.callback(subprocess.run, ["umount", "-l", str(site.union)], check=False, timeout=20)
+        subprocess.run(["mergerfs", "-o", options, together, site.union], check=True, timeout=60)
+        undo.callback(subprocess.run, ["umount", "-l", str(site.union)], check=False, timeout=60)
         undo.callback(site.stop_all)
         site.start_service()
         site.start_agent()

@@ -37,7 +37,7 @@ def mount(directory: Path, options: str) -> tuple[Path, list[Path]]:
         one.mkdir(mode=0o755)
     listed = ":".join(map(str, branches))
     command = ["mergerfs", "-o", f"allow_other,use_ino,minfreespace=0,{options}", listed, str(union)]
-    subprocess.run(command, check=True, timeout=30)
+    subprocess.run(command, check=True, timeout=60)
     return union, branches
 
 
@@ -84,7 +84,7 @@ def run(line: str, library: Path | None, log: Path, options: str, seconds: float
             )
         finally:
             agent.close()
-            subprocess.run(["umount", "-l", union], check=False, timeout=30)
+            subprocess.run(["umount", "-l", union], check=False, timeout=60)
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ CHANGED, INCOMPATIBLE = 4, 8  # bits of abidiff's exit status
 
 
 def compare(promised: Path, library: Path) -> tuple[int, str]:
-    done = subprocess.run(["abidiff", promised, library], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["abidiff", promised, library], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -238,7 +238,7 @@ def test_the_mode_is_subject_to_the_umask(union: Union, stranger: Path) -> None:
         cwd=union.path,
         env=union.environment(library=False),
         check=True,
-        timeout=30,
+        timeout=60,
         stdout=subprocess.DEVNULL,
     )
     assert stat.S_IMODE((union.path / "file").stat().st_mode) == 0o640

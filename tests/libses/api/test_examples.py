@@ -48,7 +48,7 @@ def test_figure_3_is_the_paper_s_text() -> None:
 
 def test_figure_3_works_without_an_agent(examples: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [examples / "figure3"], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+        [examples / "figure3"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.startswith("fileName.dat was not placed: ")
     assert (tmp_path / "fileName.dat").read_text() == "data\n"
@@ -63,7 +63,7 @@ def create_placed(
         input=data,
         env={**os.environ, "SES_AGENT_SOCKET": str(cwd / "no-agent.sock")},
         capture_output=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 

@@ -21,7 +21,7 @@ def store(program: Path, directory: Path, *arguments: str) -> dict[str, str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
     )
     return answers(done.stdout)

@@ -44,7 +44,7 @@ def service(tmp_path: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 def example(*arguments: str) -> subprocess.CompletedProcess[str]:
