@@ -16,6 +16,7 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import Table
+from mounts import unmount
 from patience import PATIENCE, wait_until
 from program_side import Wish
 from running_agent import Agent
@@ -246,7 +247,7 @@ def test_storage_is_managed_only_while_it_is_mounted(
         with agent.ask(mount_point.stat().st_dev) as conversation:
             assert conversation.answer.status == side.PLACE
     finally:
-        subprocess.run(["umount", mount_point], check=True)
+        unmount(mount_point)
     agent.wait_for("storage system union is no longer mounted")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import program_side as side
 import pytest
 from claims_program import counted
+from mounts import unmount
 from patience import wait_until
 from program_side import HEADER, Wish
 from running_agent import Agent
@@ -280,7 +281,7 @@ def test_mount_in_place_of_the_staging_directory_is_refused(
     try:
         assert refused(later(), device)
     finally:
-        subprocess.run(["umount", trap / ".ses"], check=True)
+        unmount(trap / ".ses")
 
 
 def test_wrong_modes_of_staging_directories_are_put_right(

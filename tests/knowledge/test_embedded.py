@@ -23,7 +23,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: object, seconds: float = 30.0) -> None:
+def wait_for(condition: object, seconds: float = 120.0) -> None:
     """Wait until a callable is true."""
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]

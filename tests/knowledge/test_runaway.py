@@ -33,7 +33,7 @@ def test_the_embedded_store_gets_rid_of_what_runs_on(tmp_path: Path, kind: str) 
     embedded = EmbeddedStore(tmp_path)
     store = embedded.start()
     try:
-        store.update(NUMBERS, patience=10.0)
+        store.update(NUMBERS, patience=100.0)
         first = embedded.pid
         assert first
         ask = store.select if kind == "query" else store.update

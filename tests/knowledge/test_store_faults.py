@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from ses_service.knowledge import HttpStore, KnowledgeBase, KnowledgeBaseError, StoreUnavailableError
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def hang(client: socket.socket) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -254,14 +255,14 @@ def test_device_the_agent_does_not_manage_is_asked_for_once(union: Union, probes
 def test_file_systems_no_back_end_handles_are_never_asked_for(
     union: Union, probes: Path, tmp_path: Path
 ) -> None:
-    directories = [tmp_path / "elsewhere", Path("/dev/shm") / tmp_path.name]
+    directories = [tmp_path / "elsewhere", Path(tempfile.mkdtemp(dir="/dev/shm")) / "elsewhere"]
     try:
         for directory in directories:
             directory.mkdir()
             union.run(probes / "process", "many", "3", directory)
             assert len(list(directory.iterdir())) == 3
     finally:
-        shutil.rmtree(directories[1], ignore_errors=True)
+        shutil.rmtree(directories[1].parent, ignore_errors=True)
     assert union.agent.connections == 0
 
 

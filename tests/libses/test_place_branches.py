@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from agent_double import NOT_CREATED, Ask
 from mergerfs_union import NOBODY, Union
+from mounts import unmount
 
 EEXIST, ENOSPC, EACCES, EXDEV = 17, 28, 13, 18
 WRITE = str(os.O_CREAT | os.O_WRONLY)
@@ -174,7 +175,7 @@ def test_bind_mount_of_a_union_leads_to_the_plain_call(union: Union, probes: Pat
     try:
         union.run(probes / "create", "open", WRITE, "0644", "022", bound / "file")
     finally:
-        subprocess.run(["umount", bound], check=True, timeout=60)
+        unmount(bound)
     assert (union.path / "part/file").exists()
     assert [(report.outcome, report.error) for report in union.agent.reports] == [(2, EXDEV)]
     assert union.agent.leftovers() == []

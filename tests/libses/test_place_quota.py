@@ -53,7 +53,9 @@ def use_up(volume: Path) -> None:
 
 @pytest.fixture
 def union(make_union: Callable[..., Union], volumes: list[Path]) -> Union:
-    union = make_union(branches=volumes, options="category.create=ff")  # "mfs": as the free space happens to be
+    union = make_union(
+        branches=volumes, options="category.create=ff"
+    )  # "mfs": as the free space happens to be
     union.path.chmod(0o777)
     for index in range(BRANCHES):
         volumes[index].chmod(0o777)

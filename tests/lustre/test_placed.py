@@ -11,6 +11,7 @@ from pathlib import Path
 import lov_blobs as lov
 import pytest
 from lustre_mount import LOV, layout_of, osts_of
+from mounts import unmount
 from placed_programs import LIST, OFFSET, POOL, Site, without_async
 from write_corpus import DOM, PFL
 
@@ -171,7 +172,7 @@ def test_symbolic_links_bind_mounts_and_moved_directories_are_followed(site: Sit
         site.create(bound / "b/two")
         site.run("bash", "-c", "cd a/b && mv ../b ../c && : > three && : > ../four")
     finally:
-        subprocess.run(["umount", bound], check=True, timeout=60)
+        unmount(bound)
     moved = site.lustre.path / "a/c"
     for file in (moved / "one", moved / "two", moved / "three", site.lustre.path / "a/four"):
         assert osts_of(file) == (4,), file

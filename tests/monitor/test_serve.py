@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import urllib3
 from click.testing import CliRunner
+from mounts import unmount
 from ports import free_port
 from ses.demo.exporter import exporter_options
 from smed_monitor.cli import main
@@ -130,7 +131,7 @@ def branch(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode != 0:
         pytest.skip(f"loop devices cannot be mounted here: {mounted.stderr.strip()}")
     yield mount_point
-    subprocess.run(["umount", mount_point], check=True)
+    unmount(mount_point)
 
 
 def write(directory: Path, mebibytes: int) -> None:
@@ -181,7 +182,7 @@ def test_an_unmounted_element_is_missing_and_comes_back(
     node_exporter(port)
     monitor = serve(f"http://127.0.0.1:{port}/metrics", b1=branch)
     eventually(lambda: monitor.element("b1")["state"] == "ok", "it is seen")
-    subprocess.run(["umount", branch], check=True)
+    unmount(branch)
     eventually(lambda: monitor.element("b1")["state"] == "missing", "it is missed")
     assert "reports no file system at" in monitor.element("b1")["detail"]
     assert monitor.element("b1")["free_bytes"] is None

@@ -67,7 +67,7 @@ class Node:
         until(is_stored)
 
     def storm(self, service: Running) -> None:
-        """Go on until the service is gone; with nothing new after a while, to stay within what can be listed."""
+        """Go on until the service is gone; with nothing new after a while: no more than can be listed."""
         try:
             for number in itertools.count():
                 some = number < MOST_OF_A_STORM

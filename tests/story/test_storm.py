@@ -28,7 +28,7 @@ pytestmark = pytest.mark.root
 FILES = 10_000
 WRITERS = 4
 HELD = 20
-PATIENCE = 60.0  # seconds; only a hang uses this up
+PATIENCE = 120.0  # seconds; only a hang uses this up
 
 STORM = """
 import os, sys
@@ -80,7 +80,7 @@ class Site:
     def start_agent(self) -> None:
         self._start(
             "agent", str(self.parts.agent), "--service", self.url, "--socket", str(self.socket),
-            "--node", "n1", "--state-dir", str(self.work / "agent"), "--answer-ms", "2000",
+            "--node", "n1", "--state-dir", str(self.work / "agent"), "--answer-ms", "10000",
         )  # fmt: skip
         wait_until(self._listens, "the agent listens")
         assert self._running["agent"].poll() is None, self.log("agent")
@@ -115,7 +115,7 @@ class Site:
             "PATH": os.environ["PATH"],
             "LD_PRELOAD": str(self.parts.preload),
             "SES_AGENT_SOCKET": str(self.socket),
-            "SES_SYNC_MS": "2000",
+            "SES_SYNC_MS": "20000",
         }
         command = [sys.executable, "-c", text, str(self.union), *arguments]
         pipe = subprocess.PIPE

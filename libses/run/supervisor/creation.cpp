@@ -213,18 +213,18 @@ void Creator::answer(Slot &slot) const {
   }
 }
 
-void Creator::leave(const Slot &slot) const {
+void Creator::leave(const Slot &slot, uint64_t id) const {
   std::string line;
   if (ses_log_is_on()) {
     const Caller caller(static_cast<pid_t>(slot.call.pid));
     const auto call = read_call(slot.call, caller);
     char path[PATH_MAX] = {};
-    if (call && caller.read_path(call->path, path)) {
+    if (call && caller.read_path(call->path, path) && id_in(slot) == id) {
       line = std::string(path).substr(0, kPathShown) +
              ": plain: the supervisor did not come to it in time";
     }
   }
-  listener_.let_go_on(slot.call.id);
+  listener_.let_go_on(id);
   if (!line.empty()) { // after the answer: the caller does not wait for the log
     ses_log_note(line.c_str(), "");
   }
@@ -267,7 +267,7 @@ void Creator::finish(Slot &slot) const {
   done = done || ((phase == Phase::kCreating || phase == Phase::kGiving) && listener_.waits(id) &&
                   give_any(slot));
   if (!done) {
-    leave(slot);
+    leave(slot, id);
   }
 }
 

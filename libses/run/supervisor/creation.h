@@ -24,8 +24,10 @@ public:
   // come in a moment from a server that has been asked for it: the call gets that one, or an
   // unplaced one, but not EEXIST.
   void finish(Slot &slot) const;
-  // The call goes on as if nobody listened, and SES_LOG says so.
-  void leave(const Slot &slot) const;
+  // The call ID goes on as if nobody listened, and SES_LOG says so.  Of a living worker SLOT may
+  // hold the next call by now, which is the worker's: let go on as well, it would meet or lose the
+  // file that is being made for it.
+  void leave(const Slot &slot, uint64_t id) const;
 
 private:
   struct Place;

@@ -107,7 +107,7 @@ bool Guardian::take_stuck() {
     Slot &slot = board_.slots[i];
     const uint64_t id = id_in(slot);
     if (id != 0 && id == in_work_[i] && abandon(slot, id)) {
-      creator_.leave(slot);
+      creator_.leave(slot, id);
     }
     in_work_[i] = id;
     any = any || id != 0;
