@@ -12,7 +12,7 @@ help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: install native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
+demo: install-demo native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
 	$(BIN)/ses demo $(if $(KEEP),--keep)
 
 # As many workers as processors: some calls that are tested have a time limit of milliseconds.
@@ -33,6 +33,7 @@ test-quick: ready ## Run the tests of one process and of small programs: two min
 # What tests need is installed while the rest is built; what both print comes apart.
 .PHONY: ready
 ready: packages
+	@packaging/install.sh ldap
 	@$(MAKE) --no-print-directory -j 3 --output-sync=target native install test-packages
 
 .PHONY: check
@@ -78,7 +79,12 @@ packages:
 
 .PHONY: install
 install: packages ## Install what building and running need (Debian packages, Python environment)
+	@packaging/install.sh ldap
 	@packaging/install.sh python
+
+.PHONY: install-demo
+install-demo: packages
+	@packaging/install.sh demo
 
 .PHONY: test-packages
 test-packages: packages

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Install what is missing for a group of packaging/debian-packages.txt (run, test, docs, deb, compose), or, for
-# "python", the Python environment in .venv.  Does nothing, quickly, when everything is there.
+# Install what is missing for a group of packaging/debian-packages.txt (run, ldap, test, docs, deb, compose).  For
+# "python", and for "demo", the Python environment in .venv as well: for everything, or for what runs without tests
+# and plots.  Does nothing, quickly, when everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-group=${1:?usage: packaging/install.sh run|python|test|docs|deb|compose}
+group=${1:?usage: packaging/install.sh run|ldap|demo|python|test|docs|deb|compose}
 
 missing=()
 for package in $(sed -n "s/^$group: *\([^#]*\).*/\1/p" packaging/debian-packages.txt); do
@@ -18,22 +19,32 @@ if [ ${#missing[@]} -gt 0 ]; then
   echo "Installing Debian packages: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
   log=$(mktemp)
+  trap 'rm -f "$log"; exit 130' INT TERM
   # A container has no init to start services; on a machine with one, nothing of ours needs them.
-  { apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 \
+  { apt-get update -q && apt-get install -q -y --no-install-recommends "${missing[@]}"; } 2>&1 \
+    | tee "$log" | sed -nu 's/^\(Need to get .*\)/  \1/p; s/^\(After this operation.*\)/  \1/p' \
     || { tail -n 30 "$log" >&2; echo "apt-get failed; the whole log is $log" >&2; exit 1; }
   rm -f "$log"
 fi
 
-[ "$group" = python ] || exit 0
+case $group in
+  python) lock=requirements.lock; more=(-e benchmarks/simulate) ;;
+  demo) lock=packaging/demo.lock; more=() ;;
+  *) exit 0 ;;
+esac
 
 mkdir -p build
-lock_sum=$(cat requirements.lock ./*/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1)
-if [ ! -x .venv/bin/python ] || [ "$(cat .venv/lock.sha256 2>/dev/null)" != "$lock_sum" ]; then
-  echo "Installing Python packages into .venv"
-  [ -x .venv/bin/python ] || "${PYTHON:-python3}" -m venv .venv
-  .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+sum_of() { cat "$1" ./*/pyproject.toml libses/python/pyproject.toml benchmarks/simulate/pyproject.toml | sha256sum | cut -d' ' -f1; }
+lock_sum=$(sum_of "$lock")
+installed=$(cat .venv/lock.sha256 2>/dev/null || true)
+# All packages are good for the demonstration, too.
+if [ ! -x .venv/bin/pip ] || { [ "$installed" != "$lock_sum" ] && [ "$installed" != "$(sum_of requirements.lock)" ]; }; then
+  echo "Installing $(grep -c '^[a-z]' "$lock") Python packages into .venv"
+  [ -x .venv/bin/pip ] || "${PYTHON:-python3}" -m venv .venv
+  .venv/bin/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes -r "$lock" \
+    | sed -nu '/\.metadata/d; s/^ *\(Downloading\|Using cached\) \([^-]*\)-\([^-]*\)-[^ ]* (\(.*\))$/  \2 \3: \4/p'
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
-    -e ses-service -e smed-monitor -e webface -e libses/python -e benchmarks/simulate
+    -e ses-service -e smed-monitor -e webface -e libses/python "${more[@]}"
   echo "$lock_sum" >.venv/lock.sha256
   rm -f .venv/core.sha256
 fi

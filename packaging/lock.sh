@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pin every Python package with hashes: requirements.lock for the whole repository, and one lock per
-# service for its container image.  The files name no registry.
+# Pin every Python package with hashes: requirements.lock for the whole repository, demo.lock for what of it
+# runs without tests and plots, and one lock per service for its container image.  The files name no registry.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/python -m pip install --quiet uv
@@ -9,6 +9,8 @@ compile() {
 }
 compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
   webface/pyproject.toml libses/python/pyproject.toml libses/core/python/pyproject.toml benchmarks/simulate/pyproject.toml -o requirements.lock
+compile --group pyproject.toml:build ses-service/pyproject.toml smed-monitor/pyproject.toml webface/pyproject.toml \
+  libses/python/pyproject.toml libses/core/python/pyproject.toml -c requirements.lock -o packaging/demo.lock
 for part in ses-service smed-monitor webface; do
   sources=("$part/pyproject.toml")
   [ "$part" != ses-service ] || sources+=(libses/core/python/pyproject.toml)

@@ -69,10 +69,13 @@ def test_part_locks_agree_with_the_whole_lock() -> None:
         return dict(re.findall(r"^([a-z0-9.-]+)(?:\[[^]]*\])?==(\S+)", path.read_text(), re.MULTILINE))
 
     whole = pins(ROOT / "requirements.lock")
-    for part in ("ses-service", "smed-monitor", "webface"):
-        mine = pins(ROOT / part / "requirements.lock")
+    demo = ROOT / "packaging" / "demo.lock"
+    parts = [ROOT / part / "requirements.lock" for part in ("ses-service", "smed-monitor", "webface")]
+    for lock in (*parts, demo):
+        mine = pins(lock)
         assert mine
         assert {name: whole.get(name) for name in mine} == mine
+    assert not pins(demo).keys() & {"matplotlib", "mypy", "playwright", "pytest", "python-ldap", "h5py"}
 
 
 def test_every_python_distribution_tells_its_types() -> None:

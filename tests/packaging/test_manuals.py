@@ -37,7 +37,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where `cmake --install` put what was built."""
     prefix = tmp_path_factory.mktemp("prefix")
     subprocess.run(
-        ["cmake", "--install", BUILT, "--prefix", prefix], check=True, capture_output=True, timeout=120
+        ["cmake", "--install", BUILT, "--prefix", prefix], check=True, capture_output=True, timeout=600
     )
     return prefix
 
