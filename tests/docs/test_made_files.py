@@ -37,7 +37,7 @@ READERS = {
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all files as they are made now."""
     folder = tmp_path_factory.mktemp("made")
-    subprocess.run([sys.executable, ROOT / "packaging/pages", folder], check=True, timeout=300)
+    subprocess.run([sys.executable, ROOT / "packaging/pages", folder], check=True, timeout=600)
     return folder
 
 

@@ -98,7 +98,7 @@ def test_bash_completes(installed: Path, words: tuple[str, ...], offered: set[st
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script, "bash", share / "bash-completion/completions" / program, *words],
-        env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=60, check=True,
+        env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     assert set(done.stdout.split()) == offered, done.stderr
 
@@ -118,6 +118,6 @@ def test_manual_pages_are_understood_by_groff() -> None:
     assert len(pages) == len(BY_CMAKE) + len(BY_PIP)
     for page in pages:
         done = subprocess.run(
-            ["groff", "-man", "-ww", "-z", page], capture_output=True, text=True, timeout=60
+            ["groff", "-man", "-ww", "-z", page], capture_output=True, text=True, timeout=600
         )
         assert (done.returncode, done.stderr) == (0, ""), page
