@@ -40,6 +40,7 @@ class Plan:
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
     told: float  # announcements of files a second of all nodes together
+    words: float  # a second of nodes that only hear what is new
     sampled: float  # questions a second beside samples of all elements
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
@@ -54,6 +55,7 @@ FULL = Plan(
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
     told=200,
+    words=2000,
     sampled=500,
     agents=10000,
     polls=200,
@@ -68,6 +70,7 @@ QUICK = Plan(
     deciders=20,
     rates=(50, 100),
     told=20,
+    words=50,
     sampled=50,
     agents=20,
     polls=20,
@@ -129,6 +132,7 @@ def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measureme
     yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
     yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
     yield crowds.claims(served, plan.deciders, plan.told, plan.crowd_seconds, note)
+    yield crowds.listeners(served, min(200, plan.deciders), plan.words, plan.crowd_seconds, note)
 
 
 def arguments() -> argparse.Namespace:

@@ -84,6 +84,30 @@ def claims(served: Served, count: int, rate: float, seconds: float, note: str) -
     )
 
 
+def listeners(served: Served, count: int, rate: float, seconds: float, note: str) -> Measurement:
+    """``count`` nodes whose tables are in use and who only hear what is new, at ``rate`` of all together."""
+    polls = []
+    with Connection(served.port) as connection:
+        for node in range(count):
+            first = _announcement(node, [], [], "", 0)
+            table = json.loads(connection.call(first)[1])["tables"][0]
+            polls.append(_announcement(node, [], [], table["revision"], table["version"]))
+        alone = [connection.call(polls[0])[0] for _ in range(100)]
+
+    async def work(crowd: Crowd) -> tuple[Outcome, str]:
+        return await _watched(served, crowd, polls, rate, seconds)
+
+    outcome, used = with_crowd(served.port, count, work)
+    said = f"{count} connected, {_shares(outcome)}, {used}"
+    return summarise(
+        f"listeners-{count}",
+        "us",
+        [(_good(outcome, 200), alone)],
+        baseline_is="one node alone",
+        note=said + (f"; {note}" if note else ""),
+    )
+
+
 def _file(placement_id: str, element: str) -> dict[str, object]:
     return {
         "placement_id": placement_id,
@@ -123,6 +147,7 @@ def _announcement(
         "users": ["bench"],
         "tables": [{"system": "bench", "revision": revision, "version": version}],
         "busy": True,
+        "in_use": True,
     }
     return request_bytes("POST", f"/v1/nodes/bench{node}/announcements", said)
 

@@ -180,6 +180,7 @@ def test_hanging_service_costs_a_program_its_budget_and_no_more(
 def test_wish_of_the_service_to_be_left_alone_is_honoured(
     start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
+    service.pace = 60.0  # it says nothing more until somebody asks it
     agent = start(service.url, "--answer-ms", "50")
     agent.wait_for("union has 2 candidates")
     service.instead = always(problem(503, "busy", "later", **{"Retry-After": "5"}))

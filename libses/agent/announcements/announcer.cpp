@@ -18,6 +18,7 @@ constexpr size_t kMostUsers = 1000;
 // one may soon create another, and hears so many times as often as it may tell; a table is in use
 // for so long.
 constexpr int kCreatingFor = 20;
+constexpr size_t kManyFiles = 50; // after so many in one word the next may take twice as long
 constexpr std::chrono::minutes kUsedFor{10};
 constexpr std::chrono::milliseconds kLookAgain{1000}; // whether the service is back
 constexpr std::chrono::milliseconds kAfterFault{500};
@@ -190,9 +191,14 @@ Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
   if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
     const bool now = stopping_ || book_.waiting() >= batch_limit_;
-    next = std::min(next, now ? sent_at_ : sent_at_ + tell_within_);
+    next = std::min(next, now ? sent_at_ : sent_at_ + pause());
   }
   return std::max(next, not_before_);
+}
+
+// Between two words where files were opened or ended.
+std::chrono::milliseconds Announcer::pause() const {
+  return sent_files_ > kManyFiles ? 2 * tell_within_ : tell_within_;
 }
 
 Announcer::Batch Announcer::next_batch() {
@@ -221,6 +227,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   }
   users.resize(std::min(users.size(), kMostUsers));
   sent_at_ = now;
+  sent_files_ = batch.size();
   const bool in_use = now - used_at_ < kUsedFor;
   lock.unlock();
   Announcement announcement = announcement_of(batch, users);
@@ -315,7 +322,7 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
   tell_within_ = reply.tell_within;
   // Not all of it, so that agents started together drift apart.
   const bool creating = now - created_at_ < kCreatingFor * tell_within_;
-  heartbeat_at_ = now + part_of(creating ? std::min(pace_, tell_within_) : pace_, 0.8, random_);
+  heartbeat_at_ = now + part_of(creating ? std::min(pace_, pause()) : pace_, 0.8, random_);
   std::vector<uint64_t> refused;
   for (const auto &[id, why] : reply.refused) {
     spdlog::debug("the service refuses placement {}: {}", format_id(id), printable(why));

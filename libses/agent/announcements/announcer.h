@@ -81,6 +81,7 @@ private:
 
   void work();
   [[nodiscard]] Clock::time_point next_send() const;
+  [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
   void send(Lock &lock, Batch batch);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
@@ -112,6 +113,7 @@ private:
   Clock::time_point used_at_{}, created_at_{};
   Clock::time_point heartbeat_at_{};
   Clock::time_point sent_at_{};
+  size_t sent_files_ = 0;
   Clock::time_point not_before_{}; // after a request that broke the service
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service
