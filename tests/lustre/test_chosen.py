@@ -107,3 +107,18 @@ def test_refused_list_of_a_choice_becomes_its_pool(
     assert osts_of(site.lustre.path / "file") == (3,)
     (claim,) = claims.claims()
     assert (claim.outcome, claim.error) == (NOT_CREATED, 28)
+
+
+@pytest.mark.parametrize("call", [("open", str(WRITE | os.O_EXCL), "0644", "022"), ("fopen", "wx", "022")])
+def test_exclusive_create_of_a_name_that_exists_is_one_create(
+    site: Site, table: TableDouble, claims: ClaimsDouble, tmp_path: Path, call: tuple[str, ...]
+) -> None:
+    (site.lustre.path / "file").write_text("content")
+    trace = tmp_path / "trace"
+    once = (site.probe, *call, "file")
+    placed = site.run("strace", "-o", trace, "-e", "trace=openat,open,creat,statx", *once)
+    assert placed == site.run(*once, library=False)
+    assert "errno=17" in placed
+    assert len(re.findall(r'"file"', trace.read_text())) == 1
+    (claim,) = claims.claims()
+    assert (claim.outcome, claim.error) == (NOT_CREATED, 17)

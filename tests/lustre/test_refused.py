@@ -154,6 +154,18 @@ def test_file_unlinked_meanwhile_is_made_anew(site: Site) -> None:
     assert site.report().outcome == 2
 
 
+@pytest.mark.parametrize("flags", [WRITE, EXCLUSIVE])
+def test_file_replaced_meanwhile_by_a_rename_is_no_error(site: Site, flags: int) -> None:
+    """The create has succeeded: the exclusive one has a file without a name, as after the plain call."""
+    mount = site.lustre.other
+    (mount / "new").write_text("other")
+    seen = between(site, lambda: (mount / "new").rename(mount / "file"), flags)
+    assert "written=4" in seen
+    assert sorted(path.name for path in site.lustre.path.iterdir()) == ["file"]
+    assert (site.lustre.path / "file").read_text() == ("other" if flags & os.O_EXCL else "textr")
+    assert site.report().outcome == 2
+
+
 def test_file_renamed_meanwhile_is_placed_all_the_same(site: Site) -> None:
     mount = site.lustre.other
     seen = between(site, lambda: (mount / "file").rename(mount / "renamed"))
@@ -165,7 +177,7 @@ def test_file_renamed_meanwhile_is_placed_all_the_same(site: Site) -> None:
 
 @pytest.mark.parametrize("refused", [False, True])
 def test_writer_of_another_node_who_came_first_keeps_the_default(site: Site, refused: bool) -> None:
-    """Its objects stay, whatever became of the request for ours."""
+    """Its objects stay, whatever became of the request for ours; and nothing is opened again."""
     os.setxattr(site.lustre.path, LOV, lov.plain(pool="small", count=1))
     if refused:
         site.lustre.trouble(4, "full")

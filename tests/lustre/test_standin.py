@@ -63,6 +63,16 @@ def test_second_open_on_the_same_client_gets_no_objects_and_one_on_another_clien
     assert os.write(first, b"y") == 1
 
 
+def test_client_that_came_second_reads_no_layout_until_it_writes(lustre: LustreMount) -> None:
+    first = delayed(lustre.path / "file")
+    other = os.open(lustre.other / "file", os.O_WRONLY)
+    os.setxattr(first, LOV, lov.plain(specific=True, pool="", osts=[4]))  # ignored, with success
+    assert layout_of(first) is None
+    assert len(osts_of(other)) == 1
+    assert os.write(first, b"x") == 1
+    assert osts_of(first) == osts_of(other)
+
+
 def test_opening_plainly_after_the_close_cures(lustre: LustreMount) -> None:
     os.close(delayed(lustre.path / "file"))
     assert layout_of(lustre.path / "file") is None

@@ -36,6 +36,8 @@
 #define VOLATILE_PREFIX ".\x0c\x13\x14\x12:VOLATILE"
 #define PATH_ROOM 1024
 #define BLOB_ROOM 2048
+#define NAMELESS ".ses-"
+#define NAMELESS_SIZE (sizeof NAMELESS + 16)
 
 _Static_assert(SES_OSTS_MAX == SES_LOV_OSTS_MAX, "every list in an answer fits into a layout");
 _Static_assert(SES_LUSTRE_POOL == (int)SES_LOV_POOL && SES_LUSTRE_LIST == (int)SES_LOV_LIST &&
@@ -162,11 +164,10 @@ static __attribute__((noinline)) int give_layout(struct making *making, unsigned
   }
   if (failed)
     return (int)failed;
-  /* Success proves nothing: a file that has a layout by now keeps it. */
+  /* Success proves nothing: a file that has a layout by now keeps it.  It has one in any case: a
+   * client that was not the one to set it may only not have heard of it yet (ENODATA). */
   size = get_layout(making);
-  if (size == -ENODATA)
-    return -ENODATA;
-  if (!lies_as_chosen(making, size))
+  if (size == -ENODATA || !lies_as_chosen(making, size))
     making->creation->strayed = EEXIST;
   return 0;
 }
@@ -229,6 +230,32 @@ static int open_plainly(struct making *making, const char *handle) {
   return failed;
 }
 
+/* An exclusive create that succeeded must not end with EEXIST because somebody has given the name
+ * to another file since.  After the plain call the program would have a file without a name, so it
+ * gets one.  The lost file's number is nobody else's. */
+static __attribute__((noinline)) int make_nameless(const struct making *making) {
+  const struct ses_creation *creation = making->creation;
+  char *name = making->area->path;
+  char *end = name + creation->parent_length;
+  memcpy(name, creation->path, creation->parent_length);
+  memcpy(end, NAMELESS, sizeof NAMELESS);
+  end += sizeof NAMELESS - 1;
+  for (unsigned shift = 64; shift > 0; shift -= 4)
+    *end++ = "0123456789abcdef"[making->inode >> (shift - 4) & 15];
+  *end = '\0';
+  int fd = ses_sys_openat(creation->dirfd, name, creation->flags, creation->mode);
+  if (fd >= 0)
+    ses_sys3(SYS_unlinkat, creation->dirfd, ses_address(name), 0);
+  return fd;
+}
+
+/* The file made here is lost: does its name belong to another one? */
+static bool is_replaced(const struct making *making) {
+  const struct ses_creation *creation = making->creation;
+  return stat_file(making, creation->dirfd, creation->path, AT_SYMLINK_NOFOLLOW) == 0 &&
+         !is_ours(making);
+}
+
 /* The file has no objects and our layouts were refused: the site's default, or nothing at all. */
 static __attribute__((noinline)) int fall_back(struct making *making) {
   char *name = making->area->path;
@@ -247,6 +274,8 @@ static __attribute__((noinline)) int fall_back(struct making *making) {
     ses_sys2(SYS_fchmod, making->fd, (long)making->mode);
   if (held >= 0)
     ses_sys_close(held);
+  if (failed && making->creation->flags & O_EXCL && is_replaced(making))
+    return make_nameless(making);
   return failed ? failed : making->fd;
 }
 
@@ -283,7 +312,7 @@ static __attribute__((noinline)) int inherit(struct making *making) {
                                     .device = (uint64_t)creation->parent_major << 32 |
                                               creation->parent_minor,
                                     .inode = creation->parent_inode};
-  if (directory.length >= PATH_ROOM)
+  if (directory.length > PATH_ROOM - NAMELESS_SIZE)
     return -ENAMETOOLONG;
   making->inherited = ses_lustre_default(&directory, making->area->path, making->area->inherited);
   return making->inherited < 0 ? (int)making->inherited : 0;

@@ -12,6 +12,7 @@
  * May be called before any constructor and after any destructor, in any
  * thread, child or signal handler.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -34,11 +35,17 @@ int ses_place_or_cancel(int dirfd, const char *path, int flags, mode_t mode) {
   return ses_place_open(dirfd, path, flags, mode, NULL, NULL);
 }
 
+/* An exclusive create has failed for the program already. */
+static int exists(void) {
+  errno = EEXIST;
+  return -1;
+}
+
 static int open_through(enum ses_call call, const char *path, int flags, mode_t mode) {
   if (flags & O_CREAT) {
     int fd = ses_place_or_cancel(AT_FDCWD, path, flags, mode);
-    if (fd >= 0)
-      return fd;
+    if (fd >= 0 || fd == SES_EXISTS)
+      return fd >= 0 ? fd : exists();
   }
   open_function real = (open_function)ses_real(call);
   return real ? real(path, flags, mode) : ses_raw_openat(AT_FDCWD, path, flags, mode);
@@ -47,8 +54,8 @@ static int open_through(enum ses_call call, const char *path, int flags, mode_t 
 static int openat_through(enum ses_call call, int dirfd, const char *path, int flags, mode_t mode) {
   if (flags & O_CREAT) {
     int fd = ses_place_or_cancel(dirfd, path, flags, mode);
-    if (fd >= 0)
-      return fd;
+    if (fd >= 0 || fd == SES_EXISTS)
+      return fd >= 0 ? fd : exists();
   }
   openat_function real = (openat_function)ses_real(call);
   return real ? real(dirfd, path, flags, mode) : ses_raw_openat(dirfd, path, flags, mode);

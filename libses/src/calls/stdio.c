@@ -90,6 +90,10 @@ static FILE *fopen_through(enum ses_call call, const char *path, const char *mod
     int fd = ses_place_or_cancel(AT_FDCWD, path, flags, STREAM_MODE);
     if (fd >= 0)
       return stream_on_placed(fd, flags, path);
+    if (fd == SES_EXISTS) {
+      errno = EEXIST;
+      return NULL;
+    }
   }
   fopen_function real = (fopen_function)ses_real(call);
   if (real)

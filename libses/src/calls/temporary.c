@@ -52,7 +52,7 @@ static int place_temporary(char *pattern, int suffix_length, int flags) {
   flags = (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL;
   int fd = SES_TAKEN;
   pthread_testcancel(); /* as in ses_place_or_cancel() */
-  for (int i = 0; i < TRIES && fd == SES_TAKEN; i++) {
+  for (int i = 0; i < TRIES && (fd == SES_TAKEN || fd == SES_EXISTS); i++) {
     fill_letters(letters);
     fd = ses_place_open(AT_FDCWD, pattern, flags, TEMPORARY_MODE, NULL, NULL);
     if (fd >= 0)

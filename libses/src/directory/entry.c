@@ -137,6 +137,8 @@ static _Atomic uint64_t name_taken_ms;
  * create in place says so itself, for the price that the look would have; where the agent has to be
  * asked, it is not to be troubled with files that are there. */
 static bool is_probably_new(const struct ses_entry *entry, int flags, bool at_hand) {
+  if (flags & O_EXCL && at_hand && entry->in_place) /* its answer is the program's */
+    return true;
   bool fresh = flags & O_EXCL ? at_hand || entry->in_place : at_hand && entry->in_place;
   return fresh && ses_clock_ms() >= atomic_load_explicit(&name_taken_ms, memory_order_relaxed);
 }

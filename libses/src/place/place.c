@@ -5,6 +5,7 @@
  */
 #include "place/place.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -156,6 +157,8 @@ static __attribute__((noinline)) int place(struct ses_order *order) {
 
   if (order->where)
     order->where->status = status;
+  if (order->result == -EEXIST && order->entry.in_place && file->flags & O_EXCL)
+    return SES_EXISTS;
   return order->result >= 0 ? order->result : status == SES_PLACE_EXISTS ? SES_TAKEN : SES_PLAIN;
 }
 

@@ -45,15 +45,20 @@ static void inherit(const struct inode *directory, struct layout *layout, bool a
     *layout = *own;
 }
 
-static int give_objects(struct inode *inode, const struct layout *wanted) {
+/* For CLIENT, which therefore knows the layout; one that has the file open without objects does not
+ * hear of it before it asks the server. */
+static int give_objects(struct inode *inode, const struct layout *wanted, unsigned client) {
   struct layout *layout = malloc(sizeof *layout);
   *layout = *wanted;
   int failed = layout_allocate(layout);
-  if (failed)
+  if (failed) {
     free(layout);
-  else
-    inode->layout = layout;
-  return failed;
+    return failed;
+  }
+  inode->layout = layout;
+  for (unsigned i = 0; i < CLIENTS_MAX; i++)
+    inode->unaware[i] = i != client && inode->delayed[i] > 0;
+  return 0;
 }
 
 /* An open for writing that does not delay; handles on one client are shared. */
@@ -63,7 +68,7 @@ static int open_for_writing(struct inode *inode, const struct inode *directory, 
   if (inode->layout || inode->delayed[client])
     return 0;
   inherit(directory, &layout, append);
-  return give_objects(inode, &layout);
+  return give_objects(inode, &layout, client);
 }
 
 void do_lookup(fuse_req_t request, fuse_ino_t parent, const char *name) {
@@ -199,6 +204,7 @@ void do_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const cha
 static int opened(struct inode *inode, const struct inode *directory, unsigned client,
                   struct fuse_file_info *file) {
   int failed = 0;
+  inode->unaware[client] = false;
   if (file->flags & O_TRUNC)
     inode->stat.st_size = 0;
   if (writes(file) && is_delayed(file))
@@ -277,6 +283,7 @@ void do_write(fuse_req_t request, fuse_ino_t number, const char *bytes, size_t s
   ssize_t put = 1;
   if (file->flags & O_APPEND)
     offset = inode->stat.st_size;
+  inode->unaware[client_of(request)] = false;
   if (!inode->layout)
     put = -EBADF;
   while (put > 0 && total < size) {
@@ -339,7 +346,7 @@ void do_setxattr(fuse_req_t request, fuse_ino_t number, const char *name, const 
     else if (!failed && inode->stat.st_nlink == 0)
       failed = ESTALE;
     else if (!failed && !inode->layout) /* else: success, and nothing happens */
-      failed = -give_objects(inode, &layout);
+      failed = -give_objects(inode, &layout, client_of(request));
   }
   fuse_reply_err(request, failed);
 }
@@ -354,6 +361,8 @@ void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name, size_t
   }
   if (S_ISDIR(inode->stat.st_mode) && !layout)
     layout = root->layout;
+  else if (inode->unaware[client_of(request)]) /* the client answers by what it has: no layout */
+    layout = NULL;
   ssize_t length = layout ? layout_encode(layout, bytes, sizeof bytes) : -ENODATA;
   if (length < 0 || (size && size < (size_t)length))
     fuse_reply_err(request, length < 0 ? (int)-length : ERANGE);

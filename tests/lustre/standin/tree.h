@@ -23,6 +23,7 @@ struct inode {
   unsigned long lookups; /* the kernels' references */
   unsigned opens;
   unsigned delayed[CLIENTS_MAX]; /* writers that opened with the delay flag, by client */
+  bool unaware[CLIENTS_MAX];     /* this client has not heard of the layout; see do_getxattr() */
   struct inode *parent;          /* of a directory */
   struct entry *entries;         /* of a directory */
   char *link;                    /* of a symbolic link */
