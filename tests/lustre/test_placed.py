@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import lov_blobs as lov
@@ -81,6 +82,63 @@ def test_default_of_the_directory_itself_counts_before_that_of_the_root(site: Si
     site.put(POOL, pool="fast")
     site.create("directory/file")
     assert (plain_layout(directory / "file").count, plain_layout(directory / "file").size) == (2, 131072)
+
+
+STATED = {"count": (0, 2, 3), "size": (0, 65536, 131072), "offset": (lov.ANY, 1, 2)}
+POOLS = (None, "fast", "rest")  # not stated, the directory's, the root's
+
+
+def partial_defaults(whose: int) -> list[bytes]:
+    """Every combination of what a plain default can state, in values of the directory (1) or the root (2)."""
+    return [
+        lov.plain(**{name: STATED[name][whose * (name in names)] for name in STATED}, pool=pool)
+        for pool in (POOLS[0], POOLS[whose])
+        for length in range(len(STATED) + 1)
+        for names in combinations(STATED, length)
+    ]
+
+
+@pytest.mark.parametrize("of_root", partial_defaults(2), ids=range(16))
+def test_what_a_default_leaves_open_comes_from_the_root_as_for_the_plain_call(
+    site: Site, of_root: bytes
+) -> None:
+    site.lustre.pool("rest", 1, 2, 3)
+    os.setxattr(site.lustre.path, LOV, of_root)
+    defaults = partial_defaults(1)
+    for number, own in enumerate(defaults):
+        directory = site.lustre.path / f"{number}/below"
+        directory.mkdir(parents=True)
+        os.setxattr(directory, LOV, own)
+    site.put(POOL, pool="fast")
+    loop = f"for i in $(seq 0 {len(defaults) - 1}); do : > $i/below/$0; done"
+    site.run("bash", "-c", loop, "placed")
+    site.run("bash", "-c", loop, "plain", library=False)
+    for number in range(len(defaults)):
+        placed, plain = (
+            plain_layout(site.lustre.path / f"{number}/below" / name) for name in ("placed", "plain")
+        )
+        assert (placed.size, placed.count) == (plain.size, plain.count), defaults[number]
+        assert placed.pool == "fast"
+    assert {report.outcome for report in site.agent.reports} == {1}
+
+
+def test_partial_default_whose_root_cannot_be_reached_is_left_to_the_plain_call(
+    site: Site, tmp_path: Path
+) -> None:
+    """A part of the file system is mounted elsewhere, as into a container."""
+    os.setxattr(site.lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    directory = site.lustre.path / "part"
+    directory.mkdir()
+    os.setxattr(directory, LOV, lov.plain(count=2))
+    bound = tmp_path / "bound"
+    bound.mkdir()
+    subprocess.run(["mount", "--bind", directory, bound], check=True, timeout=30)
+    try:
+        site.create(bound / "file")
+    finally:
+        subprocess.run(["umount", bound], check=True, timeout=30)
+    assert (plain_layout(directory / "file").size, plain_layout(directory / "file").count) == (2 << 20, 2)
+    assert site.report().outcome == 2
 
 
 def test_default_too_large_to_keep_is_left_to_the_plain_call(site: Site) -> None:

@@ -162,6 +162,40 @@ def test_default_comes_from_the_directory_or_the_root(lustre: LustreMount) -> No
     assert layout_of(directory) == lov.plain(pool="slow", count=1)
 
 
+@pytest.mark.parametrize(
+    ("own", "size", "stripes"),
+    [
+        (lov.plain(count=2), 2 << 20, 2),
+        (lov.plain(count=0, size=1 << 20), 1 << 20, 3),
+        (lov.plain(count=0, pool="slow"), 2 << 20, 2),
+        (lov.plain(count=0, offset=1), 2 << 20, 3),
+    ],
+)
+def test_defaults_combine_field_by_field_as_measured(
+    lustre: LustreMount, own: bytes, size: int, stripes: int
+) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    os.setxattr(lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    os.setxattr(directory, LOV, own)
+    assert layout_of(directory) == own  # a client sees the directory's own bytes alone
+    (directory / "file").touch()
+    made = lov.read_plain(layout_of(directory / "file") or b"")
+    assert (made.size, made.count) == (size, stripes)
+
+
+def test_pool_and_offset_come_from_the_root_together(lustre: LustreMount) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    os.setxattr(lustre.path, LOV, lov.plain(count=1, pool="slow", offset=4))
+    os.setxattr(directory, LOV, lov.plain(count=0, size=65536))
+    (directory / "file").touch()
+    assert osts_of(directory / "file") == (4,)
+    os.setxattr(directory, LOV, lov.plain(count=0, pool="fast"))  # a pool of its own: no offset
+    (directory / "other").touch()
+    assert set(osts_of(directory / "other")) <= {0, 1, 2}
+
+
 def test_components_get_objects_when_they_are_written(lustre: LustreMount) -> None:
     layout = lov.composite(
         [

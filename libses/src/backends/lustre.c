@@ -39,6 +39,7 @@
 #define NAMELESS ".ses-"
 #define NAMELESS_SIZE (sizeof NAMELESS + 16)
 
+_Static_assert(BLOB_ROOM >= SES_LUSTRE_DEFAULT_MAX, "the root's default can be read into a blob");
 _Static_assert(SES_OSTS_MAX == SES_LOV_OSTS_MAX, "every list in an answer fits into a layout");
 _Static_assert(SES_LUSTRE_POOL == (int)SES_LOV_POOL && SES_LUSTRE_LIST == (int)SES_LOV_LIST &&
                    SES_LUSTRE_OFFSET == (int)SES_LOV_OFFSET,
@@ -60,6 +61,8 @@ struct area {
   struct making making;
   struct ses_lov_work work;
   struct ses_lov_choice choice;
+  struct ses_directory directory;
+  struct ses_default_work reading;
   struct statx stat;
   char path[PATH_ROOM];
   unsigned char inherited[SES_LUSTRE_DEFAULT_MAX];
@@ -306,15 +309,20 @@ static int settle(struct making *making) {
 /* The default of the file's directory into area->inherited: 0 or -errno. */
 static __attribute__((noinline)) int inherit(struct making *making) {
   const struct ses_creation *creation = making->creation;
-  struct ses_directory directory = {.dirfd = creation->dirfd,
-                                    .path = creation->path,
-                                    .length = creation->parent_length,
-                                    .device = (uint64_t)creation->parent_major << 32 |
-                                              creation->parent_minor,
-                                    .inode = creation->parent_inode};
-  if (directory.length > PATH_ROOM - NAMELESS_SIZE)
+  struct area *area = making->area;
+  if (creation->parent_length > PATH_ROOM - NAMELESS_SIZE)
     return -ENAMETOOLONG;
-  making->inherited = ses_lustre_default(&directory, making->area->path, making->area->inherited);
+  area->directory = (struct ses_directory){.dirfd = creation->dirfd,
+                                           .path = creation->path,
+                                           .length = creation->parent_length,
+                                           .device = (uint64_t)creation->parent_major << 32 |
+                                                     creation->parent_minor,
+                                           .inode = creation->parent_inode};
+  area->reading = (struct ses_default_work){.path = area->path,
+                                            .root = area->blob, /* nothing is in it yet */
+                                            .lov = &area->work,
+                                            .stat = creation->stat};
+  making->inherited = ses_lustre_default(&area->directory, &area->reading, area->inherited);
   return making->inherited < 0 ? (int)making->inherited : 0;
 }
 

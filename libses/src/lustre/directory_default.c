@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/clock.h"
 #include "runtime/large.h"
@@ -12,6 +13,8 @@
 
 #define SLOTS 32u
 #define REMEMBERED_MS 10000u
+#define ROOT_INODE UINT64_C(0x200000007000001) /* of every Lustre: [0x200000007:0x1:0x0] */
+#define DEPTH_MAX 64u
 
 struct slot {
   _Atomic uint32_t sequence; /* odd: being written */
@@ -24,15 +27,15 @@ struct slot {
 
 SES_LARGE static struct slot slots[SLOTS];
 
-static struct slot *slot_of(const struct ses_directory *directory) {
-  uint64_t mixed = (directory->inode ^ directory->device << 17) * UINT64_C(0x9e3779b97f4a7c15);
+static struct slot *slot_of(uint64_t device, uint64_t inode) {
+  uint64_t mixed = (inode ^ device << 17) * UINT64_C(0x9e3779b97f4a7c15);
   return &slots[mixed >> 59];
 }
 
-static bool cache(const struct ses_directory *directory, unsigned char *into, long *size) {
-  struct slot *slot = slot_of(directory);
+static bool cache(uint64_t device, uint64_t inode, unsigned char *into, long *size) {
+  struct slot *slot = slot_of(device, inode);
   uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
-  if (before & 1 || slot->device != directory->device || slot->inode != directory->inode ||
+  if (before & 1 || slot->device != device || slot->inode != inode ||
       slot->size > SES_LUSTRE_DEFAULT_MAX || ses_clock_ms() >= slot->until_ms)
     return false;
   *size = slot->size;
@@ -41,8 +44,8 @@ static bool cache(const struct ses_directory *directory, unsigned char *into, lo
   return atomic_load_explicit(&slot->sequence, memory_order_relaxed) == before;
 }
 
-static void remember(const struct ses_directory *directory, const unsigned char *bytes, long size) {
-  struct slot *slot = slot_of(directory);
+static void remember(uint64_t device, uint64_t inode, const unsigned char *bytes, long size) {
+  struct slot *slot = slot_of(device, inode);
   uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
   if (before & 1 ||
       !atomic_compare_exchange_strong_explicit(&slot->sequence, &before, before + 1,
@@ -50,8 +53,8 @@ static void remember(const struct ses_directory *directory, const unsigned char 
     return;
   atomic_thread_fence(memory_order_release);
   slot->size = (uint32_t)size;
-  slot->device = directory->device;
-  slot->inode = directory->inode;
+  slot->device = device;
+  slot->inode = inode;
   slot->until_ms = ses_clock_ms() + REMEMBERED_MS;
   memcpy(slot->bytes, bytes, (size_t)size);
   atomic_store_explicit(&slot->sequence, before + 2, memory_order_release);
@@ -97,14 +100,62 @@ static long ask_for_default(const struct ses_directory *directory, char *scratch
   return size;
 }
 
-long ses_lustre_default(const struct ses_directory *directory, char *scratch, unsigned char *into) {
+/* The file system's root, from a DIRECTORY below it: an O_PATH descriptor, or -errno (-EXDEV: what
+ * is mounted here does not begin there). */
+static int open_root(const struct ses_directory *directory, const struct ses_default_work *work) {
+  static const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  struct statx *stat = work->stat;
+  int fd = ses_sys_openat(directory->dirfd, *work->path ? work->path : ".", flags, 0);
+  for (unsigned depth = 0; fd >= 0; depth++) {
+    int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, stat);
+    if (!failed && ((uint64_t)stat->stx_dev_major << 32 | stat->stx_dev_minor) != directory->device)
+      failed = -EXDEV;
+    if (!failed && stat->stx_ino == ROOT_INODE)
+      return fd;
+    int above = failed ? failed : depth < DEPTH_MAX ? ses_sys_openat(fd, "..", flags, 0) : -ELOOP;
+    ses_sys_close(fd);
+    fd = above;
+  }
+  return fd;
+}
+
+/* The root's own default into WORK->root: its size, 0 if it has none, or -errno. */
+static long default_of_root(const struct ses_directory *directory,
+                            const struct ses_default_work *work) {
   long size;
-  if (cache(directory, into, &size))
+  if (cache(directory->device, ROOT_INODE, work->root, &size))
     return size;
-  size = ask_for_default(directory, scratch, into);
+  memcpy(work->path, directory->path, directory->length);
+  work->path[directory->length] = '\0';
+  int fd = open_root(directory, work);
+  if (fd < 0)
+    return fd;
+  size = read_by_fd(fd, work->path, work->root);
+  ses_sys_close(fd);
   if (size == -ENODATA)
     size = 0;
   if (size >= 0)
-    remember(directory, into, size);
+    remember(directory->device, ROOT_INODE, work->root, size);
+  return size;
+}
+
+long ses_lustre_default(const struct ses_directory *directory, const struct ses_default_work *work,
+                        unsigned char *into) {
+  long size;
+  if (cache(directory->device, directory->inode, into, &size))
+    return size;
+  size = ask_for_default(directory, work->path, into);
+  if (size == -ENODATA)
+    size = 0;
+  if (size > 0 && directory->inode != ROOT_INODE) {
+    enum ses_lov_open open = ses_lov_leaves_open(into, (size_t)size, work->lov);
+    long of_root = open == SES_LOV_WHOLE ? 0 : default_of_root(directory, work);
+    if (of_root < 0 && open == SES_LOV_NO_STRIPES)
+      return of_root;
+    if (of_root > 0)
+      size = (long)ses_lov_complete(into, (size_t)size, work->root, (size_t)of_root, work->lov);
+  }
+  if (size >= 0)
+    remember(directory->device, directory->inode, into, size);
   return size;
 }

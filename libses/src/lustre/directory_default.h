@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lustre/layout.h"
+
 #define SES_LUSTRE_DEFAULT_MAX 1000u /* bytes; twelve components */
 
 struct ses_directory {
@@ -22,10 +24,20 @@ struct ses_directory {
   uint64_t inode;
 };
 
-/* Put the effective default of DIRECTORY (its own, else the root's) into INTO, which has room for
- * SES_LUSTRE_DEFAULT_MAX bytes.  SCRATCH has room for LENGTH + 1 bytes and for 32.  Its size, 0 if
- * there is none, or -errno: it cannot be told. */
-long ses_lustre_default(const struct ses_directory *directory, char *scratch, unsigned char *into);
+/* What reading a default needs room for. */
+struct ses_default_work {
+  char *path;          /* LENGTH + 1 bytes of the directory, and at least 32 */
+  unsigned char *root; /* SES_LUSTRE_DEFAULT_MAX bytes */
+  struct ses_lov_work *lov;
+  struct statx *stat;
+};
+
+/* Put the default that holds in DIRECTORY into INTO, which has room for SES_LUSTRE_DEFAULT_MAX
+ * bytes: its own, with what that leaves open from the root's, as the metadata server completes it
+ * at a create (a client is shown a directory's own bytes alone).  Its size, 0 if there is none, or
+ * -errno: it cannot be told, as where the root cannot be reached from the directory. */
+long ses_lustre_default(const struct ses_directory *directory, const struct ses_default_work *work,
+                        unsigned char *into);
 
 /* "/proc/self/fd/N": a name for the file behind descriptor FD.  32 bytes are enough. */
 void ses_lustre_name_fd(int fd, char *into);

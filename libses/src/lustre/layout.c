@@ -193,6 +193,39 @@ struct change {
   unsigned listed;       /* of the chosen OSTs, with LIST and OFFSET */
 };
 
+enum ses_lov_open ses_lov_leaves_open(const void *bytes, size_t size, struct ses_lov_work *work) {
+  struct ses_lov_component *own = &work->component;
+  if (ses_lov_read(&work->lov, bytes, size) != 0 || work->lov.magic == SES_LOV_COMP)
+    return SES_LOV_WHOLE;
+  ses_lov_component(&work->lov, 0, own);
+  if (own->stripe_count == 0 || own->stripe_size == 0)
+    return SES_LOV_NO_STRIPES;
+  return own->magic == SES_LOV_SPECIFIC || own->pool[0] ? SES_LOV_WHOLE : SES_LOV_NO_POOL;
+}
+
+size_t ses_lov_complete(void *bytes, size_t size, const void *root, size_t root_size,
+                        struct ses_lov_work *work) {
+  unsigned char *into = bytes;
+  struct ses_lov_component *given = &work->component;
+  if (ses_lov_leaves_open(into, size, work) == SES_LOV_WHOLE ||
+      ses_lov_read(&work->lov, root, root_size) != 0 || work->lov.magic == SES_LOV_COMP)
+    return size;
+  ses_lov_component(&work->lov, 0, given);
+  if (get16(into + AT_STRIPE_COUNT) == 0)
+    put16(into + AT_STRIPE_COUNT, given->stripe_count);
+  if (get32(into + AT_STRIPE_SIZE) == 0)
+    put32(into + AT_STRIPE_SIZE, given->stripe_size);
+  if (get32(into) == SES_LOV_SPECIFIC || (get32(into) == SES_LOV_V3 && into[AT_POOL]))
+    return size;
+  if (get16(into + AT_STRIPE_OFFSET) == SES_LOV_ANY_OST)
+    put16(into + AT_STRIPE_OFFSET, given->stripe_offset);
+  if (!given->pool[0])
+    return size;
+  put32(into, SES_LOV_V3);
+  memcpy(into + AT_POOL, given->pool, SES_LOV_POOL_SIZE);
+  return V3_SIZE;
+}
+
 /* STATED: stripe count and size of the choice hold.  OPEN: without a count all OSTs are taken. */
 static struct change change_of(const struct ses_lov_choice *choice, unsigned count, bool stated,
                                bool open) {

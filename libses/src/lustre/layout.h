@@ -99,6 +99,24 @@ bool ses_lov_component(const struct ses_lov *lov, unsigned number,
 /* The OST of listed object NUMBER (from 0, below component->objects). */
 uint32_t ses_lov_ost(const struct ses_lov_component *component, unsigned number);
 
+/* What a directory's default leaves open for the root's; only a plain one does. */
+enum ses_lov_open {
+  SES_LOV_WHOLE = 0,   /* nothing; or it is no layout known here */
+  SES_LOV_NO_POOL = 1, /* the pool, and with it the first OST: no matter where a choice is put in */
+  SES_LOV_NO_STRIPES = 2, /* the stripe count or size */
+};
+
+enum ses_lov_open ses_lov_leaves_open(const void *bytes, size_t size, struct ses_lov_work *work);
+
+/*
+ * Put into the plain default of SIZE bytes at INTO what it leaves open and the ROOT's (of ROOT_SIZE
+ * bytes) states, as Lustre does (lod_ah_init() of 2.17.0): stripe count and size, and with no pool
+ * of its own the pool and the first OST.  A ROOT with components states nothing.  INTO has room for
+ * SES_LOV_POOL_SIZE bytes more.  Returns the size.
+ */
+size_t ses_lov_complete(void *into, size_t size, const void *root, size_t root_size,
+                        struct ses_lov_work *work);
+
 /*
  * The layout a file shall get: INHERITED (what its directory gives new files;
  * size 0: nothing) with CHOICE put into it.  Of a plain layout pattern and

@@ -170,6 +170,7 @@ int main(int argc, char **argv) {
   if (getenv("STANDIN_SERVER_US"))
     server_us = (useconds_t)atoi(getenv("STANDIN_SERVER_US"));
   root = tree_make(NULL, S_IFDIR | 0755, getuid(), getgid());
+  root->stat.st_ino = ROOT_NUMBER;
   for (unsigned i = 0; i < clients; i++)
     session[i] = mount_client(i, argv[2 + i]);
   if (daemon(1, 1) != 0)

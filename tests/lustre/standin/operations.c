@@ -37,12 +37,16 @@ static void reply_entry(fuse_req_t request, struct inode *inode) {
   fuse_reply_entry(request, &entry);
 }
 
-/* The default that holds in DIRECTORY: its own, else the root's, else the file system's. */
+/* The default that holds in DIRECTORY: its own, what that leaves open from the root's, and the rest
+ * from the file system. */
 static void inherit(const struct inode *directory, struct layout *layout, bool append) {
   const struct layout *own = directory->layout ? directory->layout : root->layout;
   layout_default(layout);
-  if (own && !append) /* append_stripe_count: 1, and no composite layout */
-    *layout = *own;
+  if (!own || append) /* append_stripe_count: 1, and no composite layout */
+    return;
+  *layout = *own;
+  if (root->layout)
+    layout_complete(layout, root->layout);
 }
 
 /* For CLIENT, which therefore knows the layout; one that has the file open without objects does not

@@ -228,6 +228,22 @@ bool layout_is_all_default(const struct layout *layout) {
          part->stripe_offset == ANY && !part->pool[0] && !part->wished;
 }
 
+void layout_complete(struct layout *layout, const struct layout *root) {
+  struct part *part = &layout->part[0];
+  const struct part *of_root = &root->part[0];
+  if (layout->composite || root->composite)
+    return;
+  if (part->stripe_count == 0)
+    part->stripe_count = of_root->stripe_count;
+  if (part->stripe_size == 0)
+    part->stripe_size = of_root->stripe_size;
+  if (part->pool[0])
+    return;
+  if (part->stripe_offset == ANY)
+    part->stripe_offset = of_root->stripe_offset;
+  memcpy(part->pool, of_root->pool, sizeof part->pool);
+}
+
 void layout_default(struct layout *layout) {
   memset(layout, 0, sizeof *layout);
   layout->parts = layout->mirrors = 1;

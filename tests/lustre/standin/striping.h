@@ -60,6 +60,9 @@ int layout_parse(struct layout *layout, const void *bytes, size_t size);
 ssize_t layout_encode(const struct layout *layout, void *into, size_t room);
 /* Nothing but defaults: on a directory it means "no layout of its own". */
 bool layout_is_all_default(const struct layout *layout);
+/* What LAYOUT, a directory's plain default, leaves open is taken from that of the root, as
+ * lod_ah_init() does; LAYOUT without a part of its own becomes the root's. */
+void layout_complete(struct layout *layout, const struct layout *root);
 /* One stripe of 4 MiB anywhere. */
 void layout_default(struct layout *layout);
 

@@ -11,6 +11,7 @@
 #include "striping.h"
 
 #define CLIENTS_MAX 2
+#define ROOT_NUMBER 0x200000007000001u /* of every Lustre: [0x200000007:0x1:0x0] */
 
 struct entry {
   struct entry *next;
