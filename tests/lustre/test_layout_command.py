@@ -161,6 +161,38 @@ def test_own_default_comes_back_byte_for_byte(
     assert layout_of(lustre.path) == before
 
 
+def test_own_default_that_states_little_is_completed_by_the_root_before_and_after(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None]
+) -> None:
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    os.setxattr(lustre.path, LOV, lov.plain(count=3, size=2 << 20))
+    os.setxattr(directory, LOV, lov.plain(count=2))
+    chosen("5", "fast")
+    assert run("apply", directory).exit_code == 0
+    (directory / "applied").touch()
+    assert run("apply", directory, "--undo").exit_code == 0
+    assert layout_of(directory) == lov.plain(count=2)
+    (directory / "undone").touch()
+    made = [lov.read_plain(layout_of(directory / name) or b"") for name in ("applied", "undone")]
+    assert [(one.size, one.count) for one in made] == [(2 << 20, 2)] * 2
+    assert made[0].pool == "fast"
+
+
+def test_first_ost_is_not_combined_with_the_pool_of_the_root(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None]
+) -> None:
+    """It may not be in that pool, and then every create in the directory would fail."""
+    directory = lustre.path / "directory"
+    directory.mkdir()
+    os.setxattr(lustre.path, LOV, lov.plain(count=1, pool="slow"))
+    chosen("5", None)
+    done = run("apply", directory)
+    assert done.exit_code == 1
+    assert "pool slow of the root's default" in " ".join(done.output.split())
+    (directory / "file").touch()
+
+
 def test_default_that_somebody_else_changed_is_not_undone(
     lustre: LustreMount, chosen: Callable[[str, str | None], None]
 ) -> None:

@@ -92,6 +92,11 @@ def _apply(client: ServiceClient, directory: Path, subject: JSON) -> dict[str, A
         before, base = kept.before, kept.before if kept.before is not None else blob.of_path(root)
     else:
         before, base = applied.own_default(directory, root), effective
+    if place.first_ost is not None and (pool := applied.pool_of_root(directory, root)):
+        raise SesError(
+            f"The default of {directory} is left as it is: {place} would be combined with pool {pool} of the "
+            "root's default. Put the OST into a pool that the site describes."
+        )
     try:
         now = blob.with_place(base or b"", pool=place.pool, first_ost=place.first_ost)
     except blob.LayoutError as error:

@@ -69,6 +69,13 @@ def own_default(directory: Path, root: Path) -> bytes | None:
     return None if mine is None or mine == blob.of_path(root) else mine
 
 
+def pool_of_root(directory: Path, root: Path) -> str:
+    """Return the pool that a default without one would get from the root's; "": none."""
+    raw = None if directory.samefile(root) else blob.of_path(root)
+    layout = blob.read(raw) if raw else None
+    return layout.components[0].pool if layout and not layout.composite else ""
+
+
 def set_default(directory: Path, layout: bytes | None) -> None:
     """Give a directory a default of its own, or (None) take it away; raises OSError."""
     os.setxattr(directory, blob.ATTRIBUTE, blob.NOTHING_SAID if layout is None else layout)
