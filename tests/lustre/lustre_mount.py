@@ -44,6 +44,11 @@ class LustreMount:
         """The contents of the objects on one OST."""
         return [path.read_bytes() for path in sorted((self.store / f"ost{ost:04x}").iterdir())]
 
+    def requests(self) -> tuple[int, int]:
+        """Enqueues and closes that Lustre's clients would have sent until now; see standin/requests.h."""
+        enqueues, closes = os.getxattr(self.path, "standin.requests").split()
+        return int(enqueues), int(closes)
+
     @property
     def gate(self) -> Gate:
         return Gate(self.store / "control")

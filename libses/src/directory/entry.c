@@ -8,9 +8,11 @@
 
 #include "directory/default_acl.h"
 #include "directory/device.h"
+#include "directory/known.h"
 #include "directory/unmanaged.h"
 #include "request/need.h"
 #include "request/path.h"
+#include "runtime/cache.h"
 #include "runtime/clock.h"
 #include "runtime/sys.h"
 
@@ -81,15 +83,57 @@ static bool can_device(struct ses_entry *entry, struct ses_work *work) {
   return state == SES_DEVICE_POSSIBLE || state == SES_DEVICE_IN_PLACE;
 }
 
-bool ses_entry_is_possible(struct ses_entry *entry, struct ses_work *work) {
-  if (*entry->file.path != '/')
-    return can_device(entry, work);
+/* What the way to the directory is remembered by, with where it begins; 0: no way, or that cannot
+ * be told.  A descriptor costs no request to look at. */
+static __attribute__((noinline)) uint64_t key_of_way(const struct ses_entry *entry) {
+  struct statx start;
+  if (entry->file.parent_length == 0)
+    return 0;
   uint64_t key = ses_unmanaged_key(entry->file.path, entry->file.parent_length);
-  if (ses_unmanaged_is(key))
+  if (*entry->file.path == '/')
+    return key;
+  if (ses_sys_statx(entry->file.dirfd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &start) !=
+      0)
+    return 0;
+  uint64_t device = (uint64_t)start.stx_dev_major << 32 | start.stx_dev_minor;
+  return ses_cache_mix(key ^ ses_cache_mix(device ^ ses_cache_mix(start.stx_ino)));
+}
+
+/* Is the directory known to be one where files are made in place? */
+static bool is_known(struct ses_entry *entry, uint64_t key) {
+  struct ses_known known;
+  if (!ses_known_get(key, &known) ||
+      ses_device_lookup(known.major, known.minor) != SES_DEVICE_IN_PLACE)
     return false;
+  entry->file.parent_major = known.major;
+  entry->file.parent_minor = known.minor;
+  entry->file.parent_inode = known.inode;
+  entry->file.parent_mode = 0;
+  entry->file.parent_gid = 0;
+  entry->in_place = true;
+  return true;
+}
+
+static void remember_way(const struct ses_entry *entry, uint64_t key) {
+  struct ses_known known = {.inode = entry->file.parent_inode,
+                            .major = entry->file.parent_major,
+                            .minor = entry->file.parent_minor};
+  if (key)
+    ses_known_put(key, &known);
+}
+
+bool ses_entry_is_possible(struct ses_entry *entry, struct ses_work *work) {
+  bool whole = *entry->file.path == '/';
+  uint64_t key = whole || ses_known_any() ? key_of_way(entry) : 0;
+  if (whole && ses_unmanaged_is(key))
+    return false;
+  if (key && is_known(entry, key))
+    return true;
   bool possible = can_device(entry, work);
-  if (!possible)
+  if (!possible && whole)
     ses_unmanaged_remember(key);
+  else if (possible && entry->in_place)
+    remember_way(entry, key ? key : key_of_way(entry));
   return possible;
 }
 

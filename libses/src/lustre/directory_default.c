@@ -139,10 +139,27 @@ static long default_of_root(const struct ses_directory *directory,
   return size;
 }
 
-long ses_lustre_default(const struct ses_directory *directory, const struct ses_default_work *work,
+/* The directory that the path leads to now. */
+static long look_again(struct ses_directory *directory, const struct ses_default_work *work) {
+  memcpy(work->path, directory->path, directory->length);
+  work->path[directory->length] = '\0';
+  long failed = ses_sys_statx(directory->dirfd, work->path,
+                              AT_STATX_DONT_SYNC | (directory->length ? 0 : AT_EMPTY_PATH),
+                              STATX_INO, work->stat);
+  if (!failed &&
+      ((uint64_t)work->stat->stx_dev_major << 32 | work->stat->stx_dev_minor) != directory->device)
+    failed = -EXDEV;
+  directory->inode = work->stat->stx_ino;
+  return failed;
+}
+
+long ses_lustre_default(struct ses_directory *directory, const struct ses_default_work *work,
                         unsigned char *into) {
   long size;
   if (cache(directory->device, directory->inode, into, &size))
+    return size;
+  size = look_again(directory, work);
+  if (size < 0)
     return size;
   size = ask_for_default(directory, work->path, into);
   if (size == -ENODATA)

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "requests.h"
 #include "tree.h"
 
 #define LOV "lustre.lov"
+#define REQUESTS "standin.requests" /* of any directory: see requests.h */
 
 struct inode *root;
 
@@ -20,6 +22,8 @@ static struct inode *inode_of(fuse_ino_t number) {
 static unsigned client_of(fuse_req_t request) {
   return (unsigned)(uintptr_t)fuse_req_userdata(request);
 }
+
+static pid_t caller_of(fuse_req_t request) { return fuse_req_ctx(request)->pid; }
 
 static bool is_delayed(const struct fuse_file_info *file) { return file->flags & O_ASYNC; }
 
@@ -77,6 +81,7 @@ static int open_for_writing(struct inode *inode, const struct inode *directory, 
 
 void do_lookup(fuse_req_t request, fuse_ino_t parent, const char *name) {
   struct inode *inode = tree_find(inode_of(parent), name);
+  requests_lookup(caller_of(request), client_of(request), inode_of(parent), inode);
   if (inode)
     reply_entry(request, inode);
   else
@@ -120,6 +125,7 @@ void do_setattr(fuse_req_t request, fuse_ino_t number, struct stat *to, int set)
 static struct inode *make(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode) {
   struct inode *directory = inode_of(parent);
   const struct fuse_ctx *context = fuse_req_ctx(request);
+  requests_count(context->pid, directory, 1, 0);
   if (directory->stat.st_nlink == 0 || tree_find(directory, name)) {
     fuse_reply_err(request, directory->stat.st_nlink ? EEXIST : ENOENT);
     return NULL;
@@ -156,6 +162,7 @@ void do_readlink(fuse_req_t request, fuse_ino_t number) {
 }
 
 void do_unlink(fuse_req_t request, fuse_ino_t parent, const char *name) {
+  requests_count(caller_of(request), tree_find(inode_of(parent), name), 1, 0);
   struct inode *inode = tree_remove(inode_of(parent), name);
   fuse_reply_err(request, inode ? 0 : ENOENT);
   if (inode)
@@ -209,6 +216,7 @@ static int opened(struct inode *inode, const struct inode *directory, unsigned c
                   struct fuse_file_info *file) {
   int failed = 0;
   inode->unaware[client] = false;
+  inode->looked_at[client] = true;
   if (file->flags & O_TRUNC)
     inode->stat.st_size = 0;
   if (writes(file) && is_delayed(file))
@@ -232,6 +240,7 @@ void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
     fuse_reply_err(request, failed);
     return;
   }
+  requests_count(caller_of(request), inode_of(parent), 0, 1);
   tree_add(inode_of(parent), name, inode);
   struct fuse_entry_param entry = entry_of(inode);
   fuse_reply_create(request, &entry, file);
@@ -239,6 +248,7 @@ void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
 
 void do_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file) {
   struct inode *inode = inode_of(number);
+  requests_count(caller_of(request), inode, 1, 1);
   /* An unlinked file without an open handle is gone on the server. */
   int failed = inode->stat.st_nlink == 0 && inode->opens == 0
                    ? ESTALE
@@ -343,6 +353,7 @@ void do_setxattr(fuse_req_t request, fuse_ino_t number, const char *name, const 
   struct inode *inode = inode_of(number);
   struct layout layout;
   int failed = EOPNOTSUPP;
+  requests_count(caller_of(request), inode, 1, S_ISREG(inode->stat.st_mode));
   if (strcmp(name, LOV) == 0) {
     failed = -layout_parse(&layout, value, size);
     if (!failed && S_ISDIR(inode->stat.st_mode))
@@ -359,10 +370,15 @@ void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name, size_t
   struct inode *inode = inode_of(number);
   const struct layout *layout = inode->layout;
   char bytes[65536];
+  if (strcmp(name, REQUESTS) == 0 && size > 0) {
+    fuse_reply_buf(request, bytes, requests_text(bytes, size < 64 ? size : 64));
+    return;
+  }
   if (strcmp(name, LOV) != 0) {
     fuse_reply_err(request, ENODATA);
     return;
   }
+  requests_count(caller_of(request), inode, S_ISDIR(inode->stat.st_mode), 0);
   if (S_ISDIR(inode->stat.st_mode) && !layout)
     layout = root->layout;
   else if (inode->unaware[client_of(request)]) /* the client answers by what it has: no layout */

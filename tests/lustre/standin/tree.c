@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "requests.h"
+
 static ino_t next_number = 1;
 
 struct inode *tree_make(struct inode *parent, mode_t mode, uid_t uid, gid_t gid) {
@@ -39,6 +41,7 @@ void tree_add(struct inode *directory, const char *name, struct inode *inode) {
   else
     inode->stat.st_nlink++;
   tree_touch(directory, true);
+  requests_changed(directory);
 }
 
 struct inode *tree_remove(struct inode *directory, const char *name) {
@@ -55,6 +58,7 @@ struct inode *tree_remove(struct inode *directory, const char *name) {
       inode->stat.st_nlink--;
     tree_touch(directory, true);
     tree_touch(inode, false);
+    requests_changed(directory);
     return inode;
   }
   return NULL;
@@ -63,6 +67,7 @@ struct inode *tree_remove(struct inode *directory, const char *name) {
 void tree_settle(struct inode *inode) {
   if (inode->stat.st_nlink || inode->lookups || inode->opens)
     return;
+  requests_forget(inode);
   if (inode->layout && S_ISREG(inode->stat.st_mode))
     layout_destroy(inode->layout);
   free(inode->layout);

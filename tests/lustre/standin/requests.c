@@ -1,0 +1,74 @@
+#include "requests.h"
+
+#include <stdio.h>
+
+#define CALLERS 64
+
+/* A lookup that may have been for itself. */
+static struct waiting {
+  pid_t caller; /* 0: free */
+  unsigned client;
+  struct inode *directory;
+  struct inode *inode; /* NULL: there was none */
+} waiting[CALLERS];
+
+static unsigned long enqueues;
+static unsigned long closes;
+
+static struct waiting *waiting_of(pid_t caller) {
+  for (int i = 0; i < CALLERS; i++)
+    if (waiting[i].caller == caller)
+      return &waiting[i];
+  return NULL;
+}
+
+/* It was a look. */
+static void settle(struct waiting *one) {
+  if (!one->inode || !one->inode->looked_at[one->client])
+    enqueues++;
+  if (one->inode)
+    one->inode->looked_at[one->client] = true;
+  one->caller = 0;
+}
+
+/* What CALLER looked up last was for something in or on INODE, or else for itself. */
+static void follow_up(pid_t caller, const struct inode *inode) {
+  struct waiting *one = waiting_of(caller);
+  if (!one)
+    return;
+  if (inode == one->inode || (!one->inode && inode == one->directory))
+    one->caller = 0;
+  else
+    settle(one);
+}
+
+void requests_lookup(pid_t caller, unsigned client, struct inode *directory, struct inode *inode) {
+  follow_up(caller, directory);
+  struct waiting *one = waiting_of(0);
+  if (one)
+    *one = (struct waiting){caller, client, directory, inode};
+}
+
+void requests_count(pid_t caller, const struct inode *inode, unsigned more, unsigned more_closes) {
+  follow_up(caller, inode);
+  enqueues += more;
+  closes += more_closes;
+}
+
+void requests_changed(struct inode *directory) {
+  for (int i = 0; i < CLIENTS_MAX; i++)
+    directory->looked_at[i] = false;
+}
+
+void requests_forget(const struct inode *inode) {
+  for (int i = 0; i < CALLERS; i++)
+    if (waiting[i].caller && (waiting[i].inode == inode || waiting[i].directory == inode))
+      settle(&waiting[i]);
+}
+
+size_t requests_text(char *into, size_t size) {
+  for (int i = 0; i < CALLERS; i++)
+    if (waiting[i].caller)
+      settle(&waiting[i]);
+  return (size_t)snprintf(into, size, "%lu %lu", enqueues, closes);
+}
