@@ -134,6 +134,16 @@ def test_the_newest_record_that_fits_is_taken(ses, file, placed, service):
     assert ses.json("explain", str(file))["placement"]["placement_id"] == "00000000000000aa"
 
 
+def test_a_birth_in_whole_seconds_as_lustre_keeps_it_is_no_doubt(ses, file, placed, service):
+    """Cut off, it lies before the booking by as much of a second as had passed."""
+    born, born_at = placed
+    second = float(int(born))
+    born_at(second)
+    for passed, doubtful in ((0.4, False), (0.99, False), (1.2, True)):
+        service.placements[0].update(booked_at=second + passed, opened_at=second + passed + 0.01)
+        assert (ses.json("explain", str(file))["doubt"] is not None) == doubtful
+
+
 @pytest.mark.parametrize("moment", [60, CLOCKS_SECONDS + 0.6, -CLOCKS_SECONDS - 0.6])
 def test_a_number_that_was_another_files_explains_nothing(ses, file, placed, moment):
     born, born_at = placed

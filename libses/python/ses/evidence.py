@@ -44,9 +44,9 @@ def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgem
     booked, opened = placement.booked_at, placement.opened_at
     if booked is not None and file.changed < booked - CLOCKS_SECONDS:
         return Judgement(Match.OTHER, "the file is older than the placement")
-    if file.born is None or booked is None or opened is None:
+    if file.born is None or file.latest_birth is None or booked is None or opened is None:
         return _without_birth(placement, path, file)
-    early, late = booked - file.born, file.born - opened
+    early, late = booked - file.latest_birth, file.born - opened
     if max(early, late) > CLOCKS_SECONDS:
         when = f"{early:.0f} s before it was booked" if early > 0 else f"{late:.0f} s after it was opened"
         return Judgement(Match.OTHER, f"the file was born {when}")

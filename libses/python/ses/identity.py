@@ -25,13 +25,19 @@ _FULL_PATH = "user.mergerfs.fullpath"
 class FileIdentity:
     """One regular file.  Times are seconds since the epoch; ``born`` is None when nobody tells it.
 
-    ``changed`` is when its inode last changed (ctime), which no program can set back.
+    ``changed`` is when its inode last changed (ctime), which no program can set back.  Lustre keeps
+    births in whole seconds, cut off: such a file may be born up to a second after ``born``.
     """
 
     device: int
     inode: int
     born: float | None
     changed: float
+
+    @property
+    def latest_birth(self) -> float | None:
+        """Return the latest moment the file can have been born; None when nobody tells it."""
+        return self.born + 1 if self.born is not None and self.born.is_integer() else self.born
 
 
 def identify(path: Path) -> FileIdentity | None:
