@@ -100,10 +100,17 @@ class Site:
         return report
 
 
-def without_async(seen: str) -> str:
-    """What a program saw, less O_ASYNC: only Lustre itself hides that bit of the delay flag."""
+def as_shown(seen: str, file: Path) -> str:
+    """What a program saw, with O_ASYNC taken away where Lustre does so: from an open with the delay flag.
+
+    The stand-in tells where that was; FUSE cannot take the bit from what F_GETFL says.
+    """
+    try:
+        delayed = os.getxattr(file, "standin.delayed") == b"1"
+    except OSError:
+        delayed = False
     words = [
-        f"flags={int(word[6:], 8) & ~0o20000:o}" if word.startswith("flags=") else word
+        f"flags={int(word[6:], 8) & ~0o20000:o}" if delayed and word.startswith("flags=") else word
         for word in seen.split()
     ]
     return " ".join(words)

@@ -13,7 +13,7 @@ import lov_blobs as lov
 import pytest
 from lustre_mount import LOV, layout_of, osts_of
 from mounts import unmount
-from placed_programs import LIST, OFFSET, POOL, Site, without_async
+from placed_programs import LIST, OFFSET, POOL, Site, as_shown
 from write_corpus import DOM, PFL
 
 WRITE = os.O_CREAT | os.O_WRONLY
@@ -136,7 +136,7 @@ def test_partial_default_whose_root_cannot_be_reached_is_left_to_the_plain_call(
     try:
         site.create(bound / "file")
     finally:
-        subprocess.run(["umount", bound], check=True, timeout=30)
+        unmount(bound)
     assert (plain_layout(directory / "file").size, plain_layout(directory / "file").count) == (2 << 20, 2)
     assert site.report().outcome == 2
 
@@ -201,8 +201,17 @@ def test_what_the_program_sees_is_that_of_the_plain_call(
     flags = str(os.O_CREAT | access | exclusive | more)
     placed = site.run(site.probe, "open", flags, "0664", "027", "placed")
     plain = site.run(site.probe, "open", flags, "0664", "027", "plain", library=False)
-    assert without_async(placed) == without_async(plain)
+    assert as_shown(placed, site.lustre.path / "placed") == as_shown(plain, site.lustre.path / "plain")
     assert osts_of(site.lustre.path / "placed") == (4,)
+
+
+def test_create_with_o_async_is_left_to_the_plain_call(site: Site) -> None:
+    """Lustre takes the bit away from an open with the delay flag, and nothing gives it back."""
+    flags = str(WRITE | 0o20000)
+    placed = site.run(site.probe, "open", flags, "0664", "027", "placed")
+    plain = site.run(site.probe, "open", flags, "0664", "027", "plain", library=False)
+    assert as_shown(placed, site.lustre.path / "placed") == as_shown(plain, site.lustre.path / "plain")
+    assert f"flags={0o120001:o}" in plain
 
 
 @pytest.mark.parametrize("call", ["open", "openat", "creat"])

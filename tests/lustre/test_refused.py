@@ -10,7 +10,7 @@ from collections.abc import Callable
 import lov_blobs as lov
 import pytest
 from lustre_mount import LOV, layout_of, osts_of
-from placed_programs import AS_NOBODY, LIST, OFFSET, POOL, Site, without_async
+from placed_programs import AS_NOBODY, LIST, OFFSET, POOL, Site, as_shown
 
 WRITE = os.O_CREAT | os.O_WRONLY
 EXCLUSIVE = WRITE | os.O_EXCL
@@ -93,7 +93,7 @@ def test_every_error_of_the_second_step_ends_with_a_file_that_can_be_written(
     strace = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject=fsetxattr:error={error}:when={when}")
     seen = site.create("file", flags, before=strace)
     plain = site.create("plain", flags, library=False)
-    assert without_async(seen) == without_async(plain)
+    assert as_shown(seen, site.lustre.path / "file") == as_shown(plain, site.lustre.path / "plain")
     assert (site.lustre.path / "file").read_text() == "text"
     if when == "1":
         assert set(osts_of(site.lustre.path / "file")) <= {3, 4}
@@ -117,7 +117,9 @@ def test_every_error_of_the_second_step_ends_with_a_file_that_can_be_written(
 def test_every_other_step_may_fail(site: Site, inject: str, flags: int) -> None:
     strace = ["strace", "-qq", "-o", "/dev/null", "-e", *f"inject={inject}".split()]
     seen = site.create("file", flags, before=strace)
-    assert without_async(seen) == without_async(site.create("plain", flags, library=False))
+    assert as_shown(seen, site.lustre.path / "file") == as_shown(
+        site.create("plain", flags, library=False), site.lustre.path / "plain"
+    )
     assert (site.lustre.path / "file").read_text() == "text"
 
 
@@ -232,7 +234,7 @@ def test_file_its_owner_may_not_write_can_be_written_by_its_creator(
     write = ("sh", "-c", script, umask, site.probe, "write", str(flags), mode, "text")
     placed = site.run(*user, *write, "placed")
     plain = site.run(*user, *write, "plain", library=False)
-    assert without_async(placed) == without_async(plain)
+    assert as_shown(placed, site.lustre.path / "placed") == as_shown(plain, site.lustre.path / "plain")
     assert "written=4" in placed
     assert layout_of(site.lustre.path / "placed")
     modes = [(site.lustre.path / name).stat().st_mode for name in ("placed", "plain")]

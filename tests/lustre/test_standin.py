@@ -44,6 +44,13 @@ def test_delayed_file_cannot_be_written_until_it_has_a_layout(lustre: LustreMoun
     assert os.write(fd, b"x") == 1
 
 
+def test_one_bit_of_the_delay_flag_delays_nothing(lustre: LustreMount) -> None:
+    for number, bit in enumerate((os.O_NOCTTY, DELAY & ~os.O_NOCTTY)):
+        fd = os.open(lustre.path / f"{number}", WRITE | bit)
+        assert len(osts_of(fd)) == 1
+        assert os.write(fd, b"x") == 1
+
+
 def test_layout_of_a_file_that_has_one_is_ignored_with_success(lustre: LustreMount) -> None:
     fd = delayed(lustre.path / "file")
     for ost in (4, 2):

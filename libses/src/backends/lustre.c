@@ -12,8 +12,9 @@
  * Does NOT touch: files that exist; creates for reading only and mknod(),
  * which on Lustre make no objects either, so that programs that stripe for
  * themselves (tar --xattrs makes the node first) find them so; O_APPEND, for
- * which a site has rules of its own; volatile files; both delay bits at once,
- * the sign of a program that stripes for itself.
+ * which a site has rules of its own; volatile files; O_ASYNC, which Lustre takes
+ * away together with the delay flag, and with O_NOCTTY is the sign of a program
+ * that stripes for itself.
  *
  * An OST whose server is down can hold up the second step beyond any signal;
  * that such OSTs are never asked for is the agent's part.
@@ -95,8 +96,7 @@ static bool accepts(const struct ses_answer *answer) {
 }
 
 static bool suits(const char *name, int flags) {
-  return (flags & O_ACCMODE) != O_RDONLY && !(flags & (O_APPEND | SES_PLACE_NODE)) &&
-         (flags & DELAY_CREATE) != DELAY_CREATE &&
+  return (flags & O_ACCMODE) != O_RDONLY && !(flags & (O_APPEND | FASYNC | SES_PLACE_NODE)) &&
          strncmp(name, VOLATILE_PREFIX, sizeof VOLATILE_PREFIX - 1) != 0;
 }
 

@@ -16,8 +16,9 @@
  * What it is NOT: fast, safe, or Lustre.  No locks, caches, RPCs or recovery;
  * no ioctl, lustre.lov.add or trusted.lov; no ACL, quota or HSM; names live in
  * memory and are gone with the process; f_type is that of FUSE.  The kernel
- * takes O_NOCTTY away from what FUSE is told, so O_ASYNC alone counts as the
- * delay flag here.
+ * takes O_NOCTTY away from what FUSE is told, so the stand-in reads the flags of
+ * the waiting call in /proc; and it cannot take O_ASYNC from what F_GETFL says,
+ * as Lustre does with both bits: "standin.delayed" tells tests where it would.
  */
 #include "operations.h"
 

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "requests.h"
 #include "tree.h"
 
 #define LOV "lustre.lov"
+#define DELAYED "standin.delayed"   /* of a file: was it created with the delay flag? */
 #define REQUESTS "standin.requests" /* of any directory: see requests.h */
 
 struct inode *root;
@@ -25,7 +27,35 @@ static unsigned client_of(fuse_req_t request) {
 
 static pid_t caller_of(fuse_req_t request) { return fuse_req_ctx(request)->pid; }
 
-static bool is_delayed(const struct fuse_file_info *file) { return file->flags & O_ASYNC; }
+/* The flags of the open that CALLER waits in, as it gave them; -1: they cannot be told. */
+static long flags_given(pid_t caller) {
+  char path[64];
+  char text[256];
+  snprintf(path, sizeof path, "/proc/%d/syscall", (int)caller);
+  for (int i = 0; i < 10000; i++) { /* it may be on its way to sleep */
+    FILE *file = fopen(path, "r");
+    size_t got = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    long call;
+    unsigned long given[3];
+    if (file)
+      fclose(file);
+    text[got] = '\0';
+    if (sscanf(text, "%ld %lx %lx %lx", &call, &given[0], &given[1], &given[2]) == 4)
+      return call == SYS_openat ? (long)given[2] : call == SYS_open ? (long)given[1] : -1;
+    if (strncmp(text, "running", 7) != 0)
+      return -1;
+    usleep(100);
+  }
+  return -1;
+}
+
+/* Both bits of the delay flag, as llite looks at them.  The kernel shows FUSE only one of them. */
+static bool asks_for_delay(fuse_req_t request, const struct fuse_file_info *file) {
+  long flags = file->flags & O_ASYNC ? flags_given(caller_of(request)) : 0;
+  return file->flags & O_ASYNC && (flags < 0 || flags & O_NOCTTY);
+}
+
+static bool is_delayed(const struct fuse_file_info *file) { return file->fh; }
 
 static bool writes(const struct fuse_file_info *file) {
   return (file->flags & O_ACCMODE) != O_RDONLY;
@@ -234,6 +264,7 @@ void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
   struct inode *inode = make(request, parent, name, mode);
   if (!inode)
     return;
+  file->fh = inode->was_delayed = asks_for_delay(request, file);
   int failed = opened(inode, inode_of(parent), client_of(request), file);
   if (failed) {
     tree_settle(inode);
@@ -249,6 +280,7 @@ void do_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t m
 void do_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file) {
   struct inode *inode = inode_of(number);
   requests_count(caller_of(request), inode, 1, 1);
+  file->fh = asks_for_delay(request, file);
   /* An unlinked file without an open handle is gone on the server. */
   int failed = inode->stat.st_nlink == 0 && inode->opens == 0
                    ? ESTALE
@@ -372,6 +404,10 @@ void do_getxattr(fuse_req_t request, fuse_ino_t number, const char *name, size_t
   char bytes[65536];
   if (strcmp(name, REQUESTS) == 0 && size > 0) {
     fuse_reply_buf(request, bytes, requests_text(bytes, size < 64 ? size : 64));
+    return;
+  }
+  if (strcmp(name, DELAYED) == 0 && size > 0) {
+    fuse_reply_buf(request, inode->was_delayed ? "1" : "0", 1);
     return;
   }
   if (strcmp(name, LOV) != 0) {

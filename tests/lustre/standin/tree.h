@@ -24,6 +24,7 @@ struct inode {
   unsigned long lookups; /* the kernels' references */
   unsigned opens;
   unsigned delayed[CLIENTS_MAX]; /* writers that opened with the delay flag, by client */
+  bool was_delayed;              /* created with the delay flag */
   bool looked_at[CLIENTS_MAX];   /* its lock is this client's; see requests.h */
   bool unaware[CLIENTS_MAX];     /* this client has not heard of the layout; see do_getxattr() */
   struct inode *parent;          /* of a directory */
