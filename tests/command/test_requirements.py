@@ -22,6 +22,13 @@ def test_set_stores_what_was_typed_and_shows_old_and_new(ses, service):
     assert "revision 3 -> 4" in result.output
 
 
+def test_an_exclamation_mark_makes_a_requirement_hard_as_in_the_environment(ses, service):
+    ses("requirements", "set", "user", "alice", "free-capacity>=20GB!,weight=2")
+    assert service.sets["user", "alice"]["requirements"] == [
+        requirement("free-capacity", 20.0, "GB", weight=2.0, strictness="hard")
+    ]
+
+
 def test_set_takes_kind_and_minimum_as_options(ses, service):
     data = ses.json(
         "requirements",

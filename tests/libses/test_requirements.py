@@ -36,6 +36,9 @@ def create(union: Union, probes: Path, name: str = "file", **extra: str) -> None
         (" average-read>=20kB/s!  ", [(AVERAGE_READ_RATE, True, 0.02)]),
         ("average-write>=1TiB/s", [(AVERAGE_WRITE_RATE, False, 1099511.627776)]),
         ("free>=512MiB", [(CAPACITY, False, 0.536870912)]),
+        ("current-write-rate>=5MB/s,hard", [(WRITE_RATE, True, 5.0)]),
+        ("free-capacity>=1GB,hard,read>=1MB/s", [(READ_RATE, False, 1.0), (CAPACITY, True, 1.0)]),
+        ("setAverageReadTransferRate>=5MB/s", [(AVERAGE_READ_RATE, False, 5.0)]),
     ],
 )
 def test_requirements_go_along_with_the_question(

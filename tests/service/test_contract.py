@@ -73,7 +73,7 @@ def test_every_reference_in_the_document_leads_somewhere(document: dict[str, Any
 @pytest.mark.parametrize(
     ("schema", "member", "names"),
     [
-        ("Requirement", "kind", PREDICTED),
+        ("ResolvedRequirement", "kind", PREDICTED),
         ("Requirement", "strictness", Strictness),
         ("ResolvedRequirement", "level", Level),
         ("Candidate", "basis", Basis),

@@ -40,6 +40,22 @@ def test_a_selection_ranks_explains_and_books_nothing(service: Service, clock: A
     assert {one["open_placements"] for one in elements} == {0}
 
 
+@pytest.mark.parametrize(
+    "spelling", ["write", "current write rate", "CURRENT_WRITE_RATE", "setCurrentWriteTransferRate"]
+)
+def test_a_kind_may_be_spelled_in_several_ways_and_is_shown_in_one(service: Service, spelling: str) -> None:
+    asked = {**ASK, "requirements": [{**WRITE_50, "kind": spelling}]}
+    (found,) = service.post("/v1/selections", asked).get_json()["requirements"]
+    assert (found["kind"], found["minimum"]) == ("current-write-rate", 50)
+
+
+def test_one_kind_in_two_spellings_is_stated_twice_and_a_slip_gets_a_hint(service: Service) -> None:
+    twice = {**ASK, "requirements": [WRITE_50, {**WRITE_50, "kind": "write"}]}
+    assert "current-write-rate is stated more than once" in service.post("/v1/selections", twice).text
+    slip = {**ASK, "requirements": [{**WRITE_50, "kind": "wirte"}]}
+    assert "did you mean current-write-rate?" in service.post("/v1/selections", slip).text
+
+
 def test_requirements_come_from_the_levels_that_state_them(service: Service, site: Any) -> None:
     service.knowledge.put(Level.APPLICATION, "alice:dd", site.read(7))
     service.knowledge.put(Level.USER, "alice", site.read(1), site.free(2, hard=True))

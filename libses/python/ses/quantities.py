@@ -1,4 +1,4 @@
-"""Requirements as people type them: ``20MB/s``, ``current-write-rate>=20MB/s,hard,weight=2``.
+"""Requirements as people type them: ``20MB/s``, ``write>=20MB/s!``, ``write>=20MB/s,hard,weight=2``.
 
 Checks the shape only.  Which kinds and units exist and which fit together is the service's knowledge; it
 says so when a requirement reaches it.
@@ -14,7 +14,7 @@ from ses.answers import Requirement
 from ses.errors import UsageError
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\s\d.,=<>]\S*)\s*", re.IGNORECASE)
-_KIND = re.compile(r"[a-z][a-z0-9-]*")
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _OPERATOR = re.compile(r"([<>]=)")
 
 
@@ -34,8 +34,8 @@ def quantity(text: str) -> tuple[float, str]:
 def requirement(text: str) -> Requirement:
     """Return the requirement in ``KIND>=QUANTITY[,OPTION]...``; raises UsageError.
 
-    Options are ``hard``, ``soft``, ``weight=NUMBER``, ``from=TIME`` and ``until=TIME``.  A kind that is at
-    most is written with ``<=``.
+    ``!`` behind the quantity is ``hard``.  Options are ``hard``, ``soft``, ``weight=NUMBER``, ``from=TIME``
+    and ``until=TIME``.  A kind that is at most is written with ``<=``.
     """
     head, *options = text.split(",")
     kind, *rest = _OPERATOR.split(head, maxsplit=1)
@@ -44,7 +44,8 @@ def requirement(text: str) -> Requirement:
             f"{text!r} is not a requirement. Write KIND>=MINIMUM, like 'free-capacity>=2GB' (in quotes), "
             "or KIND<=MAXIMUM."
         )
-    weight, strictness = None, "soft"
+    amount = rest[1].rstrip()
+    weight, strictness = None, "hard" if amount.endswith("!") else "soft"
     times: dict[str, str | None] = {"from": None, "until": None}
     for option in (one.strip() for one in options):
         name, equals, value = option.partition("=")
@@ -59,7 +60,8 @@ def requirement(text: str) -> Requirement:
                 f"{option!r} in {text!r} is not known. After a comma: hard, soft, weight=NUMBER, from=TIME "
                 "or until=TIME."
             )
-    made = make_requirement(kind.strip(), rest[1], weight, strictness, at_most=rest[0] == "<=")
+    amount = amount.removesuffix("!")
+    made = make_requirement(kind.strip(), amount, weight, strictness, at_most=rest[0] == "<=")
     return replace(made, valid_from=times["from"], valid_until=times["until"])
 
 

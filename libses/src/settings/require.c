@@ -10,11 +10,22 @@ static const struct {
   const char *name;
   enum ses_kind kind;
 } kinds[] = {
+    /* Every name in ontology/kinds.ttl; of two that begin alike the longer one is first. */
+    {"average-read-rate", SES_KIND_AVERAGE_READ_RATE},
     {"average-read", SES_KIND_AVERAGE_READ_RATE},
+    {"setAverageReadTransferRate", SES_KIND_AVERAGE_READ_RATE},
+    {"average-write-rate", SES_KIND_AVERAGE_WRITE_RATE},
     {"average-write", SES_KIND_AVERAGE_WRITE_RATE},
+    {"setAverageWriteTransferRate", SES_KIND_AVERAGE_WRITE_RATE},
+    {"free-capacity", SES_KIND_FREE_CAPACITY},
     {"free", SES_KIND_FREE_CAPACITY},
+    {"setCapacity", SES_KIND_FREE_CAPACITY},
+    {"current-read-rate", SES_KIND_CURRENT_READ_RATE},
     {"read", SES_KIND_CURRENT_READ_RATE},
+    {"setCurrentReadTransferRate", SES_KIND_CURRENT_READ_RATE},
+    {"current-write-rate", SES_KIND_CURRENT_WRITE_RATE},
     {"write", SES_KIND_CURRENT_WRITE_RATE},
+    {"setCurrentWriteTransferRate", SES_KIND_CURRENT_WRITE_RATE},
 };
 
 static const struct {
@@ -74,7 +85,7 @@ static bool read_one(const char **at, struct ses_wire_requirement *one) {
   if (bytes == 0 || (!capacity && !skip(at, "/s")))
     return false;
   one->minimum *= bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
-  one->hard = skip(at, "!");
+  one->hard = skip(at, "!") || skip(at, ",hard");
   return !**at || is_between(**at);
 }
 

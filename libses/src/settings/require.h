@@ -3,9 +3,10 @@
  * "write>=300MB/s free>=2TB!".
  *
  * KIND>=NUMBERUNIT, separated by blanks or commas, each kind at most once; "!"
- * at the end makes one hard: an element that misses it is refused.  Kinds:
- * read and write (what a stream that starts now would get), average-read and
- * average-write, free.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
+ * or ",hard" at the end makes one hard: an element that misses it is refused.
+ * Kinds: read and write (what a stream that starts now would get), average-read
+ * and average-write, free; or the other names that ontology/kinds.ttl has for
+ * them, such as current-write-rate.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
  * TiB (of 1024), for rates followed by "/s".  Nothing else is understood, and
  * nothing is guessed.
  */

@@ -149,6 +149,7 @@ def kind(one: KindDescription) -> Json:
     """Return what people must know of a kind."""
     return {
         "kind": one.kind,
+        "spellings": [*one.spellings],
         "label": one.label,
         "definition": one.definition,
         "bound": _bound_name(one.kind),

@@ -7,6 +7,7 @@ the predicted kinds is held against it by a test.
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -51,25 +52,28 @@ class Metric:
 class Vocabulary:
     """The vocabulary, read.
 
-    ``metrics`` by the name of their kind. ``unit_sizes`` is the size of each unit in the unit its quantities
-    are computed in, by IRI. ``backends`` says which back end serves each class of storage systems, and
-    ``sources`` which files all of this is from.
+    ``metrics`` by the name of their kind, and ``names`` by every spelling of it. ``unit_sizes`` is the size
+    of each unit in the unit its quantities are computed in, by IRI. ``backends`` says which back end serves
+    each class of storage systems, and ``sources`` which files all of this is from.
     """
 
     graph: Graph
     metrics: Mapping[str, Metric]
+    names: Mapping[str, str]
     unit_sizes: Mapping[str, float]
     profiles: Mapping[str, Profile]
     backends: Mapping[str, str]
     sources: tuple[Path, ...]
 
     def metric(self, name: str) -> Metric:
-        """Return the kind of this name. Raises UnknownKindError."""
-        try:
-            return self.metrics[name]
-        except KeyError:
-            known = ", ".join(self.metrics)
-            raise UnknownKindError(f"unknown kind {name!r}; use one of {known}") from None
+        """Return the kind of this name, however it is spelled. Raises UnknownKindError."""
+        spelled = _spelled(name)
+        found = self.names.get(spelled)
+        if found is None:
+            near = difflib.get_close_matches(spelled, self.names, 1)
+            hint = f"did you mean {self.names[near[0]]}? " if near else ""
+            raise UnknownKindError(f"unknown kind {name!r}; {hint}use one of {', '.join(self.metrics)}")
+        return self.metrics[found]
 
     def by_iri(self) -> dict[str, Metric]:
         """Return the kinds by their IRI."""
@@ -119,11 +123,26 @@ def read_vocabulary(files: list[Path]) -> Vocabulary:
     return Vocabulary(
         graph=graph,
         metrics=metrics,
+        names=_names(metrics),
         unit_sizes={str(unit): size for unit, size in sizes.items()},
         profiles={one.name: one for one in _profiles(graph, metrics, sizes)},
         backends=_backends(graph),
         sources=tuple(files),
     )
+
+
+def _spelled(name: str) -> str:
+    """Return a name without what people write in different ways."""
+    return "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _names(metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Return the name of each kind by every spelling; a name goes before another kind's other spelling."""
+    names = {name: name for name in metrics}
+    for name, metric in metrics.items():
+        for one in (*metric.described.spellings, metric.described.label):
+            names.setdefault(_spelled(one), name)
+    return names
 
 
 def _rank(entry: tuple[str, Metric]) -> tuple[int, str]:
@@ -176,6 +195,7 @@ def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, M
             definition=_text(graph, iri, SKOS.definition, ""),
             units=_units_for(graph, measured, sizes),
             weight=1.0 if weight is None else float(weight),  # type: ignore[arg-type]
+            spellings=tuple(sorted(str(one) for one in graph.objects(iri, SKOS.altLabel))),
         )
         base = graph.value(measured, QSM.computedIn)
         constrains = graph.value(iri, QSM.constrains)

@@ -110,7 +110,8 @@ class KindDescription:
     """What people and the edges must know of a kind.
 
     ``units`` are the symbols it may be written in, each with its size in base units, the smallest
-    first.  ``weight`` is that of requirements that state none.
+    first.  ``weight`` is that of requirements that state none.  ``spellings`` are other names it is
+    understood by.
     """
 
     kind: Kind
@@ -118,6 +119,7 @@ class KindDescription:
     definition: str
     units: Mapping[str, float]
     weight: float = 1.0
+    spellings: tuple[str, ...] = ()
 
     def to_base(self, value: float, unit: str) -> float:
         """Convert ``value`` written in ``unit`` to base units.  Raises UnknownUnitError."""

@@ -15,6 +15,13 @@ def kind_names(schema: Schema) -> None:
     schema.pop("maxLength", None)
 
 
+def kind_spellings(schema: Schema) -> None:
+    """Name the kinds there are, and what else they are understood by."""
+    metrics = vocabulary().metrics
+    schema["enum"] = [*metrics, *(other for one in metrics.values() for other in one.described.spellings)]
+    schema.pop("maxLength", None)
+
+
 def unit_names(schema: Schema) -> None:
     """Name the units of all kinds."""
     metrics = vocabulary().metrics.values()
@@ -44,7 +51,7 @@ def bounds_by_kind(schema: Schema) -> None:
     alike: dict[tuple[bool, tuple[str, ...]], list[str]] = {}
     for name, metric in vocabulary().metrics.items():
         key = metric.kind.at_most, tuple(metric.described.units)
-        alike.setdefault(key, []).append(name)
+        alike.setdefault(key, []).extend((name, *metric.described.spellings))
     rules = [(kinds, _rule(at_most, units)) for (at_most, units), kinds in alike.items()]
     last: Schema = rules[-1][1]
     for kinds, rule in reversed(rules[:-1]):

@@ -6,7 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from ses_service.api.schemas.kinds import bounds_by_kind, kind_names, profile_names, unit_names
+from ses_service.api.schemas.kinds import (
+    bounds_by_kind,
+    kind_names,
+    kind_spellings,
+    profile_names,
+    unit_names,
+)
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model import entities
@@ -19,12 +25,15 @@ def _is_moment(text: str) -> str:
     return text
 
 
-def _known_kind(name: str) -> str:
-    vocabulary().metric(name)
-    return name
+def _kind_of(name: str) -> str:
+    """Return the name of a kind that may be spelled in another way."""
+    return vocabulary().metric(name).kind.value
 
 
 KindName = Annotated[str, Field(max_length=63, json_schema_extra=kind_names)]
+KindSpelling = Annotated[
+    str, Field(max_length=63, json_schema_extra=kind_spellings), AfterValidator(_kind_of)
+]
 UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
 ProfileName = Annotated[str, Field(max_length=63, json_schema_extra=profile_names)]
 Moment = Annotated[
@@ -55,12 +64,13 @@ class Query(BaseModel):
 
 class Requirement(Body):
     """One bound of a kind the ontology describes, in one of its units: `minimum`, or `maximum` of a kind
-    that is at most.  It applies from `valid_from` until before `valid_until`.
+    that is at most.  A kind has several spellings, of which answers have the first.  The requirement applies
+    from `valid_from` until before `valid_until`.
     """
 
     model_config = ConfigDict(json_schema_extra=bounds_by_kind)
 
-    kind: Annotated[KindName, AfterValidator(_known_kind)]
+    kind: KindSpelling
     minimum: Bound = 0.0
     maximum: Bound = 0.0
     unit: UnitName

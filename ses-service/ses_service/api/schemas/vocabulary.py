@@ -10,10 +10,12 @@ from ses_service.api.schemas.answers import Answer, RequirementOut, ShownUnit
 class KindOut(Answer):
     """A kind of requirement.  `bound` says which one it takes; answers are in `unit`.
 
-    `sizes` has how many of `unit` one of each of `units` is.
+    `sizes` has how many of `unit` one of each of `units` is.  Requests may name the kind by one of
+    `spellings`, too.
     """
 
     kind: str
+    spellings: list[str]
     label: str
     definition: str
     bound: Literal["minimum", "maximum"]
