@@ -27,7 +27,7 @@ from ses_service.knowledge.incoming import Mode
 from ses_service.model.entities import Kind, Level, Requirement
 from ses_service.model.policies import Policies
 from ses_service.process import logs
-from ses_service.state.state import Desk
+from ses_service.state.state import ServiceState
 
 ROOT = Path(__file__).resolve().parents[2]
 STORES = ("oxigraph", "fuseki")
@@ -122,11 +122,11 @@ def measure(name: str, elements: int, rounds: int) -> Figures:
         start = time.perf_counter() - began
         knowledge = KnowledgeBase(store)
         load = _timed(lambda: knowledge.load_site(turtle, source="the site"))
-        desk = Desk(Policies(), time.time)
-        keeper = EnvironmentKeeper(knowledge, desk, time.time)
+        state = ServiceState(Policies(), time.time)
+        keeper = EnvironmentKeeper(knowledge, state, time.time)
         whole = _timed(keeper.refresh)
-        if len(desk.environment.elements) != elements:
-            raise SystemExit(f"{name} gave {len(desk.environment.elements)} of {elements} elements")
+        if len(state.environment.elements) != elements:
+            raise SystemExit(f"{name} gave {len(state.environment.elements)} of {elements} elements")
         count = 0
 
         def write() -> None:

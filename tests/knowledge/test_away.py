@@ -73,7 +73,7 @@ def test_a_thousand_selections_ask_the_store_nothing(switched: Switched, tmp_pat
 
 def test_a_changed_requirement_does_not_have_the_site_read_again(switched: Switched, tmp_path: Path) -> None:
     service = Service(switched, tmp_path)
-    table = service.runtime.desk._table
+    table = service.runtime.state._table
     other = KnowledgeBase(switched)
     for bound in (20e6, 30e6):
         other.replace_requirements(
@@ -83,7 +83,7 @@ def test_a_changed_requirement_does_not_have_the_site_read_again(switched: Switc
         service.keeper.step()
         assert len(switched.asked) == 3  # whether anything changed, of which site, and the requirements
         assert service.client.get(SET).get_json()["requirements"][0]["minimum"] == bound / 1e6
-        assert service.runtime.desk._table is table
+        assert service.runtime.state._table is table
     plan = other.exchange.plan_undo(4, author="alice", now=2.0)
     other.exchange.apply(plan)
     switched.asked.clear()
@@ -97,10 +97,10 @@ def test_a_changed_site_is_read_again(switched: Switched, tmp_path: Path, union_
     other = KnowledgeBase(switched)
     other.load_site(union_site.replace("90.0e0", "91.0e0"), source="site")
     service.keeper.step()
-    assert 91e6 in {one.nominal_write_rate for one in service.runtime.desk.environment.elements}
+    assert 91e6 in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
     other.exchange.apply(other.exchange.plan_undo(3, author="alice", now=2.0))
     service.keeper.step()
-    assert 91e6 not in {one.nominal_write_rate for one in service.runtime.desk.environment.elements}
+    assert 91e6 not in {one.nominal_write_rate for one in service.runtime.state.environment.elements}
 
 
 def test_a_site_nobody_counts_the_changes_of_is_read_each_time(store: HttpStore, union_site: str) -> None:

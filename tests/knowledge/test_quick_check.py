@@ -1,4 +1,4 @@
-"""Promises about screening: what it lets pass, the full check lets pass, whatever was done to a text."""
+"""Promises about the quick check: what it lets pass, the full check does, whatever was done to a text."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ses_service.api.app import create_app
-from ses_service.decision.digest import Generations
+from ses_service.decision.digest import RequirementDigests
 from ses_service.decision.resolve import index_sets, next_change, resolve
 from ses_service.knowledge import EmbeddedStore, KnowledgeBase
 from ses_service.knowledge.times import moment, written
@@ -82,7 +82,7 @@ def test_the_next_change_is_the_next_time_anything_begins_or_ends() -> None:
 
 def test_agents_are_told_when_a_time_begins_and_when_it_ends() -> None:
     stated = RequirementSet(Level.USER, "alice", (windowed(9.0),))
-    generations = Generations(index_sets([stated]), {})
+    generations = RequirementDigests(index_sets([stated]), {})
     before, within, after = (generations.of("alice", now) for now in (OPENS - 1, OPENS, CLOSES))
     assert before != within
     assert after == before
@@ -90,11 +90,11 @@ def test_agents_are_told_when_a_time_begins_and_when_it_ends() -> None:
 
 
 def test_what_a_profile_says_counts_for_the_generation() -> None:
-    plain = Generations(index_sets([RequirementSet(Level.USER, "alice")]), {}).of("alice", 0.0)
+    plain = RequirementDigests(index_sets([RequirementSet(Level.USER, "alice")]), {}).of("alice", 0.0)
     taken_up = RequirementSet(Level.USER, "alice", profile=BUSY)
-    assert Generations(index_sets([taken_up]), {}).of("alice", 0.0) != plain
+    assert RequirementDigests(index_sets([taken_up]), {}).of("alice", 0.0) != plain
     overridden = RequirementSet(Level.USER, "alice", BUSY.requirements, profile=BUSY)
-    assert Generations(index_sets([overridden]), {}).of("alice", 0.0) == Generations(
+    assert RequirementDigests(index_sets([overridden]), {}).of("alice", 0.0) == RequirementDigests(
         index_sets([taken_up]), {}
     ).of("alice", 0.0)
 
@@ -267,7 +267,7 @@ def test_nodes_hear_of_an_application_that_only_takes_up_a_profile(client: Any) 
     body = {"requirements": [], "profile": "scratch"}
     assert client.put("/v1/requirements/application/alice:sort", json=body, **ADMIN).status_code == 200
     try:
-        told, _ = runtime(client.application).desk.news_for("node", {"alice": ""}, [])
+        told, _ = runtime(client.application).state.news_for("node", {"alice": ""}, [])
         entries = json.loads(b"[%s]" % b",".join(told))
         assert [one["application"] for one in entries if one["user"] == "alice"] == [None, "sort"]
         assert {one["profile"] for one in entries[-1]["requirements"]} == {"scratch"}

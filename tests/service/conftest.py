@@ -315,7 +315,7 @@ class Service:
         return self
 
     def see(self, observations: Iterable[Observation]) -> Service:
-        self.runtime.desk.take_observations(observations)
+        self.runtime.state.take_observations(observations)
         return self
 
     def open(self, count: int = 1, *, node: str = "n1", element: str | None = None, **more: Any) -> list[str]:

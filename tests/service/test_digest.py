@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from ses_service.decision.digest import Generations
+from ses_service.decision.digest import RequirementDigests
 from ses_service.decision.resolve import index_sets
 from ses_service.model.entities import Kind, Level, Requirement, RequirementSet, Strictness
 
@@ -21,7 +21,7 @@ GENERAL = (
 
 
 def of_alice(*sets: RequirementSet, home_vo: dict[str, str] | None = None) -> str:
-    return Generations(index_sets(sets), HOME if home_vo is None else home_vo).of("alice", 0.0)
+    return RequirementDigests(index_sets(sets), HOME if home_vo is None else home_vo).of("alice", 0.0)
 
 
 @pytest.mark.parametrize("place", range(len(GENERAL)))

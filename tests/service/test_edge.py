@@ -215,7 +215,7 @@ def test_an_error_of_its_own_is_told_without_its_words(service: Any, monkeypatch
         raise ZeroDivisionError("secret")
 
     service.knowledge.put(Level.SITE, "default")
-    monkeypatch.setattr(service.runtime.desk, "select", fail)
+    monkeypatch.setattr(service.runtime.state, "select", fail)
     status, _, body = through(service, "/v1/selections", b'{"subject": {"user": "alice"}}')
     assert (status, b"secret" in body) == (500, False)
 
@@ -225,7 +225,7 @@ def test_a_long_announcement_lets_others_go_first_and_ends_what_it_does_not_list
     said: dict[str, Any] = announcement(ids, ["union/b0", "union/b1"])
     opened = said["opened"]
     assert through(service, "/v1/nodes/n1/announcements", json.dumps(said).encode())[0] == 200
-    assert service.runtime.desk.open_placements == 1024
+    assert service.runtime.state.open_placements == 1024
     said.update(opened=opened[24:], ended=[{"placement_id": ids[30], "reason": "closed"}], complete=True)
     order: list[str] = []
 
@@ -245,4 +245,4 @@ def test_a_long_announcement_lets_others_go_first_and_ends_what_it_does_not_list
 
     asyncio.run(both())
     assert order == ["short"] * 3 + ["long"]
-    assert service.runtime.desk.open_placements == 1024 - 24 - 1
+    assert service.runtime.state.open_placements == 1024 - 24 - 1

@@ -60,7 +60,7 @@ def test_an_error_of_our_own_gives_no_details_away(service: Service, monkeypatch
     def fail(*_: object) -> None:
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr(service.runtime.desk, "select", fail)
+    monkeypatch.setattr(service.runtime.state, "select", fail)
     answer = service.post("/v1/selections", {"subject": {"user": "a"}})
     problem(answer, 500, "internal-error")
     assert "secret" not in answer.get_data(as_text=True)

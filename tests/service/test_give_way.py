@@ -6,10 +6,10 @@ import asyncio
 import threading
 
 from ses_service.http.admission import Turns
-from ses_service.threads.give_way import Courtesy
+from ses_service.threads.give_way import Foreground
 
 
-class Told(Courtesy):
+class Told(Foreground):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -51,18 +51,18 @@ def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
 
 
 def test_who_gives_way_goes_on_though_somebody_is_answered_all_the_time() -> None:
-    courtesy = Courtesy()
-    courtesy.begin()
+    foreground = Foreground()
+    foreground.begin()
     for urgency in (0.0, 0.5, 1.0, 7.0):
-        courtesy.give_way(urgency)
+        foreground.give_way(urgency)
 
 
 def test_who_gives_way_is_not_held_up_when_nobody_is_answered() -> None:
-    courtesy = Courtesy()
-    courtesy.begin()
-    courtesy.end()
+    foreground = Foreground()
+    foreground.begin()
+    foreground.end()
     gone_on = threading.Event()
-    thread = threading.Thread(target=lambda: [courtesy.give_way(), gone_on.set()])
+    thread = threading.Thread(target=lambda: [foreground.give_way(), gone_on.set()])
     thread.start()
     assert gone_on.wait(60)
     thread.join()

@@ -15,9 +15,9 @@ from files_opened import opened as file_opened
 from service_process import until
 from ses_service.http.edge import Edge
 from ses_service.state.ledger_access import RESTORED_LEASE
-from ses_service.state.state import Desk
+from ses_service.state.state import ServiceState
 from ses_service.store import journal as journal_module
-from ses_service.store.acknowledged import Storing
+from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError
 from ses_service.store.journal import Journal
@@ -66,8 +66,8 @@ class Stored:
         self.number = 0
 
     @property
-    def desk(self) -> Desk:
-        found: Desk = self.service.runtime.desk
+    def state(self) -> ServiceState:
+        found: ServiceState = self.service.runtime.state
         return found
 
     def open(self, count: int = 1, **more: Any) -> list[str]:
@@ -149,7 +149,7 @@ def test_without_a_database_nothing_will_be_more_lasting(make_service: Any, site
 def test_each_incarnation_of_an_agent_counts_for_itself_and_the_number_never_goes_too_far() -> None:
     marks = itertools.count(1)
     done = 0
-    storing = Storing(lambda: next(marks), lambda: done)
+    storing = StoredAnnouncements(lambda: next(marks), lambda: done)
     assert [storing.taken("n1", "a", number) for number in range(1, 2001)] == [0] * 2000
     assert storing.taken("n1", "b", 5) == 0
     assert storing.taken("n2", "a", 9) == 0
@@ -163,7 +163,7 @@ def test_each_incarnation_of_an_agent_counts_for_itself_and_the_number_never_goe
 def test_many_announcements_that_wait_take_little_memory() -> None:
     done = 0
     marks = itertools.count(1)
-    storing = Storing(lambda: next(marks), lambda: done)
+    storing = StoredAnnouncements(lambda: next(marks), lambda: done)
     for number in range(1, 5001):
         storing.taken("n1", "a", number)
     assert len(storing._nodes["n1"].waiting) <= 1000
@@ -277,7 +277,7 @@ def test_a_database_that_answers_later_gives_what_it_held_and_gets_what_is_new(
     again.store.away = None
     until(lambda: again.journal.status.ok)
     assert again.in_database() == {before: "open", later: "open"}
-    assert again.desk.placement(before).state == "open"
+    assert again.state.placement(before).state == "open"
     again.journal.stop()
 
 
@@ -314,12 +314,12 @@ def test_a_file_whose_end_was_told_while_the_database_was_away_does_not_stay_ope
     assert told["unknown"] == [missed]
     again.store.away = None
     until(lambda: again.journal.status.ok)
-    assert again.desk.placement(missed).state == "open"
+    assert again.state.placement(missed).state == "open"
     for _ in range(10):
         clock.time += RESTORED_LEASE / 8
         again.announce()
-    assert again.desk.placement(missed).end_reason == "expired"
-    assert again.desk.placement(known).state == "open"
+    assert again.state.placement(missed).end_reason == "expired"
+    assert again.state.placement(known).state == "open"
     again.journal.stop()
 
 
@@ -339,8 +339,8 @@ def test_a_file_on_a_node_that_was_not_heard_yet_waits_for_it(
 def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock: Any) -> None:
     (one,) = stored.open()
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
-    with stored.desk._lock:
-        stored.desk.books.learn()
+    with stored.state._lock:
+        stored.state.ledger.learn()
     expected = stored.service.post(
         "/v1/selections", {"subject": {"user": "alice", "application": "dd"}, "path": "/d/f.2"}
     ).get_json()
@@ -406,6 +406,6 @@ def test_a_second_service_on_a_database_says_so_and_takes_over(
     stored.store.database.close()
     until(lambda: second.journal.status.ok)
     assert second.in_database() == {before: "open", own: "open"}
-    assert second.desk.placement(before).state == "open"
+    assert second.state.placement(before).state == "open"
     second.journal.stop()
     second.store.database.close()

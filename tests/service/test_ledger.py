@@ -305,11 +305,11 @@ class LedgerMachine(RuleBasedStateMachine):
             reference = float(self.sampled_at[row]) - 1.0
             assert self.ledger.counts.open_now[row] == len(active)
             assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
-            lately = [
+            recent = [
                 one for one in mine if one.ended_at is not None and one.booked_at <= reference < one.ended_at
             ]
             if self.now - reference < 20:  # beyond, the element's rates are not used
-                assert self.ledger.counts.ended[row] == len(lately)
+                assert self.ledger.counts.ended[row] == len(recent)
             assert self.ledger.counts.averaged[row] >= 0
 
 

@@ -174,7 +174,7 @@ def test_tables_nobody_asked_for_lately_are_forgotten_where_there_are_many(site:
     for number in range(1001):
         told.ask(f"n{number}")
     told.tables.forget(NOW + 60)
-    assert len(told.tables._seats) == 1001
+    assert len(told.tables._of_nodes) == 1001
     told.ask("n5", NOW + 3600)
     told.tables.forget(NOW + 3600)
-    assert list(told.tables._seats) == [("n5", "union")]
+    assert list(told.tables._of_nodes) == [("n5", "union")]

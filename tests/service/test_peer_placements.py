@@ -62,7 +62,7 @@ def test_it_ends_with_the_silence_of_who_said_it(ledger: Ledger) -> None:
     say(ledger, B, 1, carries("2" * 16, "u/a"), full=True, now=105.0)
     ledger.expire(110.0)
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
-    assert ledger.foreign.peers == 1
+    assert ledger.of_peers.peers == 1
 
 
 def test_a_missing_message_asks_for_everything_and_a_repeated_one_changes_nothing(ledger: Ledger) -> None:

@@ -116,6 +116,6 @@ def test_a_decision_that_is_none_is_refused(service: Any, wrong: dict[str, Any])
 
 def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) -> None:
     seen = site.equal(3).see_all(interval=15.0).observed.values()
-    service.runtime.desk.take_observations([replace(one) for one in seen], window=30.0)
+    service.runtime.state.take_observations([replace(one) for one in seen], window=30.0)
     table = say(service, tables=[{"system": "union"}])["tables"][0]
     assert (table["max_age_seconds"], table["rate_window_seconds"]) == (90.0, 30.0)

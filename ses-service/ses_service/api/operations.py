@@ -54,7 +54,7 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
     """Decide, and change nothing."""
     if body.subject.node is not None:
         who.must_speak_for(body.subject.node)
-    decision = now.desk.select(_asked(now, body))
+    decision = now.state.select(_asked(now, body))
     return render.reply(render.selection(decision, now.notes(), backends(now)))
 
 
@@ -73,20 +73,20 @@ def announce_in_parts(
     who.must_speak_for(node)
     said = body.to_model(node)
     if said.files <= FILES_AT_ONCE:
-        taken = now.desk.announced(said)
+        taken = now.state.announced(said)
     else:
         told = []
         for part in parts_of(said, FILES_AT_ONCE):
-            told.append(now.desk.announced(part))
+            told.append(now.state.announced(part))
             yield None
         if said.complete:
-            now.desk.end_others(said)
+            now.state.end_others(said)
         taken = merged(told)
     have = {user: body.generations.get(user, "") for user in body.users}
-    needs, tables = now.desk.news_for(node, have, [one.to_model() for one in body.tables])
+    needs, tables = now.state.news_for(node, have, [one.to_model() for one in body.tables])
     answer = {
         "instance": now.instance,
-        "stored": now.storing.taken(node, said.incarnation, body.number),
+        "stored": now.acknowledged.taken(node, said.incarnation, body.number),
         "next_within_seconds": taken.pace,
         "tell_within_seconds": taken.telling,
         "unknown": list(taken.unknown),
@@ -118,7 +118,7 @@ def _last(parts: Iterator[Reply | None]) -> Reply:
 
 
 def _asked(now: Runtime, body: SelectionRequest) -> Asked:
-    systems = now.desk.environment.systems
+    systems = now.state.environment.systems
     if body.storage_system is not None and body.storage_system not in systems:
         known = ", ".join(sorted(systems)) or "none"
         message = f"no storage system {body.storage_system!r} is described; known: {known}"
@@ -138,4 +138,4 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
 
 def backends(now: Runtime) -> dict[str, str]:
     """Return the back end of each storage system."""
-    return {name: system.backend for name, system in now.desk.environment.systems.items()}
+    return {name: system.backend for name, system in now.state.environment.systems.items()}

@@ -16,7 +16,7 @@ from ses_service.decision.resolve import SITE_NAME, SetIndex, next_change
 from ses_service.model.entities import Level, RequirementSet
 
 
-class Generations:
+class RequirementDigests:
     """The digests of one state of the sets; made when asked for, and kept."""
 
     def __init__(self, sets: SetIndex, home_vo: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ import orjson
 import ses_core
 from ses_core import Records
 
-from ses_service.decision.digest import Generations
+from ses_service.decision.digest import RequirementDigests
 from ses_service.decision.question import HISTORY
 from ses_service.decision.resolve import SetIndex, resolve
 from ses_service.decision.rows import STATED
@@ -102,7 +102,7 @@ class Needs:
         self._home_vo = home_vo
         self._stated = stated
         self._rooms = rooms
-        self._generations = Generations(sets, home_vo)
+        self._generations = RequirementDigests(sets, home_vo)
         self._applications: dict[str, list[str]] = {}
         for (level, name), one in sets.items():
             user, colon, application = name.partition(":")

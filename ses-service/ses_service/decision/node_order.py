@@ -9,7 +9,7 @@ from ses_service.model.columns import Codes, Floats
 GOLDEN_PART = 0.6180339887498949
 
 
-def lot_of(number: int) -> float:
+def start_of(number: int) -> float:
     """Return where a node's order begins, from 0 up to but not 1: any first few lie evenly apart.
 
     The bits of its number, the lowest first behind the point (van der Corput, Amsterdam Proc. 38, 1935).
@@ -17,19 +17,20 @@ def lot_of(number: int) -> float:
     return int(f"{number:032b}"[::-1], 2) / 2.0**32
 
 
-def order_of_own(capability: Floats, lot: float) -> Codes:
+def order_of_own(capability: Floats, start: float) -> Codes:
     """Return all rows in a decider's own order, by which deciders differ without a word.
 
-    Rows lie along a line, each as wide as its capability, and the order visits the places ``lot + k^2 phi``
+    Rows lie along a line, each as wide as its capability, and the order visits the places ``start + k^2 phi``
     of it, ``k`` = 0, 1, ..., 4 ``M`` - 1 (squares of whole numbers times an irrational one come everywhere
-    alike: Weyl, Mathematische Annalen 77, 1916).  So fast rows tend to come first, and of deciders whose lots
-    lie evenly apart each begins on a row of its own.  Equal steps would let them follow each other all along.
-    Rows too narrow to be visited come last, in their order.  ``lot`` is a number from 0 up to but not 1.
+    alike: Weyl, Mathematische Annalen 77, 1916).  So fast rows tend to come first, and of deciders with
+    starts evenly apart each begins on a row of its own.  Equal steps would let them follow each other all
+    along.  Rows too narrow to be visited come last, in their order.  ``start`` is a number from 0 up to but
+    not 1.
     """
     size = len(capability)
     line = np.cumsum(capability)
     steps = np.arange(4 * size, dtype=np.float64)
-    visits = (lot + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
+    visits = (start + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
     visited = np.minimum(size - 1, np.searchsorted(line, visits, side="right"))
     first = np.arange(4 * size, 5 * size)
     first[visited[::-1]] = np.arange(4 * size)[::-1]  # of several visits the last one written is the first

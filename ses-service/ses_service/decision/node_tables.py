@@ -18,7 +18,7 @@ import orjson
 import ses_core
 from ses_core import Query, Records, State
 
-from ses_service.decision.node_order import GOLDEN_PART, lot_of, order_of_own
+from ses_service.decision.node_order import GOLDEN_PART, order_of_own, start_of
 from ses_service.decision.rows import LOADS, Rows
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.model.columns import Codes, ElementTable, Floats
@@ -27,8 +27,8 @@ MOST_ELEMENTS = 64
 CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, where there are more
 
 _STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
-_VISITS = 4  # for each element that is wanted; see ranking.order_of_own
-_SEATS = 1000  # tables of nodes above which those are forgotten that nobody asked for lately
+_VISITS = 4  # for each element that is wanted; see node_order.order_of_own
+_TABLES = 1000  # tables of nodes above which those are forgotten that nobody asked for lately
 _LATELY = 600.0
 _WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
@@ -44,7 +44,7 @@ class TableAsked:
 
 
 @dataclass(slots=True)
-class _Seat:
+class _NodeRows:
     """The rows that one node has of one system, in its order."""
 
     rows: Codes
@@ -71,8 +71,8 @@ class NodeTables:
         self._rows = rows
         self._arrivals = arrivals
         self._name = name
-        self._lots: dict[str, float] = {}
-        self._seats: dict[tuple[str, str], _Seat] = {}
+        self._starts: dict[str, float] = {}
+        self._of_nodes: dict[tuple[str, str], _NodeRows] = {}
         self._acceptable: dict[tuple[int, bytes], _Acceptable] = {}
         self._facts: dict[int, bytes] = {}
         self._facts_of: Codes = np.zeros(0, dtype=np.int64)
@@ -96,13 +96,13 @@ class NodeTables:
         self._follow()
         code = table.system_names.index(asked.system)
         of_system = self._rows.of_system[code]
-        seat = self._seat(node, asked.system, code, of_system, needs, now)
-        revision = f"{self._name}.{seat.facts}.{seat.number}"
+        own = self._node_rows(node, asked.system, code, of_system, needs, now)
+        revision = f"{self._name}.{own.facts}.{own.number}"
         whole = revision != asked.revision
         at = (
-            np.arange(len(seat.rows))
+            np.arange(len(own.rows))
             if whole
-            else np.flatnonzero(self._rows.changed[seat.rows] > asked.version)
+            else np.flatnonzero(self._rows.changed[own.rows] > asked.version)
         )
         head = orjson.dumps(
             {
@@ -118,14 +118,14 @@ class NodeTables:
                 "policy": self._policy,
             }
         )[:-1]
-        elements = b"[%b]" % b",".join(map(self._fact, seat.rows.tolist())) if whole else b"null"
-        return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(seat.rows, at, now))
+        elements = b"[%b]" % b",".join(map(self._fact, own.rows.tolist())) if whole else b"null"
+        return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(own.rows, at, now))
 
     def forget(self, now: float) -> None:
         """Forget tables nobody asked for lately, if there are many."""
-        if len(self._seats) > _SEATS:
-            kept = {key: one for key, one in self._seats.items() if now - one.asked_at < _LATELY}
-            self._seats = kept
+        if len(self._of_nodes) > _TABLES:
+            kept = {key: one for key, one in self._of_nodes.items() if now - one.asked_at < _LATELY}
+            self._of_nodes = kept
         self._acceptable = {key: one for key, one in self._acceptable.items() if now < one.until}
 
     def _follow(self) -> None:
@@ -139,32 +139,32 @@ class NodeTables:
             self._texts = [(b"", b"")] * len(rows.elements)
             self._written = np.full(len(rows.elements), -1, dtype=np.int64)
             self._acceptable.clear()
-            self._seats.clear()
+            self._of_nodes.clear()
 
-    def _seat(
+    def _node_rows(
         self, node: str, system: str, code: int, of_system: Codes, needs: Sequence[Records], now: float
-    ) -> _Seat:
+    ) -> _NodeRows:
         facts = int(self._rows.revisions[code])
-        seat = self._seats.get((node, system))
-        if seat is None:
+        own = self._of_nodes.get((node, system))
+        if own is None:
             rows = self._chosen(node, code, of_system, needs, now)
-            seat = self._seats[node, system] = _Seat(rows, facts, 0, now, now)
-        elif len(of_system) > MOST_ELEMENTS and not 0 <= now - seat.chosen_at < CHOSEN_FOR:
-            seat.chosen_at = now
-            if not all(self._still_good(seat.rows, code, of_system, need, now, len(needs)) for need in needs):
+            own = self._of_nodes[node, system] = _NodeRows(rows, facts, 0, now, now)
+        elif len(of_system) > MOST_ELEMENTS and not 0 <= now - own.chosen_at < CHOSEN_FOR:
+            own.chosen_at = now
+            if not all(self._still_good(own.rows, code, of_system, need, now, len(needs)) for need in needs):
                 rows = self._chosen(node, code, of_system, needs, now)
-                if not np.array_equal(rows, seat.rows):
-                    seat.rows, seat.number = rows, seat.number + 1
-        seat.facts, seat.asked_at = facts, now
-        return seat
+                if not np.array_equal(rows, own.rows):
+                    own.rows, own.number = rows, own.number + 1
+        own.facts, own.asked_at = facts, now
+        return own
 
     def _chosen(self, node: str, code: int, of_system: Codes, needs: Sequence[Records], now: float) -> Codes:
-        lot = self._lots.setdefault(node, lot_of(len(self._lots)))
+        start = self._starts.setdefault(node, start_of(len(self._starts)))
         if len(of_system) <= MOST_ELEMENTS:
-            return of_system[order_of_own(self._widths(of_system), lot)]
+            return of_system[order_of_own(self._widths(of_system), start)]
         part = max(1, MOST_ELEMENTS // max(1, len(needs)))
         wanted = [self._accepted(code, of_system, need, now) for need in needs]
-        orders = [_first_of_own(one, lot, MOST_ELEMENTS) for one in wanted]
+        orders = [_first_of_own(one, start, MOST_ELEMENTS) for one in wanted]
         found: dict[int, None] = {}
         for most in (part, MOST_ELEMENTS):  # equal parts first, then what is left over
             for place in range(most):
@@ -266,13 +266,13 @@ def _numbers(table: ElementTable | None) -> Codes:
     return numbers
 
 
-def _first_of_own(acceptable: _Acceptable, lot: float, most: int) -> list[int]:
+def _first_of_own(acceptable: _Acceptable, start: float, most: int) -> list[int]:
     """Return the first rows in a node's own order; see :mod:`ses_service.decision.node_order`."""
     rows, widths = acceptable.rows, acceptable.widths
     if len(rows) <= most:
-        return rows[order_of_own(widths, lot)].tolist() if len(rows) else []
+        return rows[order_of_own(widths, start)].tolist() if len(rows) else []
     line = np.cumsum(widths)
     steps = np.arange(_VISITS * most, dtype=np.float64)
-    visits = (lot + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
+    visits = (start + steps * steps * GOLDEN_PART) % 1.0 * line[-1]
     visited = rows[np.minimum(len(rows) - 1, np.searchsorted(line, visits, side="right"))]
     return list(dict.fromkeys(visited.tolist()))[:most]

@@ -21,7 +21,7 @@ import urllib3
 from ses_service.ledger.counts import elements_of
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.security.trust import Trust
-from ses_service.state.ledger_access import Books
+from ses_service.state.ledger_access import LedgerAccess
 from ses_service.threads.loop import Loop
 
 PATH = "/v1/ledger/changes"
@@ -58,7 +58,7 @@ class Peer:
         url: str,
         token: str | None,
         origin: str,
-        books: Books,
+        ledger: LedgerAccess,
         clock: Callable[[], float] = time.monotonic,
         trust: Trust | None = None,
     ) -> None:
@@ -68,9 +68,9 @@ class Peer:
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._origin = origin
-        self._books = books
+        self._ledger = ledger
         self._clock = clock
-        self._changed = books.follow()
+        self._changed = ledger.follow()
         self._http = (trust or Trust()).pool()
         self._sequence = 0
         self._whole = True
@@ -88,13 +88,13 @@ class Peer:
 
     def step(self) -> float:
         """Tell what changed, if anything did; return the seconds to wait before the next time."""
-        changed = self._books.drain(self._changed)
+        changed = self._ledger.drain(self._changed)
         told_at = self.status.told_at
         if not (self._whole or changed) and told_at and self._clock() - told_at < SIGN_OF_LIFE:
             return PACE
         try:
             if self._whole:
-                self._tell(self._books.active_ids(), full=True)
+                self._tell(self._ledger.active_ids(), full=True)
                 self._whole = False
             else:
                 self._tell(changed, full=False)
@@ -119,7 +119,7 @@ class Peer:
     def _changes(self, ids: Iterable[str], full: bool) -> Iterator[str]:
         rest = iter(ids)
         while part := list(islice(rest, _AT_ONCE)):
-            for placement_id, placement in self._books.found(part):
+            for placement_id, placement in self._ledger.found(part):
                 change = _change(placement_id, placement)
                 if not full or change["state"] != PlacementState.ENDED:
                     yield json.dumps(change)

@@ -17,7 +17,7 @@ from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange import Exchange
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
-from ses_service.state.state import Desk
+from ses_service.state.state import ServiceState
 from ses_service.threads.loop import Loop
 from ses_service.threads.source_status import SourceStatus
 
@@ -29,7 +29,7 @@ class NoKnowledgeBaseError(KnowledgeBaseError):
 
 
 class EnvironmentKeeper:
-    """Reads the knowledge base for the desk; also the way requirement sets are changed.
+    """Reads the knowledge base for the state; also the way requirement sets are changed.
 
     ``prepare`` is run before the first reading (it loads vocabulary and site) and again until it
     succeeds.
@@ -38,7 +38,7 @@ class EnvironmentKeeper:
     def __init__(
         self,
         knowledge: Knowledge | None,
-        desk: Desk,
+        state: ServiceState,
         clock: Callable[[], float],
         *,
         url: str | None = None,
@@ -46,7 +46,7 @@ class EnvironmentKeeper:
         interval: float = 1.0,
     ) -> None:
         self._knowledge = knowledge
-        self._desk = desk
+        self._desk = state
         self._clock = clock
         self._prepare = prepare
         self._interval = interval

@@ -22,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from ses_service.threads.give_way import Courtesy
+from ses_service.threads.give_way import Foreground
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MOST = 4
@@ -33,12 +33,12 @@ class Turns:
     """A line for each caller; how many may wait together is up to who comes.
 
     In the line stand functions that use a turn when they are called, and return whether they did: who hung
-    up meanwhile leaves it to the next.  From the first turn until nobody waits, ``courtesy`` says so.
+    up meanwhile leaves it to the next.  From the first turn until nobody waits, ``foreground`` says so.
     Belongs to one event loop; not for use from other threads.
     """
 
-    def __init__(self, courtesy: Courtesy | None = None) -> None:
-        self._courtesy = courtesy or Courtesy()
+    def __init__(self, foreground: Foreground | None = None) -> None:
+        self._foreground = foreground or Foreground()
         self._waiting: dict[str, deque[Callable[[], bool]]] = {}  # whose turn it is first
         self._count = 0  # of all that wait in them
         self._parts: deque[Callable[[], bool]] = deque()
@@ -87,7 +87,7 @@ class Turns:
         if self._taken:
             return False
         self._taken = True
-        self._courtesy.begin()
+        self._foreground.begin()
         self._passed = time.perf_counter()
         loop = asyncio.get_running_loop()
         loop.call_soon(self._next, loop)
@@ -105,7 +105,7 @@ class Turns:
                 loop.call_soon(self._next, loop)
             else:
                 self._taken = False
-                self._courtesy.end()
+                self._foreground.end()
 
     def _give(self, due: int) -> bool:
         """Give up to ``due`` turns; return whether there was one to give."""

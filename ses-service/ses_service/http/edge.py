@@ -79,7 +79,7 @@ class Edge:
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self.intake = Intake()
         self._flask = FlaskThreads(app)
-        self._turns = Turns(self._runtime.courtesy)
+        self._turns = Turns(self._runtime.foreground)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[str, Asked] = {one.route: (one, ()) for one in OPERATIONS if "<" not in one.route}

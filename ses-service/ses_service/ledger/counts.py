@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ses_service.ledger.own_rates import Lately
 from ses_service.ledger.placement import Placement
+from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
 
@@ -54,7 +54,7 @@ def _began(placement: Placement) -> float:
     return placement.booked_at if placement.resumed_at is None else placement.resumed_at
 
 
-class Tally:
+class ElementCounter:
     """The counts of all elements.  Not safe for use from several threads.
 
     ``changed`` collects the rows whose counts change between two samples, for one reader, who empties it and
@@ -63,7 +63,7 @@ class Tally:
     """
 
     def __init__(self, policies: Policies) -> None:
-        self._lately = Lately()
+        self._recent = RecentStreams()
         self._booked_last: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
         self._reference = np.zeros(0)
@@ -75,7 +75,7 @@ class Tally:
     def bind(self, table: ElementTable, sampled_at: Floats, now: float, active: Iterable[Placement]) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         self._index = table.index
-        self._lately.bind(table.index)
+        self._recent.bind(table.index)
         self.counts = counts = LedgerCounts.zeros(len(table))
         for placement in active:
             for row, share in self._rows(placement):
@@ -95,9 +95,9 @@ class Tally:
         """
         self.changed.clear()
         self._reference = sampled_at - self.window / 2
-        self._lately.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
-        self.counts.ended[:] = self._lately.ended(self._reference)
-        self.counts.averaged[:] = self._lately.averaged(self.counts.open_now, sampled_at, self.window)
+        self._recent.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
+        self.counts.ended[:] = self._recent.ended(self._reference)
+        self.counts.averaged[:] = self._recent.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended lately goes on, unless it was idle in between."""
@@ -107,7 +107,7 @@ class Tally:
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
             self.changed.add(row)
-        self._lately.put(placement.placement_id, elements_of(placement), _began(placement))
+        self._recent.put(placement.placement_id, elements_of(placement), _began(placement))
 
     def end(self, placement: Placement, now: float) -> None:
         """Count a stream no more."""
@@ -116,7 +116,7 @@ class Tally:
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
             self.counts.ended[row] += _began(placement) <= self._reference[row] < now
-        self._lately.put(placement.placement_id, elements_of(placement), _began(placement), now)
+        self._recent.put(placement.placement_id, elements_of(placement), _began(placement), now)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""
@@ -129,7 +129,7 @@ class Tally:
                 self.changed.add(known)
 
     def _take_back_end(self, stream: str) -> None:
-        found = self._lately.forget_end(stream)
+        found = self._recent.forget_end(stream)
         for element in found.elements if found else ():
             row = self._index.get(element)
             if row is not None and found and found.began <= self._reference[row] < found.ended:

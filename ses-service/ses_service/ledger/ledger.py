@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.ledger.counts import LedgerCounts, Tally
-from ses_service.ledger.peer_placements import Change, Foreign
+from ses_service.ledger.counts import ElementCounter, LedgerCounts
+from ses_service.ledger.peer_placements import Change, PeerPlacements
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
@@ -108,9 +108,9 @@ class Ledger:
         self.nodes_in_use = 0
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
         self._silences: list[tuple[float, str]] = []
-        self._tally = Tally(policies)
+        self._counter = ElementCounter(policies)
         self.recent = SystemArrivals()
-        self._foreign = Foreign(self._tally, self._is_own, self.recent)
+        self._of_peers = PeerPlacements(self._counter, self._is_own, self.recent)
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -121,12 +121,12 @@ class Ledger:
     @property
     def counts(self) -> LedgerCounts:
         """The counts per element."""
-        return self._tally.counts
+        return self._counter.counts
 
     @property
     def changed(self) -> set[int]:
         """The rows of the counts that changed; the reader empties it."""
-        return self._tally.changed
+        return self._counter.changed
 
     @property
     def nodes(self) -> Collection[Node]:
@@ -134,9 +134,9 @@ class Ledger:
         return self._nodes.values()
 
     @property
-    def foreign(self) -> Foreign:
+    def of_peers(self) -> PeerPlacements:
         """What other services carry."""
-        return self._foreign
+        return self._of_peers
 
     def follow(self) -> set[str]:
         """Return a set to which the id of every placement is added that changes from now on.
@@ -150,7 +150,7 @@ class Ledger:
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         active = [one for one in self._active.values() if not one.idle]
-        self._tally.bind(table, sampled_at, now, [*active, *self._foreign.counted()])
+        self._counter.bind(table, sampled_at, now, [*active, *self._of_peers.counted()])
 
     def observe(
         self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
@@ -161,10 +161,10 @@ class Ledger:
         if they are other numbers than before.
         """
         if lasting is not None:
-            self._tally.lasting = lasting
+            self._counter.lasting = lasting
         if window is not None:
-            self._tally.window = window
-        self._tally.observe(sampled_at, now)
+            self._counter.window = window
+        self._counter.observe(sampled_at, now)
 
     def restore(self, placement: Placement) -> None:
         """Take up a placement the ledger does not know, in the state it has.
@@ -179,7 +179,7 @@ class Ledger:
         else:
             self._activate(placement)
             self._count(placement)
-        self._tally.booked(placement)
+        self._counter.booked(placement)
 
     def open(self, opening: Opening, now: float, *, node: str | None = None) -> Placement:
         """Note that the file was created; called again, renew the lease and note whether it is idle.
@@ -205,9 +205,9 @@ class Ledger:
             self._active[opened.placement_id] = opened
             self._enter(opened)
             if opened.idle and not before.idle:
-                self._tally.end(before, now)
+                self._counter.end(before, now)
             elif before.idle and not opened.idle:
-                self._tally.begin(opened)
+                self._counter.begin(opened)
         self._note(opened.placement_id)
         return opened
 
@@ -227,7 +227,7 @@ class Ledger:
         if placement is None:
             return self._complete(self.get(placement_id), bytes_written, path)
         if not placement.idle:
-            self._tally.end(placement, now)
+            self._counter.end(placement, now)
         ended = placement.copy()
         ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
         ended.bytes_written = bytes_written
@@ -237,7 +237,7 @@ class Ledger:
         self.ended_total[reason] += 1
         self._keep(ended)
         self._note(placement_id)
-        self._foreign.settle(placement_id)
+        self._of_peers.settle(placement_id)
         if bytes_written is not None and self.learn is not None:
             self.learn(ended)
         return ended
@@ -293,8 +293,8 @@ class Ledger:
     def take_changes(
         self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
     ) -> bool:
-        """Take what another service says; see :meth:`ses_service.ledger.peer_placements.Foreign.take`."""
-        return self._foreign.take(origin, sequence, full=full, changes=changes, now=now, until=until)
+        """Take what another service says; see :mod:`ses_service.ledger.peer_placements`."""
+        return self._of_peers.take(origin, sequence, full=full, changes=changes, now=now, until=until)
 
     def expire(self, now: float, most: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
@@ -326,7 +326,7 @@ class Ledger:
                 heapq.heappop(self._silences)
                 self.nodes_in_use -= self._nodes.pop(name).in_use
                 self.silenced_total += 1
-        self._foreign.expire(now, most)
+        self._of_peers.expire(now, most)
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -395,10 +395,10 @@ class Ledger:
 
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
-        self._foreign.settle(placement.placement_id)
+        self._of_peers.settle(placement.placement_id)
         self._enter(placement)
         if not placement.idle:
-            self._tally.begin(placement)
+            self._counter.begin(placement)
         self._note(placement.placement_id)
 
     def _enter(self, placement: Placement) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.ledger.counts import Tally
+from ses_service.ledger.counts import ElementCounter
 from ses_service.ledger.placement import Placement
 from ses_service.model.entities import Element, Subject
 
@@ -40,13 +40,13 @@ class Peer:
     held: set[str] = field(default_factory=set)
 
 
-class Foreign:
+class PeerPlacements:
     """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
 
     def __init__(
-        self, tally: Tally, is_own: Callable[[str], bool], arrivals: SystemArrivals | None = None
+        self, counter: ElementCounter, is_own: Callable[[str], bool], arrivals: SystemArrivals | None = None
     ) -> None:
-        self._tally = tally
+        self._counter = counter
         self._arrivals = arrivals or SystemArrivals()
         self._is_own = is_own
         self._peers: dict[str, Peer] = {}
@@ -108,10 +108,10 @@ class Foreign:
             return
         if counted is not None:
             del self._counted[placement_id]
-            self._tally.end(counted, self._now)
+            self._counter.end(counted, self._now)
         if wanted is not None:
             self._counted[placement_id] = wanted
-            self._tally.begin(wanted)
+            self._counter.begin(wanted)
 
     def _take(self, origin: str, peer: Peer, change: Change) -> None:
         said = self._said.setdefault(change.placement_id, {})
@@ -120,7 +120,7 @@ class Foreign:
             said[origin] = placement = self._placement(change)
             peer.held.add(change.placement_id)
             if len(said) == 1:
-                self._tally.booked(placement)
+                self._counter.booked(placement)
                 system = placement.element.id.partition("/")[0]
                 self._arrivals.count(system, change.node, placement.booked_at)
         elif known and not change.elements:

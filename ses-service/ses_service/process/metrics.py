@@ -5,8 +5,8 @@ One registry per application, read in one process.  No label holds a user, a pat
 
 from __future__ import annotations
 
+import collections
 import time
-from collections import Counter as Tally
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from ses_service.feeds.monitor_reader import Observer
 from ses_service.feeds.peers import Peer
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.updater import Members
-from ses_service.state.state import Desk, NoEnvironmentError
+from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -30,7 +30,7 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 class _State(Collector):
     """State read when it is asked for."""
 
-    desk: Desk
+    state: ServiceState
     observer: Observer
     keeper: EnvironmentKeeper
     journal: Journal | None
@@ -40,10 +40,10 @@ class _State(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the state of ledger, sources and elements."""
         yield GaugeMetricFamily(
-            "ses_ledger_open_placements", "Placements not ended.", value=self.desk.open_placements
+            "ses_ledger_open_placements", "Placements not ended.", value=self.state.open_placements
         )
         ended = CounterMetricFamily("ses_placements_ended", "Placements ended, by reason.", labels=["reason"])
-        for reason, count in sorted(self.desk.ended_total().items()):
+        for reason, count in sorted(self.state.ended_total().items()):
             ended.add_metric([reason.value], count)
         yield ended
         yield from self._ledger()
@@ -52,7 +52,7 @@ class _State(Collector):
         age = GaugeMetricFamily(
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
         )
-        now = self.desk.now()
+        now = self.state.now()
         sources = {"monitor": self.observer.status, "knowledge-base": self.keeper.status}
         if self.members is not None and self.members.directory is not None:
             sources["directory"] = self.members.directory
@@ -69,29 +69,29 @@ class _State(Collector):
             "ses_elements", "Elements by state and by how they are seen.", labels=["state", "seen"]
         )
         try:
-            table, _, rows = self.desk.elements()
+            table, _, rows = self.state.elements()
         except NoEnvironmentError:
             pass
         else:
-            tally = Tally((table.elements[one.row].state.value, one.fresh) for one in rows)
-            for (state, fresh), count in sorted(tally.items()):
+            numbers = collections.Counter((table.elements[one.row].state.value, one.fresh) for one in rows)
+            for (state, fresh), count in sorted(numbers.items()):
                 elements.add_metric([state, "fresh" if fresh else "unseen"], count)
         yield elements
 
     def _ledger(self) -> Iterator[Metric]:
-        totals = self.desk.books.totals()
+        totals = self.state.ledger.totals()
         states = GaugeMetricFamily(
             "ses_ledger_placements",
             "Placements not ended, by whose they are; foreign: of other services.",
             labels=["state"],
         )
-        for state in ("open", "foreign"):
-            states.add_metric([state], getattr(totals, state))
+        states.add_metric(["open"], totals.open)
+        states.add_metric(["foreign"], totals.of_peers)
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
         yield GaugeMetricFamily(
-            "ses_size_patterns", "Entries of the history of sizes.", value=self.desk.books.count_sizes()
+            "ses_size_patterns", "Entries of the history of sizes.", value=self.state.ledger.count_sizes()
         )
         yield GaugeMetricFamily(
             "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard
@@ -123,7 +123,7 @@ class Metrics:
 
     def __init__(
         self,
-        desk: Desk,
+        state: ServiceState,
         observer: Observer,
         keeper: EnvironmentKeeper,
         journal: Journal | None = None,
@@ -142,7 +142,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(_State(desk, observer, keeper, journal, peers, members))
+        self._registry.register(_State(state, observer, keeper, journal, peers, members))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""

@@ -25,11 +25,11 @@ from ses_service.model.policies import Policies
 from ses_service.process.metrics import Metrics
 from ses_service.security.tokens import TokenFile
 from ses_service.security.trust import Trust
-from ses_service.state.state import Desk, NoEnvironmentError
-from ses_service.store.acknowledged import Storing
+from ses_service.state.state import NoEnvironmentError, ServiceState
+from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.journal import Journal
 from ses_service.store.records import RecordStore
-from ses_service.threads.give_way import Courtesy
+from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
 
 RUNTIME = "qstorman.runtime"
@@ -72,17 +72,17 @@ class Runtime:
 
     def __init__(self, config: ServiceConfig) -> None:
         self.instance = secrets.token_hex(8)
-        self.courtesy = Courtesy()
+        self.foreground = Foreground()
         self.members = None
         if config.members is not None:
             book = Book(config.members, config.members_state)
             self.members = Members(config.members, book, config.clock, self._organisations)
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
-        self.desk = Desk(config.policies, config.clock, self.membership.homes, self.instance)
+        self.state = ServiceState(config.policies, config.clock, self.membership.homes, self.instance)
         self.keeper = EnvironmentKeeper(
             config.knowledge,
-            self.desk,
+            self.state,
             config.clock,
             url=config.knowledge_url,
             prepare=config.prepare,
@@ -91,18 +91,20 @@ class Runtime:
             config.monitor_url,
             self._take_observations,
             config.clock,
-            between=self.courtesy.give_way,
+            between=self.foreground.give_way,
             trust=config.trust,
         )
-        books = self.desk.books
-        self.journal = None if config.store is None else Journal(books, config.store, self.courtesy)
-        self.storing = (
-            Storing() if (journal := self.journal) is None else Storing(journal.mark, lambda: journal.stored)
+        ledger = self.state.ledger
+        self.journal = None if config.store is None else Journal(ledger, config.store, self.foreground)
+        self.acknowledged = (
+            StoredAnnouncements()
+            if (journal := self.journal) is None
+            else StoredAnnouncements(journal.mark, lambda: journal.stored)
         )
         self.peers = tuple(
-            Peer(url, config.peer_token, self.instance, books, trust=config.trust) for url in config.peers
+            Peer(url, config.peer_token, self.instance, ledger, trust=config.trust) for url in config.peers
         )
-        self.metrics = Metrics(self.desk, self.observer, self.keeper, self.journal, self.peers, self.members)
+        self.metrics = Metrics(self.state, self.observer, self.keeper, self.journal, self.peers, self.members)
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)
 
@@ -137,7 +139,7 @@ class Runtime:
 
     def notes(self) -> list[str]:
         """Return what a person reading a decision should know about its sources."""
-        now = self.desk.now()
+        now = self.state.now()
         journal = [] if self.journal is None else self.journal.notes()
         members = [] if self.members is None else self.members.notes()
         return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
@@ -147,7 +149,7 @@ class Runtime:
         return placement if self.journal is None else self.journal.explained(placement)
 
     def _take_observations(self, seen: Seen) -> None:
-        self.desk.take_observations(seen.observations, self.courtesy.give_way, seen.window)
+        self.state.take_observations(seen.observations, self.foreground.give_way, seen.window)
 
     def _home(self, user: str) -> Home | None:
         """Return the VO of a user by the members file, else by the account of a portal."""
@@ -157,17 +159,17 @@ class Runtime:
     def _organisations(self) -> frozenset[str] | None:
         """Return the organisations there are, by site and requirements; ``None`` before they are read."""
         try:
-            described = self.desk.environment.organisations
+            described = self.state.environment.organisations
         except NoEnvironmentError:
             return None
-        return described | {name for level, name in self.desk.sets if level is Level.VO}
+        return described | {name for level, name in self.state.sets if level is Level.VO}
 
     def _expire(self) -> float:
-        self.courtesy.give_way()
-        if self.desk.expire():
+        self.foreground.give_way()
+        if self.state.expire():
             return _BREATH
-        self.desk.grow_old()
-        self.desk.books.learn()
+        self.state.grow_old()
+        self.state.ledger.learn()
         return 1.0
 
 

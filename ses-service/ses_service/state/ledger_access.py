@@ -1,7 +1,7 @@
 """The ledger and the history of sizes for those who store them, pass them on, or look at them.
 
-Shares the desk's lock, and holds it for short moments only: what is much is taken in parts.  Sizes have a
-lock of their own, and are learned by whoever calls :meth:`Books.learn`, aside of any decision.
+Shares the state's lock, and holds it for short moments only: what is much is taken in parts.  Sizes have a
+lock of their own, and are learned by whoever calls :meth:`LedgerAccess.learn`, aside of any decision.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``foreign`` are placements of other services, ``peers_heard`` how many of these are heard of;
+    ``of_peers`` are placements of other services, ``peers_heard`` how many of these are heard of;
     ``nodes`` are heard of or waited for, ``silenced`` is how many fell silent since the start.
     """
 
     open: int
-    foreign: int
+    of_peers: int
     nodes: int
     silenced: int
     peers_heard: int
 
 
-class Books:
+class LedgerAccess:
     """What the service knows of placements and sizes.  All methods may be called from any thread."""
 
     def __init__(self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float]) -> None:
@@ -105,10 +105,10 @@ class Books:
             ledger = self._ledger
             return LedgerTotals(
                 open=len(ledger),
-                foreign=len(ledger.foreign),
+                of_peers=len(ledger.of_peers),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,
-                peers_heard=ledger.foreign.peers,
+                peers_heard=ledger.of_peers.peers,
             )
 
     def take_changes(self, origin: str, sequence: int, *, full: bool, changes: Collection[Change]) -> bool:

@@ -40,7 +40,7 @@ from ses_service.model.entities import (
     with_home_vo,
 )
 from ses_service.model.policies import Policies
-from ses_service.state.ledger_access import Books
+from ses_service.state.ledger_access import LedgerAccess
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
@@ -74,7 +74,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ElementNow:
-    """What :meth:`Desk.elements` says of one element; ``None`` is unknown."""
+    """What :meth:`ServiceState.elements` says of one element; ``None`` is unknown."""
 
     row: int
     available_read: float | None
@@ -85,7 +85,7 @@ class ElementNow:
     fresh: bool
 
 
-class Desk:
+class ServiceState:
     """Answers questions and hears of placements.  All methods may be called from any thread.
 
     ``name`` is what other services know this one by.
@@ -104,7 +104,7 @@ class Desk:
         self._lock = threading.Lock()
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
-        self.books = Books(self._lock, self._ledger, clock)
+        self.ledger = LedgerAccess(self._lock, self._ledger, clock)
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -338,7 +338,7 @@ class Desk:
         if question.expected_bytes is not None:
             return question, REQUEST
         who = question.subject
-        room = self.books.room(who.user, who.application, path)
+        room = self.ledger.room(who.user, who.application, path)
         if room is None:
             return question, None
         return replace(question, room=room), HISTORY
@@ -372,5 +372,5 @@ class Desk:
 
     def _needs_now(self) -> Needs:
         if self._needs is None:
-            self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.books.rooms)
+            self._needs = Needs(self._sets, self.environment.home_vo, self._rows.stated, self.ledger.rooms)
         return self._needs

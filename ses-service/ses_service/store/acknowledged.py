@@ -22,7 +22,7 @@ class _Said:
     waiting: deque[tuple[int, int]] = field(default_factory=deque)  # number, and the mark that stores it
 
 
-class Storing:
+class StoredAnnouncements:
     """May be used from any thread.
 
     ``mark`` returns a number for all that changed until now, and ``stored`` the highest mark whose changes

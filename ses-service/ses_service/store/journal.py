@@ -22,10 +22,10 @@ import structlog
 
 from ses_service.ledger.placement import Placement
 from ses_service.ledger.size_history import SizeKey
-from ses_service.state.ledger_access import Books
+from ses_service.state.ledger_access import LedgerAccess
 from ses_service.store.errors import DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
-from ses_service.threads.give_way import Courtesy
+from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
 
 T = TypeVar("T")
@@ -59,24 +59,24 @@ class JournalStatus:
 
 
 class Journal:
-    """Keeps a database up to date with the books.
+    """Keeps a database up to date with the ledger.
 
     ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
     def __init__(
         self,
-        books: Books,
+        ledger: LedgerAccess,
         store: RecordStore,
-        courtesy: Courtesy | None = None,
+        foreground: Foreground | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._books = books
-        self._courtesy = courtesy or Courtesy()
+        self._ledger = ledger
+        self._foreground = foreground or Foreground()
         self._store = store
         self._clock = clock
-        self._changed = books.follow()
-        self._changed_sizes = books.follow_sizes()
+        self._changed = ledger.follow()
+        self._changed_sizes = ledger.follow_sizes()
         self._lock = threading.Lock()
         self._marked = 0
         self._stored = 0
@@ -164,7 +164,7 @@ class Journal:
     def _step(self) -> float:
         marked = self._marked
         try:
-            self._books.learn()
+            self._ledger.learn()
             self._write()
         except (DatabaseError, DatabaseUrlError) as error:
             self._fail(error)
@@ -189,8 +189,8 @@ class Journal:
             return
         loaded = self._store.load()
         for part in _parts(loaded.placements, _AT_ONCE):
-            self._books.restore(part)
-        self._books.restore_sizes(loaded.sizes)
+            self._ledger.restore(part)
+        self._ledger.restore_sizes(loaded.sizes)
         self._whole = self._whole or self._loaded
         self._loaded = True
         _log.info(
@@ -202,26 +202,26 @@ class Journal:
         )
 
     def _write_changes(self) -> None:
-        ids, keys = self._books.drain(self._changed), self._books.drain(self._changed_sizes)
+        ids, keys = self._ledger.drain(self._changed), self._ledger.drain(self._changed_sizes)
         if not ids and not keys:
             return
         if self._behind_since is None:
             self._behind_since = self._clock()
         try:
-            changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
-            self._store.write(changes, self._books.sizes_of(keys), between=self._between(len(changes)))
+            changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
+            self._store.write(changes, self._ledger.sizes_of(keys), between=self._between(len(changes)))
         except BaseException:
             self._keep_for_later(ids, keys)
             raise
 
     def _write_all(self) -> None:
-        self._books.drain(self._changed)
-        self._books.drain(self._changed_sizes)
-        ids, keys = self._books.everything()
-        changes = [one for part in _parts(ids, _AT_ONCE) for one in self._books.found(part)]
+        self._ledger.drain(self._changed)
+        self._ledger.drain(self._changed_sizes)
+        ids, keys = self._ledger.everything()
+        changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
         self._store.write(
             [one for one in changes if one[1] is not None],
-            self._books.sizes_of(keys),
+            self._ledger.sizes_of(keys),
             whole=True,
             between=self._between(len(changes)),
         )
@@ -230,11 +230,11 @@ class Journal:
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""
         urgency = min(_MOST_URGENT, changes / _URGENT)
-        return lambda: self._courtesy.give_way(urgency)
+        return lambda: self._foreground.give_way(urgency)
 
     def _keep_for_later(self, ids: list[str], keys: list[SizeKey]) -> None:
-        self._books.put_back(self._changed, ids)
-        self._books.put_back(self._changed_sizes, keys)
+        self._ledger.put_back(self._changed, ids)
+        self._ledger.put_back(self._changed_sizes, keys)
 
     def _fail(self, error: Exception) -> None:
         first = self._tries == 0
@@ -252,8 +252,8 @@ class Journal:
         if len(self._changed) > MOST_WAITING:
             self._whole = True
         if self._whole:
-            self._books.drain(self._changed)
-            self._books.drain(self._changed_sizes)
+            self._ledger.drain(self._changed)
+            self._ledger.drain(self._changed_sizes)
 
 
 def _parts(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -15,7 +15,7 @@ import threading
 _LONGEST = 0.005  # seconds before each piece
 
 
-class Courtesy:
+class Foreground:
     """Whether somebody is being answered; known by the thread that answers, heeded by all others."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ def elements() -> Response:
     With its static facts, the monitor's last observation, and what a stream that starts now would get.
     """
     now = runtime()
-    table, time, rows = now.desk.elements()
+    table, time, rows = now.state.elements()
     systems = table.environment.systems
     listed = [
         {
@@ -65,7 +65,7 @@ def elements() -> Response:
 @blueprint.doc(responses=failures(503))
 def storage_systems() -> Response:
     """List every storage system"""
-    environment = runtime().desk.environment
+    environment = runtime().state.environment
     counts = Counter(element.storage_system for element in environment.elements)
     listed = [
         {

@@ -42,7 +42,7 @@ def readyz() -> Response:
     now = runtime()
     base, monitor = now.keeper.status, now.observer.status
     try:
-        elements = len(now.desk.environment.elements)
+        elements = len(now.state.environment.elements)
         site = {"name": "site", "ok": True, "detail": f"{elements} elements"}
     except NoEnvironmentError as error:
         site = {"name": "site", "ok": False, "detail": str(error)}

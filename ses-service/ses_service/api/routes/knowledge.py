@@ -99,7 +99,7 @@ def import_text(json_data: ImportIn) -> Response:
             json_data.name,
             Mode(json_data.mode),
             author=who.user or who.name,
-            now=running.desk.now(),
+            now=running.state.now(),
             trig=json_data.format == "trig",
             prefer_discovered=json_data.prefer == "discovered",
         )
@@ -161,7 +161,7 @@ def undo(number: int, json_data: UndoIn) -> Response:
         _check_right(who, part)
     try:
         plan = exchange.plan_undo(
-            number, author=who.user or who.name, now=running.desk.now(), force=json_data.force
+            number, author=who.user or who.name, now=running.state.now(), force=json_data.force
         )
     except InvalidDescriptionError as error:
         raise invalid_description(error) from None

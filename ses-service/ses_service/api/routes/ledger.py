@@ -28,7 +28,7 @@ def changes(json_data: LedgerChanges) -> Response:
     nobody.
     """
     now = runtime()
-    taken = json_data.origin == now.instance or now.desk.books.take_changes(
+    taken = json_data.origin == now.instance or now.state.ledger.take_changes(
         json_data.origin,
         json_data.sequence,
         full=json_data.full,
@@ -53,5 +53,5 @@ def sizes(query_data: SizesQuery) -> Response:
         if user not in (None, who.user):
             raise ForbiddenProblem("These sizes belong to somebody else.")
         user = who.user
-    found = runtime().desk.books.sizes(user, query_data.limit)
+    found = runtime().state.ledger.sizes(user, query_data.limit)
     return render.answer({"sizes": [render.sizes(key, one) for key, one in found]})

@@ -34,4 +34,4 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 @blueprint.output(NodeList)
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
-    return render.answer({"nodes": [render.node(one, count) for one, count in runtime().desk.nodes()]})
+    return render.answer({"nodes": [render.node(one, count) for one, count in runtime().state.nodes()]})

@@ -43,7 +43,7 @@ def placements(query_data: PlacementQuery) -> Response:
             and (wanted.state is None or one.state is PlacementState(wanted.state))
         )
 
-    found = runtime().desk.placements(accept, wanted.limit)
+    found = runtime().state.placements(accept, wanted.limit)
     return render.answer({"placements": [render.placement_summary(one) for one in found]})
 
 
@@ -56,7 +56,7 @@ def placement(placement_id: str) -> Response:
 
     With the first ranks and the refused elements at the moment of the decision.
     """
-    found = runtime().desk.placement(placement_id)
+    found = runtime().state.placement(placement_id)
     who = caller()
     if who.role is Role.USER and found.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")

@@ -54,12 +54,12 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
 
     With `user`: every set that can apply to one of this person's programs.
     """
-    desk = runtime().desk
-    environment = desk.environment
+    state = runtime().state
+    environment = state.environment
     if query_data.user is None:
-        listed = ordered(desk.sets.values())
+        listed = ordered(state.sets.values())
     else:
-        listed = sets_for_user(query_data.user, environment.home_vo.get(query_data.user), desk.sets)
+        listed = sets_for_user(query_data.user, environment.home_vo.get(query_data.user), state.sets)
     return render.answer(
         {"sets": [render.requirement_set(one) for one in listed if one.requirements or one.profile]}
     )
@@ -77,12 +77,12 @@ def effective(query_data: EffectiveQuery) -> Response:
     the claim of a token, or `portal account`.  `passed_over` is what is stated for the subject, too, and does
     not count: a more particular level says something else, or it is not its time.
     """
-    desk = runtime().desk
+    state = runtime().state
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
-    homes = desk.environment.home_vo
+    homes = state.environment.home_vo
     subject = with_home_vo(asked, homes)
     home = None if asked.vo is not None else home_of(asked.user, homes)
-    now, sets = desk.now(), desk.sets
+    now, sets = state.now(), state.sets
     applying = resolve(subject, (), sets, now)
     return render.answer(
         {
@@ -105,9 +105,9 @@ def requirement_set(level: str, name: str) -> Response:
     """
     known = _level(level)
     _check_name(known, name)
-    desk = runtime().desk
-    _ = desk.environment
-    return _set_answer(desk.sets.get((known, name)) or RequirementSet(known, name))
+    state = runtime().state
+    _ = state.environment
+    return _set_answer(state.sets.get((known, name)) or RequirementSet(known, name))
 
 
 @blueprint.put("/v1/requirements/<level>/<name>")
@@ -182,7 +182,7 @@ def _expected_revision(level: Level, name: str) -> int | None:
     if header is None:
         return None
     if header.strip() == "*":
-        found = runtime().desk.sets.get((level, name))
+        found = runtime().state.sets.get((level, name))
         if found is None or found.revision == 0:
             raise RevisionProblem(f"{level}/{name} was never set.")
         return found.revision

@@ -1,4 +1,4 @@
-"""``POST /v1/selections``: where would a file go?  Books nothing."""
+"""``POST /v1/selections``: where would a file go?  LedgerAccess nothing."""
 
 from __future__ import annotations
 

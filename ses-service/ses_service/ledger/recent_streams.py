@@ -35,7 +35,7 @@ class Span:
     ended: float
 
 
-class Lately:
+class RecentStreams:
     """Streams that began or ended lately.  Times are seconds since the epoch; not ended is infinite.
 
     Not safe for use from several threads.

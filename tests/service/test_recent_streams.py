@@ -1,4 +1,4 @@
-"""What began or ended lately: the columns say the same as a list of events does."""
+"""What began or ended recently: the columns say the same as a list of events does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ses_service.ledger.own_rates import Lately
+from ses_service.ledger.recent_streams import RecentStreams
 
 ROWS = {"a": 0, "b": 1, "c": 2}
 ELEMENTS = st.sampled_from([("a",), ("b",), ("a", "c"), ("c", "b", "a"), ("elsewhere",), ("b", "elsewhere")])
@@ -17,9 +17,9 @@ WINDOW = 2.0
 MOMENTS = st.integers(0, 40).map(float)
 
 
-def begun(lately: Lately) -> list[float]:
+def begun(recent: RecentStreams) -> list[float]:
     """How many streams that have not ended are known to have begun after a sample of long ago."""
-    averaged: list[float] = lately.averaged(np.full(3, 1e6), np.zeros(3), WINDOW).tolist()
+    averaged: list[float] = recent.averaged(np.full(3, 1e6), np.zeros(3), WINDOW).tolist()
     return [1e6 - mean for mean in averaged]
 
 
@@ -57,55 +57,55 @@ def recount(streams: dict[str, Stream], moment: list[float]) -> tuple[list[float
 def test_counts_are_those_of_the_last_word_on_each_stream(
     said: list[tuple[int, tuple[str, ...], float, float | None]], moment: list[float]
 ) -> None:
-    lately, streams = Lately(), dict[str, Stream]()
-    lately.bind(ROWS)
+    recent, streams = RecentStreams(), dict[str, Stream]()
+    recent.bind(ROWS)
     for number, elements, began, ended in said:
         name, stop = str(number), math.inf if ended is None else began + ended
-        lately.put(name, elements, began, stop)
+        recent.put(name, elements, began, stop)
         streams[name] = Stream(elements, began, stop)
     gone, mean = recount(streams, moment)
-    assert lately.ended(np.array(moment)).tolist() == gone
-    averaged = lately.averaged(open_now(streams), np.array(moment), WINDOW)
+    assert recent.ended(np.array(moment)).tolist() == gone
+    averaged = recent.averaged(open_now(streams), np.array(moment), WINDOW)
     assert averaged.tolist() == pytest.approx(mean, abs=0.01)
 
 
 def test_more_than_fits_grows_and_what_is_old_goes() -> None:
-    lately = Lately()
-    lately.bind(ROWS)
+    recent = RecentStreams()
+    recent.bind(ROWS)
     for number in range(5000):
-        lately.put(str(number), ("a", "b"), float(number))
-        lately.drop_before(number - 100.0)
-    assert begun(lately) == [101, 101, 0]
+        recent.put(str(number), ("a", "b"), float(number))
+        recent.drop_before(number - 100.0)
+    assert begun(recent) == [101, 101, 0]
     for number in range(5000, 9000):
-        lately.put(str(number), ("c",), float(number))
-    assert begun(lately) == [101, 101, 4000]
+        recent.put(str(number), ("c",), float(number))
+    assert begun(recent) == [101, 101, 4000]
 
 
 def test_a_stream_that_ended_lately_is_kept_however_long_ago_it_began() -> None:
-    lately = Lately()
-    lately.bind(ROWS)
-    lately.put("old", ("a",), 1.0, 100.0)
-    lately.drop_before(50.0)
-    assert lately.ended(np.full(3, 60.0)).tolist() == [1, 0, 0]
-    lately.drop_before(101.0)
-    assert "old" not in lately
+    recent = RecentStreams()
+    recent.bind(ROWS)
+    recent.put("old", ("a",), 1.0, 100.0)
+    recent.drop_before(50.0)
+    assert recent.ended(np.full(3, 60.0)).tolist() == [1, 0, 0]
+    recent.drop_before(101.0)
+    assert "old" not in recent
 
 
 def test_an_end_taken_back_is_told_once() -> None:
-    lately = Lately()
-    lately.bind(ROWS)
-    lately.put("x", ("a",), 5.0, 9.0)
-    found = lately.forget_end("x")
+    recent = RecentStreams()
+    recent.bind(ROWS)
+    recent.put("x", ("a",), 5.0, 9.0)
+    found = recent.forget_end("x")
     assert found is not None
     assert (found.elements, found.began, found.ended) == (("a",), 5.0, 9.0)
-    assert lately.forget_end("x") is None
-    assert begun(lately) == [1, 0, 0]
+    assert recent.forget_end("x") is None
+    assert begun(recent) == [1, 0, 0]
 
 
 def test_other_rows_are_counted_from_the_moment_they_are_bound() -> None:
-    lately = Lately()
-    lately.bind({})
-    lately.put("x", ("a", "c"), 5.0)
-    assert begun(lately) == [0, 0, 0]
-    lately.bind({"c": 0, "a": 1})
-    assert begun(lately) == [1, 1, 0]
+    recent = RecentStreams()
+    recent.bind({})
+    recent.put("x", ("a", "c"), 5.0)
+    assert begun(recent) == [0, 0, 0]
+    recent.bind({"c": 0, "a": 1})
+    assert begun(recent) == [1, 1, 0]
