@@ -38,7 +38,6 @@ class Operation:
     ``route`` is the path as Flask writes it; a part such as ``<node>`` is one segment and is passed on to
     ``run``, after runtime, caller and body.  A request is refused when ``waiting`` others wait already.
     ``run_in_parts``, where there is one, does the same with ``None`` whenever others may go first.
-    ``alike``: the same body comes again and again.
     """
 
     route: str
@@ -47,7 +46,6 @@ class Operation:
     run: Callable[..., Reply]
     waiting: int = DECISIONS_WAITING
     run_in_parts: Callable[..., Iterator[Reply | None]] | None = None
-    alike: bool = False
 
 
 def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
@@ -98,7 +96,7 @@ def announce_in_parts(
     yield render.reply(answer)
 
 
-SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select, alike=True)
+SELECT = Operation("/v1/selections", EVERYONE, SelectionRequest, select)
 ANNOUNCE = Operation(
     "/v1/nodes/<node>/announcements",
     frozenset({Role.NODE, Role.ADMIN}),

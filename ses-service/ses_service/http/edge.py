@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from apiflask import APIFlask
@@ -38,9 +37,6 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _TOO_MUCH = b"too much"  # told apart by being this object
 
-_SHORT = 2048  # bytes of a body that is kept with what it says
-_KEPT = 1024
-
 _READ_ONCE = {
     name.encode(): name
     for name in (
@@ -48,18 +44,6 @@ _READ_ONCE = {
         *("x-forwarded-for", "x-acting-user"),
     )
 }
-
-
-def _read(operation: Operation, body: bytes) -> BaseModel:
-    """Return what a body says.  Raises ValidationError."""
-    if operation.alike and len(body) <= _SHORT:
-        return _read_alike(operation.model, body)
-    return operation.model.model_validate_json(body)
-
-
-@lru_cache(_KEPT)
-def _read_alike(model: type[BaseModel], body: bytes) -> BaseModel:
-    return model.model_validate_json(body)
 
 
 class _LongOnes:
@@ -164,7 +148,7 @@ class Edge:
         if who is None or who.role not in operation.roles or len(body) > self.max_body:
             return False
         try:
-            said = _read(operation, body)
+            said = operation.model.model_validate_json(body)
         except ValidationError:
             return False
 

@@ -46,7 +46,6 @@ from ses_service.state.ledger_access import LedgerAccess
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
 _ENDED_AT_ONCE = 16
 _ENDED_EVERY = 0.01
-_FREED_AT_ONCE = 250  # observations
 
 
 class NoEnvironmentError(Exception):
@@ -171,7 +170,7 @@ class ServiceState:
         """
         kept = tuple(observed)
         with self._lock:
-            table, before = self._table, list(self._observed)
+            table = self._table
         observations = None if table is None else observation_table(table, kept, between)
         between()
         with self._lock:
@@ -187,9 +186,6 @@ class ServiceState:
             now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
             self._ledger.observe(observations.sampled_at, now, lasting, window)
             self._rows.observe(observations, self._ledger.counts, now)
-        while before:  # freed all at once, those of before would hold everybody up
-            between()
-            del before[-_FREED_AT_ONCE:]
 
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""
