@@ -13,6 +13,7 @@ import structlog
 from ses_service.api import contract
 from ses_service.api.app import create_app
 from ses_service.commands.backup import accept_smaller_site, account, backup, restore
+from ses_service.commands.repair_ledger import repair_ledger
 from ses_service.commands.tls import tls
 from ses_service.commands.tokens import token
 from ses_service.http.server import numeric_address
@@ -337,6 +338,7 @@ main.add_command(tls)
 main.add_command(backup)
 main.add_command(restore)
 main.add_command(accept_smaller_site)
+main.add_command(repair_ledger)
 
 if __name__ == "__main__":
     sys.exit(main())

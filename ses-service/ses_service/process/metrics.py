@@ -16,12 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ses_service.feeds.monitor_reader import Observer
 from ses_service.feeds.peers import Peer
-from ses_service.feeds.site_reader import EnvironmentKeeper
-from ses_service.members.updater import Members
-from ses_service.state.state import NoEnvironmentError, ServiceState
-from ses_service.store.journal import Journal
+from ses_service.process.readiness import Readiness, ready
+from ses_service.state.state import NoEnvironmentError
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 
@@ -30,20 +27,22 @@ _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
 class _State(Collector):
     """State read when it is asked for."""
 
-    state: ServiceState
-    observer: Observer
-    keeper: EnvironmentKeeper
-    journal: Journal | None
+    parts: Readiness
     peers: tuple[Peer, ...]
-    members: Members | None
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the state of ledger, sources and elements."""
+        """Yield the state of the service, of ledger, sources and elements."""
+        checks = self.parts.checks()
+        yield GaugeMetricFamily("ses_ready", "Whether decisions can be made.", value=float(ready(checks)))
+        well = GaugeMetricFamily("ses_check_ok", "Whether a check of /readyz is well.", labels=["check"])
+        for check in checks:
+            well.add_metric([check.name], float(check.ok))
+        yield well
         yield GaugeMetricFamily(
-            "ses_ledger_open_placements", "Placements not ended.", value=self.state.open_placements
+            "ses_ledger_open_placements", "Placements not ended.", value=self.parts.state.open_placements
         )
         ended = CounterMetricFamily("ses_placements_ended", "Placements ended, by reason.", labels=["reason"])
-        for reason, count in sorted(self.state.ended_total().items()):
+        for reason, count in sorted(self.parts.state.ended_total().items()):
             ended.add_metric([reason.value], count)
         yield ended
         yield from self._ledger()
@@ -52,12 +51,12 @@ class _State(Collector):
         age = GaugeMetricFamily(
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
         )
-        now = self.state.now()
-        sources = {"monitor": self.observer.status, "knowledge-base": self.keeper.status}
-        if self.members is not None and self.members.directory is not None:
-            sources["directory"] = self.members.directory
-        if self.members is not None and self.members.keys is not None:
-            sources["issuer"] = self.members.keys.status
+        now = self.parts.state.now()
+        sources = {"monitor": self.parts.observer.status, "knowledge-base": self.parts.keeper.status}
+        if self.parts.members is not None and self.parts.members.directory is not None:
+            sources["directory"] = self.parts.members.directory
+        if self.parts.members is not None and self.parts.members.keys is not None:
+            sources["issuer"] = self.parts.members.keys.status
         for name, status in sources.items():
             up.add_metric([name], float(status.reachable))
             seconds = status.age(now)
@@ -69,7 +68,7 @@ class _State(Collector):
             "ses_elements", "Elements by state and by how they are seen.", labels=["state", "seen"]
         )
         try:
-            table, _, rows = self.state.elements()
+            table, _, rows = self.parts.state.elements()
         except NoEnvironmentError:
             pass
         else:
@@ -79,7 +78,7 @@ class _State(Collector):
         yield elements
 
     def _ledger(self) -> Iterator[Metric]:
-        totals = self.state.ledger.totals()
+        totals = self.parts.state.ledger.totals()
         states = GaugeMetricFamily(
             "ses_ledger_placements",
             "Placements not ended, by whose they are; foreign: of other services.",
@@ -91,7 +90,7 @@ class _State(Collector):
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
         yield GaugeMetricFamily(
-            "ses_size_patterns", "Entries of the history of sizes.", value=self.state.ledger.count_sizes()
+            "ses_size_patterns", "Entries of the history of sizes.", value=self.parts.state.ledger.count_sizes()
         )
         yield GaugeMetricFamily(
             "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard
@@ -105,15 +104,20 @@ class _State(Collector):
             yield told
 
     def _database(self) -> Iterator[Metric]:
-        if self.journal is None:
+        if self.parts.journal is None:
             return
-        status = self.journal.status
+        status = self.parts.journal.status
         yield GaugeMetricFamily("ses_database_up", "Whether the ledger is stored.", value=float(status.ok))
         yield GaugeMetricFamily(
             "ses_database_waiting_records", "Records that are not stored yet.", value=status.waiting
         )
         yield GaugeMetricFamily(
             "ses_database_lag_seconds", "How long the oldest of these records has waited.", value=status.lag
+        )
+        yield GaugeMetricFamily(
+            "ses_damaged_ledgers",
+            "Damaged ledgers that were set aside and not repaired.",
+            value=len(self.parts.journal.damaged_files),
         )
         yield CounterMetricFamily("ses_database_failures", "Transactions that failed.", value=status.failures)
 
@@ -123,12 +127,8 @@ class Metrics:
 
     def __init__(
         self,
-        state: ServiceState,
-        observer: Observer,
-        keeper: EnvironmentKeeper,
-        journal: Journal | None = None,
+        parts: Readiness,
         peers: tuple[Peer, ...] = (),
-        members: Members | None = None,
     ) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -142,7 +142,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(_State(state, observer, keeper, journal, peers, members))
+        self._registry.register(_State(parts, peers))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""

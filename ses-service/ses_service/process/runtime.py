@@ -23,6 +23,7 @@ from ses_service.members.updater import Members
 from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
 from ses_service.process.metrics import Metrics
+from ses_service.process.readiness import Readiness
 from ses_service.security.tokens import TokenFile
 from ses_service.security.trust import Trust
 from ses_service.state.state import NoEnvironmentError, ServiceState
@@ -104,7 +105,8 @@ class Runtime:
         self.peers = tuple(
             Peer(url, config.peer_token, self.instance, ledger, trust=config.trust) for url in config.peers
         )
-        self.metrics = Metrics(self.state, self.observer, self.keeper, self.journal, self.peers, self.members)
+        self.readiness = Readiness(self.state, self.keeper, self.observer, self.journal, self.members)
+        self.metrics = Metrics(self.readiness, self.peers)
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from ses_service.store.errors import DatabaseError, DatabaseUrlError, reason_of
+from ses_service.store import set_aside
+from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError, reason_of, whose
 from ses_service.store.ownership import FileOwnership, Ownership, SessionOwnership
 
 _PATIENCE = 5  # seconds to connect, and for another writer of the same SQLite file to finish
@@ -27,6 +30,8 @@ _STATEMENT_MS = 10_000
 _LOG_BYTES = 64 * 2**20
 _READING = "qstorman_reading"
 _CONNECTIONS = 6  # one to write, one for each of the few threads that read explanations, one to spare
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_NO_ACCESS = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 _NOTICED = {  # seconds after which the server ends the session, and the lock, of a machine that is gone
     "tcp_keepalives_idle": 10,
     "tcp_keepalives_interval": 5,
@@ -49,6 +54,8 @@ class Database:
         self._url = _checked(url, password)
         self._engine = _engine(self._url, process)
         self._ownership = _ownership(self._engine, self._url, process)
+        self._file = _file_of(self._url)
+        self._readers = threading.RLock()
         self.owner = owner or secrets.token_hex(8)
 
     @property
@@ -62,8 +69,32 @@ class Database:
 
         One that is for ``reading`` waits for no writer.
         """
-        with self._begun(self._engine.connect, reading) as connection:
+        # Who reads a file takes turns, so that none has it open when it is renamed.
+        turn = self._readers if reading and self._file else nullcontext()
+        with turn, self._begun(self._engine.connect, reading) as connection:
             yield connection
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Close all connections, and let nobody read meanwhile."""
+        with self._readers:
+            self._engine.dispose()
+            yield
+
+    def set_aside(self) -> None:
+        """Rename a damaged SQLite file, see :mod:`ses_service.store.set_aside`.
+
+        For who has the right to write.  Raises DatabaseError.
+        """
+        if self._file is None:
+            raise DatabaseError(f"{self.name} is no file")
+        with self.closed():
+            set_aside.set_aside(self._file)
+
+    @property
+    def damaged_files(self) -> list[Path]:
+        """The files that were set aside in place of this database and not repaired."""
+        return [] if self._file is None else set_aside.set_aside_files(self._file)
 
     def own(self) -> None:
         """Take the right to write, which one process has at a time; nothing changes when we have it.
@@ -93,7 +124,22 @@ class Database:
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, OSError) as error:
-            raise DatabaseError(reason_of(error)) from error
+            raise _named(error, self._file) from error
+
+
+def _named(error: Exception, file: Path | None) -> DatabaseError:
+    reason = reason_of(error)
+    driver = getattr(error, "orig", None)
+    code = (getattr(driver, "sqlite_errorcode", None) or 0) & 0xFF
+    if code in _DAMAGE or (isinstance(driver, sqlite3.Error) and "decode to UTF-8" in reason):
+        return DatabaseDamagedError(reason)
+    if code in _NO_ACCESS and file is not None:
+        reason += whose(file)
+    return DatabaseError(reason)
+
+
+def _file_of(url: URL) -> Path | None:
+    return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 
 
 def _checked(url: str, password: str | None) -> URL:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 
 class DatabaseError(Exception):
     """The database does not answer, or cannot do what is asked of it now."""
@@ -11,6 +14,10 @@ class DatabaseInUseError(DatabaseError):
     """Another service writes this database."""
 
 
+class DatabaseDamagedError(DatabaseError):
+    """The file of the database does not hold what was written into it."""
+
+
 class DatabaseUrlError(Exception):
     """The database can never be used as it is named or as it is; the message says what to do."""
 
@@ -18,3 +25,17 @@ class DatabaseUrlError(Exception):
 def reason_of(error: Exception) -> str:
     """Return what the driver says was wrong, in one line."""
     return str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+
+
+def whose(file: Path) -> str:
+    """Return what to say of a file, or of its folder when there is none, that may not be opened."""
+    for one in (file, file.parent):
+        try:
+            found = one.stat()
+        except OSError:
+            continue
+        return (
+            f": {one} belongs to user {found.st_uid}, mode {found.st_mode & 0o7777:04o}, and the service "
+            f"runs as user {os.geteuid()}"
+        )
+    return ""

@@ -7,6 +7,8 @@ A database that fails, or that another service writes, takes nothing away but me
 ledger goes on, the ids of what changed are kept, up to ``MOST_WAITING`` of them, and written when the
 database answers again; if there are more, or another service wrote it meanwhile, everything is written
 anew.  It is said once in the log, in every answer, and by ``/readyz``.
+
+A file that is damaged is set aside and a new one begun, with all that is in memory.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 import structlog
@@ -23,7 +26,7 @@ import structlog
 from ses_service.ledger.placement import Placement
 from ses_service.ledger.size_history import SizeKey
 from ses_service.state.ledger_access import LedgerAccess
-from ses_service.store.errors import DatabaseError, DatabaseUrlError
+from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
@@ -85,6 +88,7 @@ class Journal:
         self._loaded = False
         self._whole = False
         self._failed: str | None = "not opened yet"
+        self._damage: DatabaseDamagedError | None = None
         self._tries = 0
         self._failures = 0
         self._behind_since: float | None = None
@@ -124,6 +128,11 @@ class Journal:
         return self._stored
 
     @property
+    def damaged_files(self) -> list[Path]:
+        """The files that were set aside and not repaired."""
+        return self._store.database.damaged_files
+
+    @property
     def status(self) -> JournalStatus:
         """How the service stands with its database."""
         waiting = len(self._changed) + len(self._changed_sizes)
@@ -152,7 +161,9 @@ class Journal:
             return placement
         try:
             found = self._store.explanation(placement.placement_id)
-        except DatabaseError:
+        except DatabaseError as error:
+            if isinstance(error, DatabaseDamagedError):
+                self._damage = error
             return placement
         return replace(
             placement,
@@ -173,7 +184,7 @@ class Journal:
         return PACE
 
     def _write(self) -> None:
-        if self._failed is not None:
+        if self._failed is not None or self._damage is not None:
             self._open()
         if self._whole:
             self._write_all()
@@ -185,6 +196,16 @@ class Journal:
             self._failed, self._tries = None, 0
 
     def _open(self) -> None:
+        if self._damage is not None:
+            self._store.set_aside()
+            _log.error(
+                "ledger damaged, set aside, and begun anew",
+                database=self._store.database.name,
+                detail=str(self._damage),
+                kept=str(self.damaged_files[-1]),
+                mend="stop the service and run: ses-service repair-ledger",
+            )
+            self._damage = None
         if self._store.open() and self._loaded:
             return
         loaded = self._store.load()
@@ -238,6 +259,8 @@ class Journal:
 
     def _fail(self, error: Exception) -> None:
         first = self._tries == 0
+        if isinstance(error, DatabaseDamagedError):
+            self._damage = error
         self._failed = str(error)
         self._tries += 1
         self._failures += 1

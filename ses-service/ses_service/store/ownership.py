@@ -19,7 +19,7 @@ from typing import IO, Protocol
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from ses_service.store.errors import DatabaseError, DatabaseInUseError, reason_of
+from ses_service.store.errors import DatabaseError, DatabaseInUseError, reason_of, whose
 
 _LOCK = 0x5345534F  # one number for the ledger of one PostgreSQL database
 _HOLDER = text(
@@ -58,7 +58,7 @@ class FileOwnership:
         try:
             file = self._path.open("ab+", buffering=0)
         except OSError as error:
-            raise DatabaseError(f"{self._path}: {error.strerror}") from error
+            raise DatabaseError(f"{error.strerror}{whose(self._path)}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from ses_service.store.upsert import Values
 
+SET_ASIDE = "set aside"  # what a writer in another process is asked, besides "open"
+
 Part: TypeAlias = tuple[str, Sequence[Any]]
 
 
@@ -27,6 +29,9 @@ class Writes(Protocol):
 
     def open(self) -> bool:
         """Take the right to write; return whether the tables are as we left them."""
+
+    def set_aside(self) -> bool:
+        """Rename a damaged file, so that ``open`` makes a new one."""
 
     def write(self, parts: Iterable[Part], between: Callable[[], None] = ...) -> None:
         """Write all parts in one transaction."""

@@ -59,6 +59,11 @@ class RecordStore:
         """
         return self._writer.open()
 
+    def set_aside(self) -> None:
+        """Rename a damaged file, so that ``open`` makes a new one.  Raises DatabaseError."""
+        with self.database.closed():
+            self._writer.set_aside()
+
     def load(self) -> Loaded:
         """Read everything but explanations.  Raises DatabaseError."""
         placements: list[Placement] = []

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.parts import Part
+from ses_service.store.parts import SET_ASIDE, Part
 from ses_service.store.revisions import upgrade
 from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
 from ses_service.store.upsert import upsert
@@ -59,6 +59,12 @@ class Writer:
                 connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
         return ours and before == after
 
+    def set_aside(self) -> bool:
+        """Rename a damaged file, so that ``open`` makes a new one.  Raises DatabaseError."""
+        self._database.own()
+        self._database.set_aside()
+        return True
+
     def write(self, parts: Iterable[Part], between: Callable[[], None] = lambda: None) -> None:
         """Write all parts in one transaction.
 
@@ -89,8 +95,8 @@ def _remove(
 def serve(requests: Pipe, answers: Pipe) -> None:
     """Do what is asked until the other side hangs up.
 
-    First comes what :class:`Database` is made of.  Then ``"open"``, or parts up to ``None``.  Each is
-    answered by its result, or by the name of an error's class and its message.
+    First comes what :class:`Database` is made of.  Then ``"open"``, ``"set aside"``, or parts up to ``None``.
+    Each is answered by its result, or by the name of an error's class and its message.
     """
     writer: Writer | None = None
     try:
@@ -109,7 +115,7 @@ def _answer(writer: Writer, requests: Pipe, asked: str | Part) -> bool | tuple[s
     parts = iter(()) if isinstance(asked, str) else _parts(asked, requests)
     try:
         if isinstance(asked, str):
-            return _opened(writer)
+            return writer.set_aside() if asked == SET_ASIDE else _opened(writer)
         writer.write(parts)
         return True
     except EOFError:

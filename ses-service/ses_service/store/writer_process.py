@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from ses_service.store import errors
 from ses_service.store.errors import DatabaseError
-from ses_service.store.parts import Part
+from ses_service.store.parts import SET_ASIDE, Part
 
 _ROWS_AT_ONCE = 256  # put into bytes in a tenth of a millisecond
 _PATIENCE = 60.0  # seconds for an answer
@@ -62,6 +62,12 @@ class WriterProcess:
         """Take the right to write, as :meth:`ses_service.store.writer.Writer.open`."""
         self.start()
         self._send("open")
+        return self._answer(_PATIENCE)
+
+    def set_aside(self) -> bool:
+        """Rename a damaged file, as :meth:`ses_service.store.writer.Writer.set_aside`."""
+        self.start()
+        self._send(SET_ASIDE)
         return self._answer(_PATIENCE)
 
     def write(self, parts: Iterable[Part], between: Callable[[], None] = lambda: None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import asdict
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -10,8 +10,8 @@ from flask import Response
 from ses_service.api import render
 from ses_service.api.contract import also
 from ses_service.api.schemas.answers import Health, Readiness
+from ses_service.process.readiness import ready
 from ses_service.process.runtime import runtime
-from ses_service.state.state import NoEnvironmentError
 
 blueprint = APIBlueprint("health", __name__, tag="health")
 
@@ -37,28 +37,14 @@ def readyz() -> Response:
     `degraded`: decisions are made, with less than there should be; the checks that are not `ok` say what is
     away.  Without the knowledge base the last site and requirements are used and cannot be changed, without
     the monitor static facts and the ledger decide, without the database placements are recorded in memory,
-    without the directory members are those last read.
+    without the directory members are those last read.  `damaged-ledger`: a damaged file was set aside, and
+    placements of before are known again after `ses-service repair-ledger`.
     """
-    now = runtime()
-    base, monitor = now.keeper.status, now.observer.status
-    try:
-        elements = len(now.state.environment.elements)
-        site = {"name": "site", "ok": True, "detail": f"{elements} elements"}
-    except NoEnvironmentError as error:
-        site = {"name": "site", "ok": False, "detail": str(error)}
-    checks: list[Mapping[str, object]] = [
-        {"name": "knowledge-base", "ok": base.reachable, "detail": base.detail},
-        site,
-        {"name": "monitor", "ok": monitor.reachable, "detail": monitor.detail},
-    ]
-    if now.journal is not None:
-        stored = now.journal.status
-        checks.append({"name": "database", "ok": stored.ok, "detail": f"{stored.name}: {stored.detail}"})
-    if now.members is not None:
-        checks += now.members.checks()
-    degraded = bool(site["ok"]) and not all(one["ok"] for one in checks)
-    body = {"ready": site["ok"], "degraded": degraded, "checks": checks}
-    return render.answer(body, 200 if site["ok"] else 503)
+    checks = runtime().readiness.checks()
+    is_ready = ready(checks)
+    degraded = is_ready and not all(one.ok for one in checks)
+    body = {"ready": is_ready, "degraded": degraded, "checks": [asdict(one) for one in checks]}
+    return render.answer(body, 200 if is_ready else 503)
 
 
 @blueprint.get("/metrics")

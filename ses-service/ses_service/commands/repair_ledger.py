@@ -1,0 +1,75 @@
+"""``ses-service repair-ledger``: what can be read of a damaged ledger, put back."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseInUseError, DatabaseUrlError
+from ses_service.store.salvage import Salvaged, put_back, salvage
+from ses_service.store.set_aside import repaired
+from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+from ses_service.store.writer import Writer
+
+_CALLED = {PLACEMENT.name: "placements", EXPLANATION.name: "explanations", SIZE_HISTORY.name: "sizes"}
+
+
+@click.command("repair-ledger")
+@click.option(
+    "--state-dir",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Folder of the service, which must be stopped.",
+)
+@click.option("--database-url", help="Database of the ledger, if it is SQLite elsewhere.")
+def repair_ledger(state_dir: Path, database_url: str | None) -> None:
+    """Put back what can be read of a damaged SQLite ledger, and say what was lost."""
+    _become_owner_of(state_dir)
+    try:
+        database = Database(database_url or sqlite_url(state_dir / "ledger.db"))
+    except DatabaseUrlError as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        _open(Writer(database))
+        files = database.damaged_files
+        for file in reversed(files):  # of what several hold, the latest is put back
+            found = salvage(file)
+            added = put_back(database, found)
+            _tell(file, found, added, repaired(file))
+        if not files:
+            click.echo(f"{database.name} can be read, and no damaged ledger was set aside")
+    except DatabaseInUseError as error:
+        raise click.ClickException(f"stop the service first: {error}") from None
+    except (DatabaseError, DatabaseUrlError, OSError) as error:
+        raise click.ClickException(str(error)) from None
+    finally:
+        database.close()
+
+
+def _open(writer: Writer) -> None:
+    try:
+        writer.open()
+    except DatabaseDamagedError:
+        writer.set_aside()
+        writer.open()
+
+
+def _become_owner_of(folder: Path) -> None:
+    """Let root make no file that the service could not write afterwards."""
+    found = folder.stat()
+    if os.geteuid() == 0 and found.st_uid != 0:
+        os.setgroups([])
+        os.setgid(found.st_gid)
+        os.setuid(found.st_uid)
+
+
+def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
+    click.echo(f"{file.name}:")
+    for name, called in _CALLED.items():
+        table = found[name]
+        lost = f"{len(table.lost)}{'' if table.all_named else ' or more'}"
+        click.echo(f"  {called}: {len(table.rows)} read, {added[name]} put back, {lost} lost")
+    click.echo(f"  kept as {kept}")

@@ -1,0 +1,68 @@
+"""Whether decisions can be made, and what is missing: what ``/readyz`` and the metrics say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ses_service.feeds.monitor_reader import Observer
+from ses_service.feeds.site_reader import EnvironmentKeeper
+from ses_service.members.updater import Members
+from ses_service.state.state import ServiceState, NoEnvironmentError
+from ses_service.store.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How one part that decisions are made from is."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The parts of a service that are asked; ``journal`` and ``members`` may be absent."""
+
+    state: ServiceState
+    keeper: EnvironmentKeeper
+    observer: Observer
+    journal: Journal | None
+    members: Members | None
+
+    def checks(self) -> list[Check]:
+        """Return how each part is; the service is ready when that named ``site`` is ok."""
+        base, monitor = self.keeper.status, self.observer.status
+        found = [
+            Check("knowledge-base", base.reachable, base.detail),
+            self._site(),
+            Check("monitor", monitor.reachable, monitor.detail),
+        ]
+        if self.journal is not None:
+            stored = self.journal.status
+            found.append(Check("database", stored.ok, f"{stored.name}: {stored.detail}"))
+            if damaged := self.journal.damaged_files:
+                found.append(
+                    Check(
+                        "damaged-ledger",
+                        ok=False,
+                        detail=f"{damaged[-1]} was damaged and set aside. To put back what can be read, stop "
+                        "the service and run: ses-service repair-ledger",
+                    )
+                )
+        if self.members is not None:
+            found += [
+                Check(str(one["name"]), bool(one["ok"]), str(one["detail"])) for one in self.members.checks()
+            ]
+        return found
+
+    def _site(self) -> Check:
+        try:
+            return Check("site", ok=True, detail=f"{len(self.state.environment.elements)} elements")
+        except NoEnvironmentError as error:
+            return Check("site", ok=False, detail=str(error))
+
+
+def ready(checks: list[Check]) -> bool:
+    """Return whether decisions can be made."""
+    return all(one.ok for one in checks if one.name == "site")

@@ -1,0 +1,309 @@
+"""A ledger file that is damaged: the service goes on, nothing is overwritten, what can be read comes back."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+from service_process import SITE, Running, until
+from ses_service.commands.main import main
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
+from ses_service.model.entities import Element, Kind, Level, Requirement, ResolvedRequirement, Subject
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.errors import DatabaseDamagedError, DatabaseError
+from ses_service.store.set_aside import MOST
+from ses_service.store.writer import Writer
+from structlog.testing import capture_logs
+from written_here import store_of
+
+PAGE = 4096
+FILES = 400
+
+
+def placed(number: int) -> Placement:
+    """A file that was closed: of these nobody but the ledger knows."""
+    wanted = ResolvedRequirement(Requirement(Kind.CURRENT_WRITE_RATE, 1e6 + number), Level.USER, "alice")
+    return Placement(
+        f"{(number + 1) * 7919:016x}",
+        Subject("alice", "dd", "materials", "n1", "job"),
+        Element("union/b1", "", "b1", "union", "/mnt/b1", ""),
+        "mergerfs",
+        0.25,
+        booked_at=10.0,
+        lease_until=40.0,
+        requirements=(wanted,),
+        notes=("so that a page holds few of them: " + "note " * 60,),
+        state=PlacementState.ENDED,
+        path=f"/u/result-{number}.bin",
+        ended_at=50.0 + number,
+        end_reason=EndReason.CLOSED,
+        bytes_written=7.0,
+    )
+
+
+PLACED = {one.placement_id: one for one in map(placed, range(FILES))}
+
+
+def sizes() -> list[tuple[SizeKey, Sizes | None]]:
+    history = SizeHistory()
+    history.learn(keys_of("alice", "dd", "/u/result-1.bin"), 7.0, 50.0)
+    return [(key, history.get(key)) for key, _ in history.entries()]
+
+
+def write_ledger(file: Path) -> None:
+    database = Database(sqlite_url(file))
+    store = store_of(database)
+    store.open()
+    store.write(list(PLACED.items()), sizes())
+    database.close()
+
+
+def overwritten(file: Path, start: int, length: int) -> None:
+    with file.open("r+b") as opened:
+        opened.seek(start)
+        opened.write(random.Random(4).randbytes(length))
+
+
+def middle(file: Path) -> None:
+    overwritten(file, file.stat().st_size // PAGE // 2 * PAGE, PAGE)
+
+
+def header(file: Path) -> None:
+    overwritten(file, 0, 100)
+
+
+def first_page(file: Path) -> None:
+    overwritten(file, 0, PAGE)
+
+
+def half(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def a_few_bytes(file: Path) -> None:
+    os.truncate(file, 50)
+
+
+DAMAGES = [middle, header, first_page, half, a_few_bytes]
+
+
+def damaged_files(file: Path) -> list[Path]:
+    return sorted(one for one in file.parent.glob("ledger.db-damaged-*") if "-wal" not in one.name)
+
+
+def metric(service: Any, name: str) -> dict[str, float]:
+    text = service.get("/metrics").get_data(as_text=True)
+    return {
+        ",".join(one.labels.values()): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+        if one.name == name
+    }
+
+
+@pytest.fixture
+def begun(make_service: Any, site: Any, clock: Any) -> Iterator[Callable[[Path], Any]]:
+    made: list[Any] = []
+
+    def begin(file: Path) -> Any:
+        database = Database(sqlite_url(file))
+        service = make_service(site.equal(3).environment, clock, store=store_of(database)).refresh()
+        made.append((service, database))
+        service.runtime.journal.start()
+        return service
+
+    yield begin
+    for service, database in made:
+        service.runtime.journal.stop()
+        database.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
+    tmp_path: Path, begun: Any, damage: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "ledger.db"
+    write_ledger(file)
+    damage(file)
+    content = file.read_bytes()
+    with capture_logs() as logs:
+        service = begun(file)
+        until(lambda: metric(service, "ses_database_up") == {"": 1.0})
+    (kept,) = damaged_files(file)
+    assert kept.read_bytes() == content
+    assert metric(service, "ses_damaged_ledgers") == {"": 1.0}
+    assert metric(service, "ses_check_ok")["damaged-ledger"] == 0.0
+    assert metric(service, "ses_ready") == {"": 1.0}
+    said = service.get("/readyz")
+    assert said.status_code == 200
+    (check,) = [one for one in said.get_json()["checks"] if one["name"] == "damaged-ledger"]
+    assert str(kept) in check["detail"]
+    assert "ses-service repair-ledger" in check["detail"]
+    (line,) = [one for one in logs if one.get("kept") == str(kept)]
+    assert line["log_level"] == "error"
+    (new,) = service.open()
+    until(lambda: new in stored(file))
+
+
+def stored(file: Path) -> dict[str, str]:
+    database = Database(sqlite_url(file))
+    try:
+        return {one.placement_id: one.state.value for one in store_of(database).load().placements}
+    finally:
+        database.close()
+
+
+def test_one_that_is_damaged_while_it_is_used_is_written_anew_from_memory(tmp_path: Path, begun: Any) -> None:
+    file = tmp_path / "ledger.db"
+    service = begun(file)
+    ids = service.open(20)
+    until(lambda: stored(file).keys() == set(ids))
+    service.runtime.journal._store.database.close()
+    database = Database(sqlite_url(file))
+    with database.transaction(reading=True) as connection:
+        pages = connection.exec_driver_sql("pragma page_count").scalar_one()
+    database.close()
+    assert pages > 4
+    overwritten(file, PAGE, (pages - 1) * PAGE)
+    ids += service.open(20)
+    until(lambda: bool(damaged_files(file)))
+    until(lambda: metric(service, "ses_database_up") == {"": 1.0})
+    until(lambda: stored(file).keys() == set(ids))
+
+
+def test_an_empty_file_is_a_ledger_that_was_never_written(tmp_path: Path, begun: Any) -> None:
+    file = tmp_path / "ledger.db"
+    file.touch()
+    service = begun(file)
+    assert metric(service, "ses_database_up") == {"": 1.0}
+    assert metric(service, "ses_damaged_ledgers") == {"": 0.0}
+    assert damaged_files(file) == []
+
+
+def test_a_file_of_somebody_else_is_not_damaged() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "ledger.db")
+        write_ledger(file)
+        lock = file.with_name("ledger.db-lock")
+        for one in (file, lock):
+            one.chmod(0)
+        shutil.chown(folder, 65534)
+        before = os.geteuid()
+        if before == 0:
+            os.seteuid(65534)
+        try:
+            for one in (lock, file):
+                database = Database(sqlite_url(file))
+                with pytest.raises(DatabaseError) as raised:
+                    Writer(database).open()
+                database.close()
+                assert not isinstance(raised.value, DatabaseDamagedError)
+                assert f"{one} belongs to user {before}, mode 0000" in str(raised.value)
+                lock.unlink(missing_ok=True)
+        finally:
+            os.seteuid(before)
+        assert damaged_files(file) == []
+
+
+def test_a_disk_that_damages_every_file_is_not_filled_with_them(tmp_path: Path, begun: Any) -> None:
+    file = tmp_path / "ledger.db"
+    for number in range(MOST):
+        Path(f"{file}-damaged-2026010{number}T000000Z").touch()
+    file.write_bytes(b"no database" * PAGE)
+    service = begun(file)
+    until(lambda: "look at the disk" in service.runtime.journal.status.detail)
+    assert file.read_bytes() == b"no database" * PAGE
+    assert len(damaged_files(file)) == MOST
+    assert service.open(), "the ledger goes on in memory"
+
+
+def repair(folder: Path) -> str:
+    done = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={folder}"])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize(
+    ("damage", "least"),
+    [(middle, FILES - 20), (header, FILES), (first_page, FILES), (half, FILES // 6), (a_few_bytes, 0)],
+)
+def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
+    tmp_path: Path, damage: Callable[[Path], None], least: int
+) -> None:
+    file = tmp_path / "ledger.db"
+    write_ledger(file)
+    damage(file)
+    content = file.read_bytes()
+    said = repair(tmp_path)
+    found = stored(file)
+    assert found.items() <= dict.fromkeys(PLACED, "ended").items()
+    assert least <= len(found) <= FILES
+    lost = next(line for line in said.splitlines() if "placements:" in line)
+    assert f"{len(found)} read, {len(found)} put back" in lost
+    assert "or more lost" in lost or f"{FILES - len(found)} lost" in lost
+    assert damaged_files(file) == []
+    (kept,) = tmp_path.glob("ledger.db-repaired-*")
+    assert kept.read_bytes() == content
+    assert str(kept) in said
+    database = Database(sqlite_url(file))
+    explained = [one for one in found if store_of(database).explanation(one).requirements]
+    database.close()
+    assert len(explained) >= least - 20
+    assert "can be read" in repair(tmp_path)
+
+
+def test_what_the_ledger_knows_by_now_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    write_ledger(file)
+    header(file)
+    repair_nothing_yet = file.rename(tmp_path / "ledger.db-damaged-20260101T000000Z")
+    database = Database(sqlite_url(file))
+    store = store_of(database)
+    store.open()
+    (known, before), *_ = PLACED.items()
+    store.write([(known, Placement(known, before.subject, before.element, "x", 0.0, 1.0, 2.0))])
+    database.close()
+    assert f"{FILES} read, {FILES - 1} put back, 0 lost" in repair(tmp_path)
+    assert not repair_nothing_yet.exists()
+    found = stored(file)
+    assert found.pop(known) == "open"
+    assert set(found.values()) == {"ended"}
+
+
+def test_at_three_in_the_morning(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    write_ledger(state / "ledger.db")
+    header(state / "ledger.db")
+    options = ("--trust-loopback", f"--site={SITE}")
+    service = Running(tmp_path, *options).wait_ready()
+    try:
+        until(
+            lambda: any(
+                one["name"] == "damaged-ledger" for one in service.call("GET", "/readyz")[1]["checks"]
+            )
+        )
+        assert service.call("POST", "/v1/selections", {"subject": {"user": "alice"}})[0] == 200
+        refused = CliRunner().invoke(main, ["repair-ledger", f"--state-dir={state}"])
+        assert refused.exit_code == 1
+        assert "stop the service first" in refused.output
+    finally:
+        assert service.end() == 0
+    repair(state)
+    service = Running(tmp_path, *options).wait_ready()
+    try:
+        (one, *_) = PLACED
+        until(lambda: service.call("GET", f"/v1/placements/{one}")[0] == 200)
+        answer = service.call("GET", "/readyz")[1]
+        assert not [one for one in answer["checks"] if one["name"] == "damaged-ledger"]
+    finally:
+        assert service.end() == 0
