@@ -13,6 +13,7 @@ from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
 from ses_service.knowledge.backup import back_up
 from ses_service.knowledge.backup import restore as restore_from
 from ses_service.knowledge.shrinking import Acceptance
+from ses_service.security.trust import Trust
 
 _OPTIONS = (
     click.option(
@@ -33,6 +34,11 @@ _OPTIONS = (
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File with one line USER:PASSWORD for --kb-url.",
     ),
+    click.option(
+        "--trusted-ca",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Authority (PEM) of --kb-url with https.  [the system's]",
+    ),
 )
 
 
@@ -45,30 +51,26 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @_which
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-def backup(
-    state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
-) -> None:
+def backup(file: Path, **which: Any) -> None:
     """Write all the knowledge base holds to FILE (N-Quads, mode 0600), while it is used.
 
     Site, requirements and vocabulary; for the ledger see --database-url of ses-service serve.  A backup of
     one store can be restored to another.
     """
-    with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
+    with _opened(**which) as store:
         click.echo(f"{back_up(store, file)} statements written to {file}")
 
 
 @click.command()
 @_which
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def restore(
-    state_dir: Path | None, kb_url: str | None, kb_flavour: str, kb_credentials_file: Path | None, file: Path
-) -> None:
+def restore(file: Path, **which: Any) -> None:
     """Replace all the knowledge base holds by FILE, a backup of any store.
 
     A file that is no whole backup changes nothing.  A running service reads what was restored within a
     second.
     """
-    with _opened(state_dir, kb_url, kb_flavour, kb_credentials_file) as store:
+    with _opened(**which) as store:
         click.echo(f"{restore_from(store, file)} statements restored from {file}")
 
 
@@ -95,19 +97,23 @@ def accept_smaller_site(state_dir: Path) -> None:
 
 @contextmanager
 def _opened(
-    state_dir: Path | None, url: str | None, flavour: str, credentials_file: Path | None
+    state_dir: Path | None,
+    kb_url: str | None,
+    kb_flavour: str,
+    kb_credentials_file: Path | None,
+    trusted_ca: Path | None,
 ) -> Iterator[HttpStore]:
-    if (state_dir is None) == (url is None):
+    if (state_dir is None) == (kb_url is None):
         raise click.UsageError("say which: --state-dir DIR, or --kb-url URL")
     embedded: EmbeddedStore | None = None
     try:
         if state_dir is not None:
             embedded = EmbeddedStore(state_dir / "knowledge")
             yield embedded.running() or embedded.start()
-        elif flavour == "oxigraph":
-            yield HttpStore.for_oxigraph(str(url))
+        elif kb_flavour == "oxigraph":
+            yield HttpStore.for_oxigraph(str(kb_url), trust=Trust(trusted_ca))
         else:
-            yield HttpStore.for_fuseki(str(url), account(credentials_file))
+            yield HttpStore.for_fuseki(str(kb_url), account(kb_credentials_file), trust=Trust(trusted_ca))
     except (KnowledgeBaseError, OSError) as error:
         raise click.ClickException(str(error)) from None
     finally:

@@ -91,8 +91,8 @@ def main() -> None:
 @click.option(
     "--trusted-ca",
     type=_FILE,
-    help="Authority (PEM) of monitor and peers with https; to those that ask, --tls-cert is shown.  "
-    "[the system's]",
+    help="Authority (PEM) of monitor, peers and --kb-url with https; to those that ask, --tls-cert is "
+    "shown.  [the system's]",
 )
 @click.option(
     "--state-dir",
@@ -237,7 +237,7 @@ def serve(
         cleanup.callback(writer.close)
         with suppress(DatabaseError):  # it is tried again when it is used
             writer.start()
-        store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, cleanup)
+        store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, trust, cleanup)
         knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))
 
         def prepare() -> None:
@@ -304,7 +304,12 @@ def _policies(scarce_tiers: tuple[str, ...], max_data_age: float | None) -> Poli
 
 
 def _store(
-    state_dir: Path, url: str | None, flavour: str, credentials_file: Path | None, cleanup: ExitStack
+    state_dir: Path,
+    url: str | None,
+    flavour: str,
+    credentials_file: Path | None,
+    trust: Trust,
+    cleanup: ExitStack,
 ) -> HttpStore:
     if url is None:
         embedded = EmbeddedStore(state_dir / "knowledge")
@@ -314,8 +319,8 @@ def _store(
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     if flavour == "oxigraph":
-        return HttpStore.for_oxigraph(url)
-    return HttpStore.for_fuseki(url, account(credentials_file))
+        return HttpStore.for_oxigraph(url, trust=trust)
+    return HttpStore.for_fuseki(url, account(credentials_file), trust=trust)
 
 
 def _secret(path: Path | None) -> str | None:

@@ -13,8 +13,11 @@ from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.errors import AnswerLostError, StoreRefusedError, StoreUnavailableError
 from ses_service.knowledge.local_socket import SocketPool
+from ses_service.security.trust import Trust
 
 _CHUNK = 2**18
+_CONNECTIONS = 8
+_SYSTEMS = Trust()
 Cell = TypeVar("Cell")
 
 Row = Mapping[str, str]
@@ -60,7 +63,7 @@ class HttpStore:
     """A store behind three addresses. Safe to use from several threads.
 
     ``timeout`` is in seconds and bounds each request; loading a graph may take ten times as long.
-    ``auth`` is user and password (HTTP basic).
+    ``auth`` is user and password (HTTP basic).  By ``trust`` an address with https is verified.
     """
 
     def __init__(
@@ -70,19 +73,20 @@ class HttpStore:
         graph_url: str,
         auth: tuple[str, str] | None = None,
         timeout: float = 5.0,
+        trust: Trust = _SYSTEMS,
     ) -> None:
         self._query_url = query_url
         self._update_url = update_url
         self._graph_url = graph_url
         self._timeout = timeout
         self._headers = urllib3.make_headers(basic_auth=f"{auth[0]}:{auth[1]}") if auth else {}
-        self._pool: urllib3.PoolManager | SocketPool = urllib3.PoolManager(maxsize=8, retries=False)
+        self._pool: urllib3.PoolManager | SocketPool = trust.pool(_CONNECTIONS)
 
     @classmethod
-    def for_oxigraph(cls, base_url: str, timeout: float = 5.0) -> Self:
+    def for_oxigraph(cls, base_url: str, timeout: float = 5.0, trust: Trust = _SYSTEMS) -> Self:
         """Return the client of ``oxigraph serve`` at this address."""
         base = base_url.rstrip("/")
-        return cls(f"{base}/query", f"{base}/update", f"{base}/store", timeout=timeout)
+        return cls(f"{base}/query", f"{base}/update", f"{base}/store", timeout=timeout, trust=trust)
 
     @classmethod
     def on_socket(cls, pool: SocketPool, timeout: float = 5.0) -> Self:
@@ -92,10 +96,16 @@ class HttpStore:
         return made
 
     @classmethod
-    def for_fuseki(cls, dataset_url: str, auth: tuple[str, str] | None = None, timeout: float = 5.0) -> Self:
+    def for_fuseki(
+        cls,
+        dataset_url: str,
+        auth: tuple[str, str] | None = None,
+        timeout: float = 5.0,
+        trust: Trust = _SYSTEMS,
+    ) -> Self:
         """Return the client of one dataset of Fuseki, such as ``http://127.0.0.1:3030/kb``."""
         base = dataset_url.rstrip("/")
-        return cls(f"{base}/sparql", f"{base}/update", f"{base}/data", auth, timeout)
+        return cls(f"{base}/sparql", f"{base}/update", f"{base}/data", auth, timeout, trust)
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""Whom the service believes when it asks others: the monitor, and other services."""
+"""Whom the service believes when it asks others: the monitor, other services, a knowledge base."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Trust:
     ca: Path | None = None
     own: TlsFiles | None = None
 
-    def pool(self) -> urllib3.PoolManager:
-        """Return connections to one other, over which nothing is tried again."""
+    def pool(self, size: int = 1) -> urllib3.PoolManager:
+        """Return up to ``size`` kept connections to one other, over which nothing is tried again."""
         options: dict[str, Any] = {}
         if self.ca is not None:
             options["ca_certs"] = str(self.ca)
         if self.own is not None:
             options |= {"cert_file": str(self.own.certificate), "key_file": str(self.own.key)}
-        return urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, **options)
+        return urllib3.PoolManager(num_pools=1, maxsize=size, retries=False, **options)

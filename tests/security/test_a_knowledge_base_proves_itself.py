@@ -1,0 +1,79 @@
+"""A knowledge base elsewhere is asked by https, and believed by its certificate."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from service_process import Running
+from ses_service.commands.main import main
+from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
+from ses_service.security.trust import Trust
+
+
+def pump(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while piece := source.recv(65536):
+            target.sendall(piece)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+def forward(listener: socket.socket, context: ssl.SSLContext, path: Path) -> None:
+    """Take TLS off whatever comes, and pass it on to a UNIX socket; until the listener is closed."""
+    with suppress(OSError):
+        while True:
+            plain, _ = listener.accept()
+            try:
+                line = context.wrap_socket(plain, server_side=True)
+            except OSError:
+                continue
+            inner = socket.socket(socket.AF_UNIX)
+            inner.connect(str(path))
+            for pair in ((line, inner), (inner, line)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+
+@pytest.fixture
+def store_with_tls(tmp_path: Path, open_folder: Path) -> Iterator[str]:
+    """The address of a store by https, whose certificate is of the site's own authority."""
+    made = CliRunner().invoke(main, ["tls", "init", str(tmp_path / "tls"), "localhost"])
+    assert made.exit_code == 0, made.output
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "tls" / "localhost.pem", tmp_path / "tls" / "localhost-key.pem")
+    embedded = EmbeddedStore(open_folder / "store")
+    embedded.start()
+    listener = socket.create_server(("127.0.0.1", 0))
+    try:
+        socket_path = open_folder / "store" / "socket"
+        threading.Thread(target=forward, args=(listener, context, socket_path), daemon=True).start()
+        yield f"https://localhost:{listener.getsockname()[1]}"
+    finally:
+        listener.close()
+        embedded.stop()
+
+
+def test_one_of_the_sites_authority_is_used(
+    store_with_tls: str, tmp_path: Path, start: Callable[..., Running]
+) -> None:
+    ca = tmp_path / "tls" / "ca.pem"
+    told = [f"--kb-url={store_with_tls}", "--kb-flavour=oxigraph", f"--trusted-ca={ca}"]
+    service = start(*told).wait_ready()
+    assert service.call("GET", "/v1/elements")[1]["elements"]
+    done = CliRunner().invoke(main, ["backup", *told, str(tmp_path / "backup.nq")])
+    assert "statements written" in done.output, done.output
+    assert "Element" in (tmp_path / "backup.nq").read_text("utf-8")
+
+
+def test_one_that_cannot_prove_itself_is_asked_nothing(store_with_tls: str, tmp_path: Path) -> None:
+    other = CliRunner().invoke(main, ["tls", "init", str(tmp_path / "other")])
+    assert other.exit_code == 0, other.output
+    for trust in (Trust(), Trust(tmp_path / "other" / "ca.pem")):
+        with pytest.raises(KnowledgeBaseError, match="certificate verify failed"):
+            HttpStore.for_oxigraph(store_with_tls, trust=trust).select("select * {?s ?p ?o} limit 1")
