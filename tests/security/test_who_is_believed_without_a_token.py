@@ -23,7 +23,7 @@ from ses_service.security.tokens import Role
 from ses_service.security.unix_socket import LocalDoor, LocalDoorError, remote_of, uid_of
 
 NOBODYS_NUMBER = 64321
-SELECT = ("/v1/selections", "application/json", '{"subject": {"user": "alice"}}')
+SELECT = ("/v1/selections", "application/json", '{"subject": {"user": "nobody"}}')
 ADMIN = ("/v1/nodes/n1/announcements", "application/json", json.dumps({"incarnation": "a" * 16}))
 
 

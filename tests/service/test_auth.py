@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,13 @@ def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
     tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN, Role.PEER)}
     tokens["node"] = add_token(path, Role.NODE, "agent-n1", node="n1")
     tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
-    service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path), trust_loopback=False)
+    environment = replace(site.equal(2).environment, home_vo={"alice": "materials"})
+    service = make_service(environment, clock, tokens=TokenFile(path), trust_loopback=False)
     return Keys(service.refresh(), tokens)
 
 
 EVERYONE = {"node", "portal", "user", "admin"}
+OTHERS = EVERYONE - {"user"}  # than a user, who is alice of materials
 
 
 @pytest.mark.parametrize(
@@ -68,8 +71,21 @@ EVERYONE = {"node", "portal", "user", "admin"}
         ("GET", "/v1/storage-systems", None, EVERYONE),
         ("GET", "/v1/sizes", None, {"portal", "user", "admin"}),
         ("GET", "/v1/requirements", None, EVERYONE),
-        ("GET", "/v1/requirements/user/bob", None, EVERYONE),
-        ("GET", "/v1/requirements/effective?user=bob", None, EVERYONE),
+        ("GET", "/v1/requirements?user=alice", None, EVERYONE),
+        ("GET", "/v1/requirements?user=bob", None, OTHERS),
+        ("GET", "/v1/requirements/user/alice", None, EVERYONE),
+        ("GET", "/v1/requirements/application/alice:dd", None, EVERYONE),
+        ("GET", "/v1/requirements/vo/materials", None, EVERYONE),
+        ("GET", "/v1/requirements/site/default", None, EVERYONE),
+        ("GET", "/v1/requirements/user/bob", None, OTHERS),
+        ("GET", "/v1/requirements/application/bob:dd", None, OTHERS),
+        ("GET", "/v1/requirements/application/alicex:dd", None, OTHERS),
+        ("GET", "/v1/requirements/vo/physics", None, OTHERS),
+        ("GET", "/v1/requirements/effective?user=alice&vo=materials", None, EVERYONE),
+        ("GET", "/v1/requirements/effective?user=alice&vo=physics", None, OTHERS),
+        ("GET", "/v1/requirements/effective?user=bob", None, OTHERS),
+        ("POST", "/v1/selections", {"subject": {"user": "bob"}}, OTHERS),
+        ("POST", "/v1/selections", {"subject": {"user": "alice", "vo": "physics"}}, OTHERS),
         ("PUT", "/v1/requirements/user/alice", SET, {"portal", "user", "admin"}),
         ("PUT", "/v1/requirements/application/alice:dd", SET, {"portal", "user", "admin"}),
         ("PUT", "/v1/requirements/user/bob", SET, {"portal", "admin"}),
@@ -90,6 +106,21 @@ def test_each_role_may_do_exactly_what_it_is_for(
     assert {role for role, status in statuses.items() if status < 300} == allowed, statuses
     assert {status for role, status in statuses.items() if role not in allowed} <= {403}
     assert keys.call(None, method, path, body) == 401
+
+
+def test_a_list_of_requirements_has_only_what_can_apply_to_a_person(keys: Keys) -> None:
+    for path in (
+        "user/alice",
+        "user/bob",
+        "application/bob:cp",
+        "vo/materials",
+        "vo/physics",
+        "site/default",
+    ):
+        assert keys.call("admin", "PUT", f"/v1/requirements/{path}", SET) == 200
+    headers = {"Authorization": f"Bearer {keys.tokens['user']}"}
+    listed = keys.service.get("/v1/requirements", headers=headers).get_json()["sets"]
+    assert [one["name"] for one in listed] == ["alice", "materials", "default"]
 
 
 def test_a_person_sees_only_their_own_placements(keys: Keys) -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from ses_service.api import render
 from ses_service.api.problems import InvalidProblem
+from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
 from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.api.schemas.requests import SelectionRequest, to_profile
@@ -52,6 +53,7 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
     """Decide, and change nothing."""
     if body.subject.node is not None:
         who.must_speak_for(body.subject.node)
+    must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     decision = now.state.select(_asked(now, body))
     return render.reply(render.selection(decision, now.notes(), backends(now)))
 

@@ -24,6 +24,7 @@ from ses_service.api.problems import (
     RevisionProblem,
     invalid_description,
 )
+from ses_service.api.reading import may_read
 from ses_service.api.routes.requirements import check_right
 from ses_service.api.schemas.knowledge import (
     ChangeList,
@@ -118,12 +119,16 @@ def import_text(json_data: ImportIn) -> Response:
 def changes(query_data: ChangesQuery) -> Response:
     """List changes of site and requirements, the latest first
 
-    50 at most; the service keeps the last 1,000.
+    50 at most; the service keeps the last 1,000.  With the token of a user: of the site, and of requirements
+    that can apply to them.
     """
     subject = None if query_data.subject is None else _subject(query_data.subject)
+    if subject is not None and not _may_read(subject):
+        raise ForbiddenProblem("These requirements cannot apply to you.")
     found = runtime().keeper.exchange().changes(before=query_data.before, subject=subject)
     more = found[-1].number if len(found) == PAGE else None
-    return render.answer({"changes": [render_changes.summary(one) for one in found], "next": more})
+    listed = [render_changes.summary(one) for one in found if _may_read(one.subject)]
+    return render.answer({"changes": listed, "next": more})
 
 
 @blueprint.get("/v1/changes/<int:number>")
@@ -134,13 +139,17 @@ def changes(query_data: ChangesQuery) -> Response:
 def change(number: int, query_data: PageQuery) -> Response:
     """Say what a change did, subject by subject
 
-    400 subjects at most, by name.
+    400 subjects at most, by name.  With the token of a user: without requirements that cannot apply to them.
     """
     exchange = runtime().keeper.exchange()
     parts, more = exchange.parts(number, query_data.after) if _known(number) else ([], False)
     if not parts and not query_data.after:
         raise NotFoundProblem(f"There is no change {number} (any more).")
-    return render.answer(render_changes.states(number, parts, str(parts[-1].subject) if more else None))
+    next_ = str(parts[-1].subject) if more else None
+    shown = [one for one in parts if _may_read(one.subject)]
+    if parts and not shown and next_ is None:
+        raise ForbiddenProblem("This change is of requirements that cannot apply to you.")
+    return render.answer(render_changes.states(number, shown, next_))
 
 
 @blueprint.post("/v1/changes/<int:number>/undo")
@@ -182,6 +191,11 @@ def _check_right(who: Principal, part: Part) -> None:
         check_right(who, *about)
     elif who.role is not Role.ADMIN:
         raise ForbiddenProblem("Only an administrator may undo a change of the site.")
+
+
+def _may_read(subject: URIRef) -> bool:
+    about = requirement_set_of(subject)
+    return about is None or may_read(caller(), *about, runtime().state.environment.home_vo)
 
 
 def _text(asked: ImportIn) -> str:

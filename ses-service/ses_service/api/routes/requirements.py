@@ -1,7 +1,7 @@
 """Requirement sets: read, replace, and what applies to a subject.
 
-A person may change their own (``user/NAME``, ``application/NAME:*``); a portal changes any on behalf of
-the person it names in ``X-Acting-User``; an administrator any.
+A person may change their own (``user/NAME``, ``application/NAME:*``) and read what can apply to them; a
+portal changes any on behalf of the person it names in ``X-Acting-User``; an administrator any.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ses_service.api.problems import (
     RevisionProblem,
     invalid_description,
 )
+from ses_service.api.reading import must_ask_for, must_read
 from ses_service.api.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
 from ses_service.api.schemas.requests import (
     LEVELS,
@@ -52,14 +53,17 @@ _VO = re.compile(r"(?!-)[\w.@+:=-]{1,128}")
 def requirement_sets(query_data: RequirementsQuery) -> Response:
     """List requirement sets
 
-    With `user`: every set that can apply to one of this person's programs.
+    With `user`: every set that can apply to one of this person's programs.  With the token of a user: those
+    that can apply to them, and of nobody else.
     """
-    state = runtime().state
-    environment = state.environment
-    if query_data.user is None:
+    state, who = runtime().state, caller()
+    homes = state.environment.home_vo
+    user = query_data.user or (who.user if who.role is Role.USER else None)
+    if user is None:
         listed = ordered(state.sets.values())
     else:
-        listed = sets_for_user(query_data.user, environment.home_vo.get(query_data.user), state.sets)
+        must_ask_for(who, user, None, homes)
+        listed = sets_for_user(user, homes.get(user), state.sets)
     return render.answer(
         {"sets": [render.requirement_set(one) for one in listed if one.requirements or one.profile]}
     )
@@ -75,11 +79,13 @@ def effective(query_data: EffectiveQuery) -> Response:
 
     `vo_from` says by what the user belongs to the VO: `request`, `site description`, a POSIX or LDAP group,
     the claim of a token, or `portal account`.  `passed_over` is what is stated for the subject, too, and does
-    not count: a more particular level says something else, or it is not its time.
+    not count: a more particular level says something else, or it is not its time.  A user's token: of that
+    user only, and of the VO they belong to.
     """
     state = runtime().state
     asked = Subject(query_data.user, query_data.application or None, query_data.vo or None)
     homes = state.environment.home_vo
+    must_ask_for(caller(), asked.user, asked.vo, homes)
     subject = with_home_vo(asked, homes)
     home = None if asked.vo is not None else home_of(asked.user, homes)
     now, sets = state.now(), state.sets
@@ -101,12 +107,13 @@ def effective(query_data: EffectiveQuery) -> Response:
 def requirement_set(level: str, name: str) -> Response:
     """Return one requirement set
 
-    A set nobody has stated has revision 0.  The `ETag` is its revision, for `If-Match`.
+    A set nobody has stated has revision 0.  The `ETag` is its revision, for `If-Match`.  With the token of a
+    user: only a set that can apply to them.
     """
     known = _level(level)
     _check_name(known, name)
     state = runtime().state
-    _ = state.environment
+    must_read(caller(), known, name, state.environment.home_vo)
     return _set_answer(state.sets.get((known, name)) or RequirementSet(known, name))
 
 

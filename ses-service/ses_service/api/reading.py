@@ -1,0 +1,41 @@
+"""Which requirements a caller may read: a user those that can apply to them, everybody else all.
+
+What can apply to a user is their own, those of their own applications and of the VO they belong to, and the
+site's.  Portals ask for people and refuse them by the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ses_service.api.problems import ForbiddenProblem
+from ses_service.decision.resolve import application_name
+from ses_service.model.entities import Level
+from ses_service.security.tokens import Principal, Role
+
+
+def may_read(who: Principal, level: Level, name: str, home_vo: Mapping[str, str]) -> bool:
+    """Return whether a caller may read this requirement set."""
+    if who.role is not Role.USER or level is Level.SITE:
+        return True
+    user = who.user or ""  # a token of a user names one
+    match level:
+        case Level.APPLICATION:
+            return name.startswith(application_name(user, ""))
+        case Level.USER:
+            return name == user
+        case _:
+            return name == home_vo.get(user)
+
+
+def must_read(who: Principal, level: Level, name: str, home_vo: Mapping[str, str]) -> None:
+    """Raise ForbiddenProblem unless a caller may read this requirement set."""
+    if not may_read(who, level, name, home_vo):
+        raise ForbiddenProblem(f"{who.user} may read what can apply to {who.user} only, not {level}/{name}.")
+
+
+def must_ask_for(who: Principal, user: str, vo: str | None, home_vo: Mapping[str, str]) -> None:
+    """Raise ForbiddenProblem unless a caller may hear what applies to this user, as a member of this VO."""
+    must_read(who, Level.USER, user, home_vo)
+    if vo is not None:
+        must_read(who, Level.VO, vo, home_vo)
