@@ -26,7 +26,11 @@ _CALLED = {PLACEMENT.name: "placements", EXPLANATION.name: "explanations", SIZE_
 )
 @click.option("--database-url", help="Database of the ledger, if it is SQLite elsewhere.")
 def repair_ledger(state_dir: Path, database_url: str | None) -> None:
-    """Put back what can be read of a damaged SQLite ledger, and say what was lost."""
+    """Put back what can be read of a damaged SQLite ledger, and say what was lost.
+
+    The service must be stopped; nodes place files from what they know meanwhile.  Nothing is overwritten,
+    and the damaged file is kept.  Called by root it acts as the folder's owner.
+    """
     _become_owner_of(state_dir)
     try:
         database = Database(database_url or sqlite_url(state_dir / "ledger.db"))
