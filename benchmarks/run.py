@@ -39,6 +39,7 @@ class Plan:
     largest_site: int  # elements; a row about more is measured on this many, and says so
     deciders: int
     rates: tuple[float, ...]  # questions a second of all deciders together
+    pressing: tuple[int, ...]  # connections of one user that asks without pause
     told: float  # announcements of files a second of all nodes together
     words: float  # a second of nodes that only hear what is new
     sampled: float  # questions a second beside samples of all elements
@@ -54,6 +55,7 @@ FULL = Plan(
     largest_site=max(SELECTION_SIZES),
     deciders=1000,
     rates=(250, 500, 1000, 2000, 4000),
+    pressing=(16, 64, 256, 1000),
     told=200,
     words=2000,
     sampled=500,
@@ -69,6 +71,7 @@ QUICK = Plan(
     largest_site=100,
     deciders=20,
     rates=(50, 100),
+    pressing=(4,),
     told=20,
     words=50,
     sampled=50,
@@ -130,6 +133,7 @@ def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:
 def measure_crowds(plan: Plan, served: Served, note: str) -> Generator[Measurement]:
     """Every row about many who ask at once."""
     yield from crowds.deciders(served, plan.deciders, plan.rates, plan.crowd_seconds, note)
+    yield from crowds.pressing(served, plan.pressing, plan.crowd_seconds, note)
     yield from crowds.agents(served, plan.agents, plan.polls, plan.crowd_seconds, note)
     yield crowds.claims(served, plan.deciders, plan.told, plan.crowd_seconds, note)
     yield crowds.listeners(served, min(200, plan.deciders), plan.words, plan.crowd_seconds, note)

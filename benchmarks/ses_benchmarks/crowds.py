@@ -1,10 +1,12 @@
-"""Crowds in front of one service: many deciders in an open loop, many agents that poll or tell of files."""
+"""Crowds in front of one service: deciders in an open or a closed loop, agents that poll or tell of files."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from statistics import median
 
 from ses_benchmarks.http_call import Connection, request_bytes
@@ -15,6 +17,7 @@ from ses_benchmarks.selections import QUESTION
 from ses_benchmarks.site_service import Served
 from ses_benchmarks.summary import Measurement, summarise
 
+_PAUSE = 0.05  # seconds between two announcements of a node among users
 _FILES = 20  # of an announcement: what a busy node places in 0.1 s
 
 
@@ -179,6 +182,40 @@ def agents(served: Served, count: int, rate: float, seconds: float, note: str) -
         baseline_is="one agent alone",
         note=said + (f"; {note}" if note else ""),
     )
+
+
+def pressing(served: Served, counts: Sequence[int], seconds: float, note: str) -> Iterator[Measurement]:
+    """So many connections of one user that ask for selections without pause, while a node announces.
+
+    Timed is the node, which is a process of its own; the note says how many selections were answered.
+    """
+    question = request_bytes("POST", "/v1/selections", QUESTION, served.user_token)
+    alone = _announced(served, 1.0)
+    for count in counts:
+        with ProcessPoolExecutor(1, get_context("spawn")) as node:
+            node.submit(_announced, served, 0.0).result()  # it has started
+            told = node.submit(_announced, served, seconds)
+            asked = with_crowd(served.port, count, lambda crowd: crowd.press(question, seconds))
+        yield summarise(
+            f"node-among-{count}",
+            "us",
+            [(told.result(), alone)],
+            baseline_is="the same node alone",
+            note=f"users: {_shares(asked)}" + (f"; {note}" if note else ""),
+        )
+
+
+def _announced(served: Served, seconds: float) -> list[float]:
+    """How long the announcements of a node took that has no files, 20 a second."""
+    said = {"incarnation": "f" * 16, "opened": [], "ended": [], "users": ["bench"]}
+    poll = request_bytes("POST", "/v1/nodes/bench0/announcements", said, served.node_token)
+    found: list[float] = []
+    until = time.monotonic() + seconds
+    with Connection(served.port) as connection:
+        while not found or time.monotonic() < until:
+            found.append(connection.call(poll)[0])
+            time.sleep(_PAUSE)
+    return found
 
 
 async def _watched(

@@ -17,10 +17,12 @@ from ses_benchmarks.probe import BenchmarkError
 TIMEOUT_SECONDS = 30
 
 
-def request_bytes(method: str, path: str, body: dict[str, Any] | None = None) -> bytes:
-    """The bytes of one request with an optional JSON body."""
+def request_bytes(method: str, path: str, body: dict[str, Any] | None = None, token: str = "") -> bytes:
+    """The bytes of one request with an optional JSON body and token."""
     payload = b"" if body is None else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    if token:
+        head += f"Authorization: Bearer {token}\r\n"
     return f"{head}Content-Length: {len(payload)}\r\n\r\n".encode() + payload
 
 

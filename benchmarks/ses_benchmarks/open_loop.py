@@ -2,7 +2,8 @@
 
 Each client keeps one connection and has one request under way at most; a request that is due goes to a
 client that is free, so that a server that falls behind cannot slow the clients down.  When none is free
-the request is counted as unsent.  Speaks as little HTTP as it can, like :mod:`ses_benchmarks.http_call`.
+the request is counted as unsent.  :meth:`Crowd.press` is a closed loop instead.  Speaks as little HTTP as it
+can, like :mod:`ses_benchmarks.http_call`.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ class Crowd:
         self._idle: deque[_Client] = deque()
         self._all: list[_Client] = []
         self._outcome = Outcome(0.0)
+        self._again: bytes | None = None
 
     async def connect(self) -> None:
         """Open every connection."""
@@ -127,6 +129,22 @@ class Crowd:
             raise BenchmarkError(f"connections were lost: {dict(outcome.errors)}")
         return outcome
 
+    async def press(self, request: bytes, seconds: float) -> Outcome:
+        """Let every client send the request again as soon as it is answered, for so many seconds."""
+        self._outcome = outcome = Outcome(seconds)
+        self._again = request
+        while self._idle:
+            self._idle.popleft().send(request)
+        await asyncio.sleep(seconds)
+        self._again = None
+        self._outcome = Outcome(0.0)  # what is answered now is not counted
+        deadline = time.monotonic() + _PATIENCE
+        while len(self._idle) < self._count and not outcome.errors and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        if outcome.errors:
+            raise BenchmarkError(f"connections were lost: {dict(outcome.errors)}")
+        return outcome
+
     def close(self) -> None:
         """Close every connection."""
         for client in self._all:
@@ -140,7 +158,10 @@ class Crowd:
 
     def _answered(self, client: _Client, status: int, sent: float) -> None:
         self._outcome.times.setdefault(status, []).append((time.perf_counter() - sent) * 1e6)
-        self._idle.append(client)
+        if self._again is None:
+            self._idle.append(client)
+        else:
+            client.send(self._again)
 
     def _lost(self, why: str) -> None:
         self._outcome.errors[why] += 1

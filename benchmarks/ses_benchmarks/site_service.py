@@ -53,10 +53,12 @@ def knowledge_base(oxigraph: Path, scratch: Path, turtle: str) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A running service: its port and its process."""
+    """A running service: its port, its process, and the tokens of user ``bench`` and of all nodes."""
 
     port: int
     pid: int
+    user_token: str
+    node_token: str
 
 
 @contextmanager
@@ -85,12 +87,31 @@ def service(
         body = answers(port, "/v1/elements")
         return body is not None and len(json.loads(body)["elements"]) == count
 
+    file = scratch / "tokens"
+    whose = (["--role", "user", "--user", "bench"], ["--role", "node", "--node", "*"])
+    tokens = [_token(programs, file, *one) for one in whose]
     with knowledge_base(programs / "oxigraph", scratch, turtle) as store_port:
         port = free_port()
         command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
-        command += ["--trust-loopback", "--state-dir", scratch / "state", "--log-level", "warning"]
+        command += [
+            "--trust-loopback",
+            "--tokens",
+            file,
+            "--state-dir",
+            scratch / "state",
+            "--log-level",
+            "warning",
+        ]
         command += ["--kb-url", f"http://127.0.0.1:{store_port}", "--kb-flavour", "oxigraph"]
         if monitor_port is not None:
             command += ["--monitor-url", f"http://127.0.0.1:{monitor_port}"]
         with server(command, scratch / "service.log", ready, READY_SECONDS) as pid:
-            yield Served(port, pid)
+            yield Served(port, pid, *tokens)
+
+
+def _token(programs: Path, file: Path, *whose: str) -> str:
+    command = [str(programs / "ses-service"), "token", "new", f"--tokens={file}", f"--name={whose[1]}"]
+    done = subprocess.run([*command, *whose], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise BenchmarkError(f"no token: {done.stderr.strip()}")
+    return done.stdout.strip()

@@ -32,6 +32,7 @@ NAMES = {
     "deciders-100-per-second",
     "agents-20",
     "claims-20",
+    "node-among-4",
 }
 
 

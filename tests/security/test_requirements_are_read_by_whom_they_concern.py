@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from service_process import Running
-from ses_service.auth import Role, add_token
+from ses_service.security.tokens import Role, add_token
 
 ONE = {"requirements": [{"kind": "free-capacity", "minimum": 1, "unit": "GB"}]}
 

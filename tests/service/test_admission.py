@@ -118,3 +118,27 @@ def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> No
 
     asyncio.run(whole())
     assert order == ["user", "user", "n1", "n2", *["user"] * 5]
+
+
+def test_nodes_go_first_and_users_do_not_fill_their_room() -> None:
+    order: list[str] = []
+
+    def use(who: str) -> Callable[[], bool]:
+        return lambda: order.append(who) is None
+
+    async def whole() -> None:
+        turns = Turns()
+        assert turns.give(2, use("user"), "user")
+        assert turns.give(2, use("user"), "user")
+        assert turns.give(2, use("other"), "other")
+        assert turns.full(2)
+        assert not turns.give(2, use("another"), "another")
+        assert not turns.full(2, node=True)
+        assert turns.give(2, use("n1"), "n1", node=True)
+        assert turns.give(2, use("n2"), "n2", node=True)
+        assert not turns.give(2, use("n3"), "n3", node=True)
+        while len(order) < 5:
+            await asyncio.sleep(0)
+
+    asyncio.run(whole())
+    assert order == ["user", "n1", "n2", "user", "other"]

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from ses_service.api import versions
 from ses_service.api.render import Reply
-from ses_service.http.edge import Asked, Edge
+from ses_service.http.edge import REFUSED_AFTER, Asked, Edge
 from ses_service.security.unix_socket import remote_of
 
 _ARRIVAL = 10.0  # seconds a request may take to arrive
@@ -192,7 +192,9 @@ class Connection(HttpToolsProtocol):
         """See who answers, and whether there is too much to do."""
         self._head = None
         self._asked = self._asks()
-        self._refused = self._asked is not None and self._edge.overloaded(self._asked)
+        self._refused = self._asked is not None and self._edge.overloaded(
+            self._asked, self.headers, self.client
+        )
         if self._asked is None:
             super().on_headers_complete()
         else:
@@ -222,7 +224,7 @@ class Connection(HttpToolsProtocol):
             return
         self.cycle = waiting = _Awaited(self.parser.should_keep_alive())  # type: ignore[assignment]
         if self._refused:
-            self._send(waiting, self._edge.refusal)
+            self.loop.call_later(REFUSED_AFTER, self._send, waiting, self._edge.refusal)
             return
         if not self._edge.answer(
             self._asked,

@@ -5,7 +5,7 @@ every respect is parsed from its bytes, answered on the event loop and rendered 
 doubtful about a request (no JSON, a member too many, a token nobody knows) goes to Flask with the bytes
 as they came, so that there is one place that says what was wrong.
 
-Neither way lets requests pile up: beyond what can be answered in time they get a 503 at once.
+Neither way lets requests pile up: beyond what can be answered in time they get a 503.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+# Seconds to a refusal: who asks again as soon as it is refused would take the time of decisions.
+REFUSED_AFTER = 0.2
 _TOO_MUCH = b"too much"  # told apart by being this object
 
 _READ_ONCE = {
@@ -114,10 +116,13 @@ class Edge:
                 return operation, (part,)
         return None
 
-    def overloaded(self, asked: Asked) -> bool:
+    def overloaded(self, asked: Asked, headers: Headers, client: tuple[str, int] | None) -> bool:
         """Whether this would be refused now, whatever it says; counts it if so."""
         operation, _ = asked
         if not self._turns.full(operation.waiting):
+            return False
+        who = self._caller(headers, client)
+        if who is not None and who.is_node and not self._turns.full(operation.waiting, node=True):
             return False
         self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
         return True
@@ -141,9 +146,6 @@ class Edge:
             self._runtime.metrics.count("POST", operation.route, reply.status, began)
             send(reply)
 
-        if self._turns.full(operation.waiting):
-            done(self.refusal)
-            return True
         who = self._caller(headers, client)
         if who is None or who.role not in operation.roles or len(body) > self.max_body:
             return False
@@ -156,8 +158,8 @@ class Edge:
             self._begin(operation, who, said, parts, done)
             return True
 
-        if not self._turns.give(operation.waiting, use, who.name):
-            done(self.refusal)
+        if not self._turns.give(operation.waiting, use, who.name, node=who.is_node):
+            asyncio.get_running_loop().call_later(REFUSED_AFTER, done, self.refusal)
         return True
 
     def close(self) -> None:

@@ -66,6 +66,11 @@ class Principal:
     user: str | None = None
     node: str | None = None
 
+    @property
+    def is_node(self) -> bool:
+        """Whether the caller is an agent."""
+        return self.role is Role.NODE
+
     def speaks_for(self, node: str | None) -> bool:
         """Whether what concerns a node is the caller's business; any node is, except an agent's others."""
         if self.role is not Role.NODE or node == self.node:
