@@ -3,8 +3,9 @@
 Builds a union of four branches, service, monitor and agent in a folder of its own (root is needed), lets
 programs under the preload library create files without pause, and does to the parts what a bad month does.
 The end is checked: every file is there once, with its content, mode and owner; nothing is left in the
-staging directories; the service counts nothing as open.  Does NOT change the machine's clock, nor fail the
-disks below the branches: a create may fail then without the library, too.
+staging directories; the service counts nothing as open.  Branches are filled up to what mergerfs keeps free.
+Does NOT change the machine's clock, nor fail the disks below the branches: a create may fail then without the
+library, too.
 
 Usage: benchmarks/faults.py [--faults 100] [--files 50000] [--seed N]
 """
@@ -32,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN, BUILD = ROOT / ".venv/bin", ROOT / "build/libses"
 BRANCHES, WORKERS, USERS = 4, 4, (0, 65534)
 STATE_MB = 96
+BRANCH_MB, LEFT_MB, KEPT_MB = 2048, 24, 48  # a branch; what is left of a full one; where mergerfs stops
 PATIENCE = 120.0
 
 # Creates files for ever; says each failure, and the number of those that are there.
@@ -85,6 +87,8 @@ class Part:
 class Site:
     """Everything that runs, and what can happen to it."""
 
+    program = WORKER
+
     def __init__(self, work: Path, undo: ExitStack, seed: int) -> None:
         self.work, self.random = work, random.Random(seed)
         self.union, self.state = work / "union", work / "state"
@@ -94,6 +98,9 @@ class Site:
             one.chmod(0o755)
         run("mount", "-t", "tmpfs", "-o", f"size={STATE_MB}m", "none", self.state)
         undo.callback(run, "umount", "-l", self.state)
+        for one in self.branches:
+            run("mount", "-t", "tmpfs", "-o", f"size={BRANCH_MB}m,mode=755", "none", one)
+            undo.callback(run, "umount", "-l", one)
         undo.callback(run, "umount", "-l", self.union)
         self._mount()
         self.url = f"http://127.0.0.1:{port()}"
@@ -141,7 +148,8 @@ class Site:
 
     def _mount(self) -> None:
         together = ":".join(map(str, self.branches))
-        run("mergerfs", "-o", "allow_other,use_ino,category.create=mfs,func.mkdir=all", together, self.union)
+        options = f"allow_other,use_ino,category.create=mfs,func.mkdir=all,minfreespace={KEPT_MB}M"
+        run("mergerfs", "-o", options, together, self.union)
 
     def _worker(self, number: int) -> subprocess.Popen[str]:
         top = self.union / f"w{number}"
@@ -154,7 +162,7 @@ class Site:
             "SES_AGENT_SOCKET": str(self.socket),
         }
         return subprocess.Popen(
-            ["/usr/bin/python3", "-I", "-c", WORKER, str(top), "d"],
+            ["/usr/bin/python3", "-I", "-c", self.program, str(top), "d"],
             env=environment, user=user, group=user, extra_groups=[], stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -170,6 +178,7 @@ class Site:
             self._everything_killed,
             self._writer_or_store_killed,
             self._state_full,
+            self._branch_full,
             self._staging_moved,
             self._branch_open_to_all,
             self._remounted,
@@ -206,6 +215,16 @@ class Site:
         with suppress(OSError), ballast.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 65536)
+        self._pause(2.5)
+        ballast.unlink()
+
+    def _branch_full(self) -> None:
+        """Leave less than mergerfs keeps, and enough for the small files that are placed all the same."""
+        branch = self.random.choice(self.branches)
+        ballast = branch / ".ballast"
+        free = os.statvfs(branch).f_bavail * os.statvfs(branch).f_frsize
+        with ballast.open("wb") as file, suppress(OSError):
+            os.posix_fallocate(file.fileno(), 0, max(1, free - LEFT_MB * 2**20))
         self._pause(2.5)
         ballast.unlink()
 

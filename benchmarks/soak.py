@@ -1,0 +1,131 @@
+"""What service, monitor, portal and agent hold of memory and descriptors, minute by minute under load.
+
+Builds what faults.py builds, and a portal.  Programs of two users create, write and remove files without
+pause, a client asks the service for selections, another reads pages of the portal.  Does NOT say what is too
+much: it prints the curves, and the growth of each process over the second half.
+
+Usage: benchmarks/soak.py [--seconds 600]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import faults
+
+POINTS = 20  # of each curve
+SELECT = b'{"subject": {"user": "nobody", "application": "soak"}}'
+
+WORKER = """
+import os, sys
+top, name = sys.argv[1:]
+made = 0
+while not os.path.exists(top + "/../enough"):
+    path = f"{top}/{name}{made % 200}"
+    if made >= 200:
+        os.unlink(path)
+    fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o640)
+    os.write(fd, path.encode())
+    os.close(fd)
+    made += 1
+print("made", made, flush=True)
+"""
+
+
+class Clients:
+    """Ask as long as they are wanted."""
+
+    def __init__(self) -> None:
+        self.asked, self.refused = 0, 0
+        self._enough = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, url: str, body: bytes | None, pause: float) -> None:
+        """Ask for this, with a pause after each answer."""
+        self._threads.append(threading.Thread(target=self._ask, args=(url, body, pause)))
+        self._threads[-1].start()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._enough.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self, url: str, body: bytes | None, pause: float) -> None:
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        while not self._enough.wait(pause):
+            self.asked += 1
+            try:
+                urllib.request.urlopen(request, timeout=30).read()
+            except OSError:
+                self.refused += 1
+
+
+def held(pid: int) -> tuple[float, int]:
+    """Return MB of resident memory and the number of descriptors of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6, len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def processes(site: faults.Site, portal: faults.Part) -> dict[str, int]:
+    """Return each process by what it is."""
+    found = {part.name: part.process.pid for part in (site.service, site.monitor, site.agent, portal)}
+    for pid in site.service.children():
+        line = Path(f"/proc/{pid}/cmdline").read_text()
+        found["writer" if "writer" in line else "store"] = pid
+    return found
+
+
+def main() -> None:
+    """Run, and print the curves as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=600)
+    seconds = parser.parse_args().seconds
+    faults.Site.program = WORKER
+    with ExitStack() as undo:
+        work = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ses-soak-")))
+        work.chmod(0o755)
+        site = faults.Site(work, undo, 1)
+        address = f"127.0.0.1:{faults.port()}"
+        portal = faults.Part(
+            "portal", work, faults.BIN / "ses-webface", "serve", f"--listen={address}",
+            f"--state-dir={work / 'portal'}", f"--service-url={site.url}",
+        )  # fmt: skip
+        undo.callback(portal.end, 15)
+        deadline = time.monotonic() + faults.PATIENCE
+        while time.monotonic() < deadline:
+            with suppress(OSError), urllib.request.urlopen(f"http://{address}/healthz", timeout=10):
+                break
+            time.sleep(0.1)
+        clients = Clients()
+        undo.callback(clients.end)
+        clients.begin(f"{site.url}/v1/selections", SELECT, 0.01)
+        clients.begin(f"http://{address}/", None, 0.05)
+        curves: dict[str, dict[str, list[float]]] = {}
+        begun = time.monotonic()
+        for point in range(POINTS + 1):
+            time.sleep(max(0.0, begun + point * seconds / POINTS - time.monotonic()))
+            for name, pid in processes(site, portal).items():
+                memory, descriptors = held(pid)
+                curve = curves.setdefault(name, {"MB": [], "descriptors": []})
+                curve["MB"].append(round(memory, 1))
+                curve["descriptors"].append(descriptors)
+        (site.union / "enough").touch()
+        said = [one.communicate(timeout=faults.PATIENCE)[0].split() for one in site.workers]
+        made = sum(int(words[1]) for words in said if words[:1] == ["made"])
+    for curve in curves.values():
+        curve["MB grown in the second half"] = [round(curve["MB"][-1] - curve["MB"][POINTS // 2], 1)]
+    outcome = {"seconds": seconds, "files": made, "asked": clients.asked, "refused": clients.refused}
+    print(json.dumps(outcome | curves))
+
+
+if __name__ == "__main__":
+    main()
