@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from collections import Counter
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Clients:
     """Ask as long as they are wanted."""
 
     def __init__(self) -> None:
-        self.asked, self.refused = 0, 0
+        self.answers: Counter[str] = Counter()
         self._enough = threading.Event()
         self._threads: list[threading.Thread] = []
 
@@ -60,13 +61,16 @@ class Clients:
             thread.join()
 
     def _ask(self, url: str, body: bytes | None, pause: float) -> None:
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         while not self._enough.wait(pause):
-            self.asked += 1
+            request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+            path = request.selector
             try:
-                urllib.request.urlopen(request, timeout=30).read()
-            except OSError:
-                self.refused += 1
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    said = str(answer.status)
+                    answer.read()
+            except OSError as error:
+                said = str(error)
+            self.answers[f"{path}: {said}"] += 1
 
 
 def held(pid: int) -> tuple[float, int]:
@@ -123,7 +127,7 @@ def main() -> None:
         made = sum(int(words[1]) for words in said if words[:1] == ["made"])
     for curve in curves.values():
         curve["MB grown in the second half"] = [round(curve["MB"][-1] - curve["MB"][POINTS // 2], 1)]
-    outcome = {"seconds": seconds, "files": made, "asked": clients.asked, "refused": clients.refused}
+    outcome = {"seconds": seconds, "files": made, "answers": clients.answers}
     print(json.dumps(outcome | curves))
 
 
