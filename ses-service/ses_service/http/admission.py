@@ -66,7 +66,7 @@ class Turns:
     """
 
     def __init__(self, foreground: Foreground | None = None) -> None:
-        self._courtesy = foreground or Foreground()
+        self._foreground = foreground or Foreground()
         self._nodes, self._others = _Room(), _Room()
         self._parts: deque[Callable[[], bool]] = deque()
         self._passed_over = 0

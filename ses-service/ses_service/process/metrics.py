@@ -90,7 +90,9 @@ class _State(Collector):
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
         yield GaugeMetricFamily(
-            "ses_size_patterns", "Entries of the history of sizes.", value=self.parts.state.ledger.count_sizes()
+            "ses_size_patterns",
+            "Entries of the history of sizes.",
+            value=self.parts.state.ledger.count_sizes(),
         )
         yield GaugeMetricFamily(
             "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard

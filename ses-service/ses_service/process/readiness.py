@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ses_service.feeds.monitor_reader import Observer
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.updater import Members
-from ses_service.state.state import ServiceState, NoEnvironmentError
+from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 
 
