@@ -16,9 +16,10 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY ses-service ses-service
 COPY libses/core libses/core
+COPY libses/listen libses/listen
 COPY libses/include libses/include
 RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels \
-    ./ses-service ./libses/core/python \
+    ./ses-service ./libses/listen ./libses/core/python \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

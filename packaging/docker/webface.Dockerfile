@@ -14,7 +14,8 @@ RUN --mount=type=secret,id=ca --mount=type=secret,id=pip \
     && python3 -m venv /opt/build \
     && /opt/build/bin/pip install -q --no-cache-dir --require-hashes -r build.lock
 COPY webface webface
-RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./webface \
+COPY libses/listen libses/listen
+RUN /opt/build/bin/pip wheel -q --no-deps --no-index --no-build-isolation --wheel-dir /wheels ./webface ./libses/listen \
     && /opt/qstorman/venv/bin/pip install -q --no-deps --no-index /wheels/*.whl
 
 FROM ${BASE}

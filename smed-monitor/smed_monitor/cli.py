@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 import structlog
+from ses_listen.server import ListenError
+from ses_listen.tls import MEND, TlsError, files_of, is_local
 
 from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.config.settings import ElementSettings, Settings, Target, load
@@ -19,7 +21,6 @@ from smed_monitor.core.model import State
 from smed_monitor.http.answer import observations_json
 from smed_monitor.http.schemas import ObservationsOut
 from smed_monitor.http.server import serve as serve_forever
-from smed_monitor.http.tls import MEND, TlsError, files_of, is_local
 from smed_monitor.report import print_table
 from smed_monitor.scraping.monitor import Monitor
 from smed_monitor.textfile import page, write
@@ -126,6 +127,8 @@ def serve(
         serve_forever(settings, listen, state_dir, files)
     except TlsError as error:
         raise click.UsageError(str(error)) from None
+    except ListenError as error:
+        raise click.ClickException(str(error)) from None
 
 
 @main.command()

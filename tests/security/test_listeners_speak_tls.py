@@ -4,6 +4,7 @@ show and ask for certificates among each other.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -13,6 +14,7 @@ import signal
 import socket
 import ssl
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -188,6 +190,68 @@ def test_a_renewed_certificate_is_shown_to_connections_made_afterwards(part: str
         renewed = x509.load_pem_x509_certificate(parts.certificate(part).read_bytes()).serial_number
         assert parts.serial(part) == renewed != before
         assert healthy(kept), "the connection made before goes on"
+
+
+def client_hello() -> bytes:
+    """What a client says first."""
+    outgoing = ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()
+
+
+def ended(line: socket.socket) -> bool:
+    """Whether the other side ends this connection; waits for it."""
+    line.settimeout(PATIENCE)
+    try:
+        while line.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def test_who_stalls_before_a_request_is_whole_holds_nobody_up_and_is_sent_away(parts: Parts) -> None:
+    """More of each kind than there are threads; then who comes after them is answered, while they stall."""
+    begun = {"nothing": b"", "half a hello": client_hello()[:100]}
+    stalled: list[tuple[str, str, socket.socket]] = []
+    with contextlib.ExitStack() as lines:
+        for part in PARTS:
+            for kind, words in begun.items():
+                for _ in range(40):
+                    line = socket.create_connection(("127.0.0.1", parts.ports[part]), timeout=PATIENCE)
+                    line.sendall(words)
+                    stalled.append((part, kind, lines.enter_context(line)))
+            for _ in range(40):
+                line = lines.enter_context(parts.connect(part))
+                line.sendall(b"GET /healthz HTTP/1.1\r\nHo")
+                stalled.append((part, "half a request", line))
+        assert [answered(parts, part, "client") for part in PARTS] == [True] * len(PARTS)
+        assert [(part, kind) for part, kind, line in stalled if not ended(line)] == []
+
+
+def test_clients_that_hang_up_during_a_handshake_or_after_it_leave_no_traceback(parts: Parts) -> None:
+    hello, request = client_hello(), b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3
+    reset = struct.pack("ii", 1, 0)
+    for part in PARTS:
+        for length in range(0, len(hello) + 1, 7):
+            plain = socket.create_connection(("127.0.0.1", parts.ports[part]), timeout=PATIENCE)
+            plain.sendall(hello[:length])
+            if length % 2:
+                plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            plain.close()
+        for length in range(len(request)):
+            line = parts.connect(part)
+            if length:
+                line.sendall(request[:length])
+            if length % 2:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            line.close()
+        assert answered(parts, part, "client")
+        assert "Traceback" not in (parts.folder / f"{part}.log").read_text("utf-8")
 
 
 # What each says when it would listen in clear text, or with files that are no use

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import json
 import os
 import select
 import socket
@@ -26,7 +28,7 @@ MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid =
 
 @dataclass
 class Served:
-    """A running server; ``worker`` is the process that answers."""
+    """A running server."""
 
     name: str
     port: int
@@ -45,16 +47,8 @@ class Served:
             return bool(answer.status == 200)
         return False
 
-    @property
-    def worker(self) -> int:
-        if self.name == "service":
-            return self.process.pid
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        assert len(children) == 1
-        return int(children[0])
-
     def megabytes(self) -> float:
-        status = Path(f"/proc/{self.worker}/status").read_text()
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
@@ -124,9 +118,35 @@ def test_a_header_without_end_fills_no_memory(served: Served) -> None:
     assert served.answers()
 
 
-def _hang_up(connection: socket.socket) -> None:
-    """At once, with a reset: what was not read and not sent is thrown away."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+def test_a_head_that_is_too_large_is_answered_with_what_is_wrong(served: Served) -> None:
+    cookie = b"GET /healthz HTTP/1.1\r\nHost: x\r\nCookie: " + b"x" * 200_000
+    address = b"GET /healthz?" + b"x" * 200_000
+    many = b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + b"X-One: y\r\n" * 20_000
+    for head in (cookie, address, many):
+        with served.connect() as connection:
+            connection.sendall(head)  # all of it, and more would come
+            answer = http.client.HTTPResponse(connection)
+            answer.begin()
+            assert answer.status == 431
+            assert answer.getheader("Content-Type") == "application/problem+json"
+            said = json.load(answer)
+        assert (said["status"], said["type"]) == (431, "urn:qstorman:problem:head-too-large")
+        assert "longer than 64 KiB" in said["detail"]
+
+
+def test_what_is_no_request_is_answered_with_a_problem(served: Served) -> None:
+    with served.connect() as connection:
+        connection.sendall(b"HELO mail.example.org\r\n\r\n")
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        assert (answer.status, answer.getheader("Content-Type")) == (400, "application/problem+json")
+        assert json.load(answer)["type"] == "urn:qstorman:problem:malformed-request"
+
+
+def _hang_up(connection: socket.socket, *, reset: bool = True) -> None:
+    """At once; with a reset what was not read and not sent is thrown away."""
+    if reset:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
 
@@ -147,6 +167,11 @@ def test_clients_that_hang_up_leave_no_traceback(served: Served) -> None:
                 connection.sendall(question.encode())
                 time.sleep(pause)
                 _hang_up(connection)
+    whole = questions[3].encode() + b"&pass=b" * 129 + questions[0].encode()[:60]
+    for length in range(len(whole)):
+        connection = served.connect()
+        connection.sendall(whole[:length])
+        _hang_up(connection, reset=length % 2 == 0)
     _wait(served.answers, "it answers no more")
     served.process.terminate()
     served.process.wait(60)

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import click
 import structlog
+from ses_listen.server import ListenError
+from ses_listen.tls import MEND, TlsError, files_of, is_local
 
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
@@ -25,7 +27,6 @@ from ses_webface.portal import Portal
 from ses_webface.proven import ClearTextError
 from ses_webface.server import serve as run_server
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
-from ses_webface.tls import MEND, TlsError, files_of, is_local
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -78,7 +79,7 @@ class _Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (WebfaceError, TlsError, ClearTextError) as error:
+        except (WebfaceError, ListenError, TlsError, ClearTextError) as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -178,7 +179,7 @@ def serve(
     )
     parts: Portal = app.extensions["ses_webface"]
     telling = AccountTelling(parts.accounts, parts.selection)
-    run_server(app, listen, threads=threads, log_level=log_level, started=telling.start, tls=tls)
+    run_server(app, listen, threads=threads, started=telling.start, tls=tls)
 
 
 @main.group()

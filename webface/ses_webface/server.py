@@ -1,78 +1,37 @@
-"""Serves the portal with gunicorn: one process, several threads, nothing outside the state dir."""
+"""Serves the portal: one process, several threads, nothing outside the state dir."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import Any
 
+import structlog
 from flask import Flask
-from gunicorn import systemd  # type: ignore[import-untyped]
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
-from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
+from ses_listen.server import Listener, Times
+from ses_listen.server import serve as listen_and_serve
+from ses_listen.threads import Threads
+from ses_listen.tls import FollowedTls, TlsFiles
 
-from ses_webface.tls import TlsFiles
+_WAITING = 64  # requests inside; beyond, the next would wait too long
+_TIMES = Times(grace=10)
 
-_PAUSE = 5.0  # seconds between two words to the watchdog
-
-
-class _Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's thread worker that also tells systemd's watchdog that it goes on."""
-
-    _told = -_PAUSE
-
-    def notify(self) -> None:
-        """Called at least once a second by the loop that takes requests."""
-        super().notify()
-        if time.monotonic() - self._told >= _PAUSE:
-            self._told = time.monotonic()
-            systemd.sd_notify("WATCHDOG=1", self.log)
-
-
-class _Server(BaseApplication):  # type: ignore[misc]
-    """Gunicorn with settings given by us; reads no configuration file or command line."""
-
-    def __init__(self, app: Flask, options: dict[str, Any]) -> None:
-        self._app = app
-        self._options = options
-        super().__init__()
-
-    def load_config(self) -> None:
-        for name, value in self._options.items():
-            self.cfg.set(name, value)
-
-    def load(self) -> Flask:
-        return self._app
+log = structlog.get_logger("ses_webface")
 
 
 def serve(
-    app: Flask,
-    listen: str,
-    *,
-    threads: int,
-    log_level: str,
-    started: Callable[[], None],
-    tls: TlsFiles | None = None,
+    app: Flask, listen: str, *, threads: int, started: Callable[[], None], tls: TlsFiles | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT, by https with ``tls``; returns when all requests are answered.
+    """Serve until SIGTERM or SIGINT, by https with ``tls``; returns when requests were answered.
 
-    ``started`` is called in the process that serves, before its first request.
+    ``started`` is called before the first request.  Raises ListenError and TlsError.
     """
-    _Server(
-        app,
-        {
-            "bind": [listen],
-            "workers": 1,  # metrics are per process; threads wait for the service, not the processor
-            "worker_class": _Worker,
-            "threads": threads,
-            "control_socket_disable": True,
-            "worker_tmp_dir": None,
-            "timeout": 60,
-            "graceful_timeout": 10,
-            "keepalive": 5,
-            "loglevel": log_level,
-            "proc_name": "ses-webface",
-            "post_worker_init": lambda _worker: started(),
-            **({} if tls is None else tls.options()),
-        },
-    ).run()
+    listener = Listener(listen, None if tls is None else FollowedTls(tls))
+    behind = Threads(app, threads, threads + _WAITING, app.config["MAX_CONTENT_LENGTH"])
+
+    def ready() -> None:
+        started()
+        log.info("listening", url=listener.url)
+
+    try:
+        listen_and_serve(behind, listener, ready=ready, times=_TIMES)
+    finally:
+        behind.close()

@@ -1,8 +1,7 @@
-"""A listener's side of TLS with gunicorn: certificate and key from files that are followed.
+"""Certificate and key from files that are followed, and no listening beyond this machine without them.
 
-New files count for connections made after they changed.  Files that cannot be used (one of the two was
-replaced, the other not yet) leave the last good ones in use.  Monitor and portal share no code, so each has
-this file.
+New files count for connections made after they changed; those that are open go on.  Files that cannot be
+used (one of the two was replaced, the other not yet) leave the last good ones in use.
 """
 
 from __future__ import annotations
@@ -12,16 +11,19 @@ import socket
 import ssl
 import stat
 import threading
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import structlog
 
 MEND = (
     "Make certificates: ses-service tls init /etc/qstorman/tls  Then add: "
     "--tls-cert /etc/qstorman/tls/HOST.pem --tls-key /etc/qstorman/tls/HOST-key.pem"
 )
+
+Stamp = tuple[tuple[int, int, int], ...]
+
+_log = structlog.get_logger("ses_listen")
 
 
 class TlsError(Exception):
@@ -54,38 +56,35 @@ class TlsFiles:
             raise TlsError(f"{error.filename or self.certificate}: {error.strerror}") from None
         return context
 
-    def options(self) -> dict[str, Any]:
-        """Return gunicorn's settings.  Raises TlsError when the files cannot be used."""
-        return {
-            "certfile": str(self.certificate),
-            "keyfile": str(self.key),
-            "ssl_context": _Followed(self),
-        }
+    def stamp(self) -> Stamp:
+        """Return what differs when a file was changed.  Raises OSError."""
+        found = (one.stat() for one in (self.certificate, self.key, self.ca) if one is not None)
+        return tuple((one.st_mtime_ns, one.st_size, one.st_ino) for one in found)
 
 
-class _Followed:
-    """Called by gunicorn for each connection.  Any thread."""
+class FollowedTls:
+    """A context whose connections are made with the newest good files.  Any thread."""
 
     def __init__(self, files: TlsFiles) -> None:
+        """Read the files.  Raises TlsError."""
         self._files = files
         self._lock = threading.Lock()
-        self._stamp = self._now()
+        self.context = files.context()
+        self._stamp = files.stamp()
         self._newest = files.context()
+        self.context.sni_callback = self._use_newest  # called in every handshake, with a name or without
 
-    def __call__(self, _settings: object, _default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    def _use_newest(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
         with self._lock:
-            stamp = self._now()
-            if stamp is not None and stamp != self._stamp:
-                with suppress(TlsError):  # tried again with the next connection
-                    self._newest, self._stamp = self._files.context(), stamp
-            return self._newest
-
-    def _now(self) -> tuple[tuple[int, int, int], ...] | None:
-        files = (one for one in (self._files.certificate, self._files.key, self._files.ca) if one is not None)
-        try:
-            return tuple((at.st_mtime_ns, at.st_size, at.st_ino) for at in (one.stat() for one in files))
-        except OSError:
-            return None
+            try:
+                stamp = self._files.stamp()
+                if stamp != self._stamp:
+                    self._stamp = stamp
+                    self._newest = self._files.context()
+                    _log.info("certificate read", path=str(self._files.certificate))
+            except (OSError, TlsError) as error:
+                _log.error("certificate refused, the last one stays in use", error=str(error))
+            connection.context = self._newest
 
 
 def files_of(certificate: Path | None, key: Path | None, ca: Path | None) -> TlsFiles | None:

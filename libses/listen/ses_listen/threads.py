@@ -1,0 +1,148 @@
+"""Flask behind an event loop: requests as WSGI knows them, answered in a few threads.
+
+No thread ever waits for a client: a request gets one when all of it has arrived, and the answer is sent by
+the loop.  For answers that fit in memory; does not stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+from urllib.parse import unquote_to_bytes
+from wsgiref.types import WSGIApplication
+
+from ses_listen.intake import Intake
+from ses_listen.problems import OVERLOADED, Answer
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+TOO_MUCH = b"too much"  # told apart by being this object
+_OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"}
+_WITHOUT_LENGTH = (204, 304)
+
+
+class Threads:
+    """Answers requests through ``app``, an ASGI application by itself.  Belongs to one event loop.
+
+    Of a body one byte more than ``max_body`` is read, so that ``app`` sees that it is too large.  Beyond
+    ``waiting`` requests inside, the next are refused at once.
+    """
+
+    def __init__(self, app: WSGIApplication, threads: int, waiting: int, max_body: int) -> None:
+        self._app = app
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answer")
+        self._inside = 0
+        self._waiting = waiting
+        self._max_body = max_body
+        self.intake = Intake()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        body = await self.body(receive)
+        if body is None:
+            return
+        answer = OVERLOADED if body is TOO_MUCH or self.full else await self.answer(scope, body)
+        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+    @property
+    def full(self) -> bool:
+        """Whether so many requests are inside that the next one would wait too long."""
+        return self._inside >= self._waiting
+
+    async def body(self, receive: Receive) -> bytes | None:
+        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
+
+        ``TOO_MUCH``: too much of other requests is arriving.
+        """
+        body, counted = bytearray(), 0
+        try:
+            while len(body) <= self._max_body:
+                message = await receive()
+                piece: bytes = message.get("body", b"")
+                if message["type"] == "http.disconnect":
+                    return None
+                if not self.intake.take(len(piece)):
+                    return TOO_MUCH
+                counted += len(piece)
+                body += piece
+                if not message.get("more_body"):
+                    break
+        finally:
+            self.intake.give_back(counted)
+        return bytes(body[: self._max_body + 1])
+
+    async def answer(self, scope: Scope, body: bytes) -> Answer:
+        """Return the application's answer."""
+        self._inside += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._call, _environ(scope, body)
+            )
+        finally:
+            self._inside -= 1
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _call(self, environ: dict[str, Any]) -> Answer:
+        begun: list[tuple[int, list[tuple[str, str]]]] = []
+
+        def start_response(status: str, headers: list[tuple[str, str]], *_: Any) -> Callable[[bytes], object]:
+            begun.append((int(status[:3]), headers))
+            return lambda _: None
+
+        parts: Iterable[bytes] = self._app(environ, start_response)
+        try:
+            body = b"".join(parts)
+        finally:
+            close = getattr(parts, "close", None)
+            if close is not None:
+                close()
+        status, headers = begun[-1]
+        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        if status not in _WITHOUT_LENGTH and not any(name == b"content-length" for name, _ in raw):
+            raw.append((b"content-length", b"%d" % len(body)))
+        return Answer(status, raw, body)
+
+
+def _environ(scope: MutableMapping[str, Any], body: bytes) -> dict[str, Any]:
+    """Return the request as WSGI has it (PEP 3333): text is latin-1 of the bytes."""
+    raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+    server = scope.get("server") or ("localhost", 80)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(raw_path.partition(b"?")[0]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": str(server[0]),
+        "SERVER_PORT": str(server[1] or ""),
+        "SERVER_PROTOCOL": f"HTTP/{scope.get('http_version', '1.1')}",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    if scope.get("client"):
+        environ["REMOTE_ADDR"], environ["REMOTE_PORT"] = scope["client"][0], str(scope["client"][1])
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if "_" in name:
+            continue
+        key = _OWN_NAMES.get(name) or "HTTP_" + name.upper().replace("-", "_")
+        environ[key] = f"{environ[key]},{value}" if key in environ else value
+    if body and "CONTENT_LENGTH" not in environ:
+        environ["CONTENT_LENGTH"] = str(len(body))
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
+    return environ
