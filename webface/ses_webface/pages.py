@@ -17,6 +17,7 @@ from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import shortest_writing, show_bytes, show_number, show_quantity
 from ses_webface.selection_model import Requirement
+from ses_webface.shortfalls import missed_of, misses
 from ses_webface.visible import in_page, visible
 
 log = structlog.get_logger(__name__)
@@ -53,7 +54,8 @@ def register(app: Flask) -> None:
         iso=iso,
         ago=ago,
         age=age,
-        misses=misses,
+        misses=lambda one: misses(one, words()),
+        missed=lambda predicted: missed_of(predicted, words()),
     )
     app.jinja_env.globals.update(
         level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
@@ -106,13 +108,6 @@ def ago(at: float | None) -> str:
     if seconds < 2:
         return "just now"
     return f"{seconds:.0f}\u00a0s ago" if seconds < 10 else f"{age(seconds)} ago"
-
-
-def misses(distance: float) -> str:
-    """Return a distance in words."""
-    if distance < 0.005:
-        return "meets everything"
-    return f"falls {min(distance, 1.0):.0%} short" if distance >= 0.01 else "falls under 1% short"
 
 
 def amount(requirement: Requirement) -> str:

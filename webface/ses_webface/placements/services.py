@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ses_webface.accounts.people import Person
 from ses_webface.errors import NotFoundError
-from ses_webface.quantities import show_quantity
 from ses_webface.selection_client import PlacementFilter, SelectionService
 from ses_webface.selection_model import Placement
+from ses_webface.shortfalls import expectation
 from ses_webface.vocabulary import Vocabulary
 
 MAX_LISTED = 100
@@ -75,16 +75,7 @@ def because(record: Placement, words: Vocabulary) -> str:
     """Return, in a sentence or two, how this element came to be chosen."""
     if not record.requirements:
         return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
-    worst = max(record.predicted, key=lambda one: one.shortfall, default=None)
-    if worst is None or worst.shortfall <= 0:
-        said = f"{record.element} was expected to give everything asked for."
-    else:
-        met = any(one.shortfall <= 0 for one in record.predicted)
-        said = (
-            f"{record.element} was expected to give {show_quantity(worst.value, worst.unit)} of the "
-            f"{show_quantity(worst.minimum, worst.unit)} asked for ({words.label(worst.kind).lower()})"
-            f"{', and the rest' if met else ''}."
-        )
+    said = expectation(record.element, record.predicted, words)
     rank = next((one.rank for one in record.candidates if one.element == record.element), None)
     if rank == 1:
         return f"{said} It ranked first of {len(record.candidates)}."
