@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ses_listen.intake import Intake
 from ses_service.api.operations import OPERATIONS
 from ses_service.http.connection import Connection
 from ses_service.http.edge import Edge
-from ses_service.http.request_memory import Intake
 from uvicorn import Config
 from uvicorn.server import ServerState
 
@@ -126,8 +126,9 @@ def test_a_head_that_is_too_large_is_refused_however_it_comes(busy: Edge) -> Non
     head = ASK + b"X: " + b"x" * 70_000 + b"\r\n"
     for pieces in ([head], [head[:60_000], head[60_000:]]):
         wire = exchange(busy, *pieces)
-        assert b" 400 " in wire.sent.split(b"\r\n")[0]
-        assert wire.closed
+        assert b" 431 " in wire.sent.split(b"\r\n")[0]
+        assert b"connection: close\r\n" in wire.sent
+        assert b"head-too-large" in wire.sent
 
 
 def answers(wire: Wire) -> list[tuple[int, bytes]]:
@@ -212,7 +213,7 @@ def test_bodies_beyond_what_all_connections_may_hold_are_refused_and_then_forgot
     idle: Edge, path: bytes
 ) -> None:
     """On either way of answering, and nothing stays counted when they are gone."""
-    idle.intake = Intake(1000)
+    idle._flask.intake = Intake(1000)
     large = ASK.replace(b"/v1/selections", path) + b"Content-Length: 2000\r\n\r\n" + b"x" * 2000
     assert exchange(idle, large).sent.startswith(b"HTTP/1.1 503 ")
     if path == b"/v1/selections":  # the other way would wait for the rest

@@ -26,7 +26,9 @@ _LINGER = 2.0  # seconds a client has to read why it was refused, while it may s
 class Application(Protocol):
     """What a connection asks of the ASGI application behind it."""
 
-    intake: Intake
+    @property
+    def intake(self) -> Intake:
+        """What unanswered requests hold in memory."""
 
 
 class _OnePiece:
@@ -203,8 +205,20 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Count the head no more."""
-        self._head = None
+        self.head_is_here()
         super().on_headers_complete()
+
+    def head_is_here(self) -> None:
+        """Count the head no more: what comes now is a body."""
+        self._head = None
+
+    def count(self, size: int) -> bool:
+        """Count bytes of a body until all of it is here; ``False``: they are too many, none count."""
+        if not self.intake.take(size):
+            self._discount()
+            return False
+        self._counted += size
+        return True
 
     def on_message_complete(self) -> None:
         """Note that the request is here."""

@@ -31,7 +31,7 @@ class ListenError(Exception):
 
 
 class Listener:
-    """A socket at ``HOST:PORT`` that listens; connections are taken when it is served."""
+    """A socket at ``HOST:PORT``; connections are refused until it is served."""
 
     def __init__(self, listen: str, tls: FollowedTls | None = None) -> None:
         """Bind.  Raises ListenError."""
@@ -43,7 +43,6 @@ class Listener:
             self.socket = socket.socket(family, kind, protocol)
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(address)
-            self.socket.listen(_BACKLOG)
         except (OSError, ValueError, OverflowError) as error:
             raise ListenError(f"cannot listen on {listen}: {getattr(error, 'strerror', error)}") from None
         self.tls = tls

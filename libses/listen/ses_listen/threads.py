@@ -27,6 +27,12 @@ _OWN_NAMES = {"content-type": "CONTENT_TYPE", "content-length": "CONTENT_LENGTH"
 _WITHOUT_LENGTH = (204, 304)
 
 
+async def respond(send: Send, answer: Answer) -> None:
+    """Send a whole answer."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body})
+
+
 class Threads:
     """Answers requests through ``app``, an ASGI application by itself.  Belongs to one event loop.
 
@@ -48,8 +54,7 @@ class Threads:
         if body is None:
             return
         answer = OVERLOADED if body is TOO_MUCH or self.full else await self.answer(scope, body)
-        await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        await respond(send, answer)
 
     @property
     def full(self) -> bool:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 import structlog
+from ses_listen.server import ListenError
+from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
 
 from ses_service.api import contract
 from ses_service.api.app import create_app
@@ -32,7 +34,6 @@ from ses_service.members.toml_tables import MembersFileError
 from ses_service.model.policies import Policies
 from ses_service.process import logs
 from ses_service.process.runtime import ServiceConfig, runtime
-from ses_service.security.tls import FollowedTls, TlsError, check_address, files_of
 from ses_service.security.tokens import TokenFile, TokenFileError
 from ses_service.security.trust import Trust
 from ses_service.security.unix_socket import LocalDoor, LocalDoorError
@@ -200,7 +201,8 @@ def serve(
         raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
     try:
         tls_files = files_of(tls_cert, tls_key, tls_ca)
-        check_address(address, tls_files)
+        if tls_files is None and not is_local(f"{address}:{port}"):
+            raise TlsError(f"it would listen on {address}, where tokens travel in clear text. {MEND}")
     except TlsError as error:
         raise click.UsageError(str(error)) from None
     try:
@@ -292,7 +294,10 @@ def serve(
             scheme = "http" if followed is None else "https"
             log.info("serving", address=address, port=port, scheme=scheme, socket=str(socket or ""))
 
-        serve_http(app, address, port, ready=ready, tls=followed, door=door)
+        try:
+            serve_http(app, address, port, ready=ready, tls=followed, door=door)
+        except ListenError as error:  # somebody took the address meanwhile
+            raise click.ClickException(str(error)) from None
         log.info("stopped")
 
 

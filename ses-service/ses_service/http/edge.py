@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from apiflask import APIFlask
 from pydantic import BaseModel, ValidationError
+from ses_listen.intake import Intake
+from ses_listen.problems import Answer
+from ses_listen.threads import TOO_MUCH, Receive, Scope, Send, Threads, respond
 
 from ses_service.api import problems
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
@@ -24,20 +27,16 @@ from ses_service.api.operations import OPERATIONS, Operation
 from ses_service.api.problems import OverloadedProblem, Problem
 from ses_service.api.render import Reply
 from ses_service.http.admission import Turns
-from ses_service.http.request_memory import Intake
-from ses_service.http.wsgi import FlaskThreads
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Asked: TypeAlias = tuple[Operation, tuple[str, ...]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # Seconds to a refusal: who asks again as soon as it is refused would take the time of decisions.
 REFUSED_AFTER = 0.2
-_TOO_MUCH = b"too much"  # told apart by being this object
+_THREADS = 4
+_WAITING = 64
 
 _READ_ONCE = {
     name.encode(): name
@@ -63,8 +62,7 @@ class Edge:
         self._runtime = runtime(app)
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
-        self.intake = Intake()
-        self._flask = FlaskThreads(app)
+        self._flask = Threads(app, _THREADS, _WAITING, self.max_body)
         self._turns = Turns(self._runtime.foreground)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
@@ -81,10 +79,10 @@ class Edge:
         if scope["type"] != "http":
             raise RuntimeError(f"only HTTP is spoken here, not {scope['type']}")
         began = time.perf_counter()
-        body = await self._body(receive)
+        body = await self._flask.body(receive)
         if body is None:
             return
-        reply = self.refusal if body is _TOO_MUCH else None
+        reply = self.refusal if body is TOO_MUCH else None
         found = None
         if reply is None and scope["method"] == "POST" and not scope["query_string"]:
             found = self.operation(scope["path"])
@@ -101,9 +99,14 @@ class Edge:
             reply = self.refusal
             self._runtime.metrics.count("other", "unknown", reply.status, began)
         if reply is None:
-            reply = await self._flask.answer(scope, body)
-        await send({"type": "http.response.start", "status": reply.status, "headers": reply.raw_headers()})
-        await send({"type": "http.response.body", "body": reply.body})
+            await respond(send, await self._flask.answer(scope, body))
+        else:
+            await respond(send, Answer(reply.status, reply.raw_headers(), reply.body))
+
+    @property
+    def intake(self) -> Intake:
+        """What unanswered requests hold in memory."""
+        return self._flask.intake
 
     def operation(self, path: str) -> Asked | None:
         """Return what a POST to this path asks for, if it is answered here."""
@@ -165,28 +168,6 @@ class Edge:
     def close(self) -> None:
         """End the threads Flask runs in."""
         self._flask.close()
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body, with one byte more than is allowed if it is larger; ``None``: they hung up.
-
-        ``_TOO_MUCH``: too much of other requests is arriving.
-        """
-        body, counted = bytearray(), 0
-        try:
-            while len(body) <= self.max_body:
-                message = await receive()
-                piece: bytes = message.get("body", b"")
-                if message["type"] == "http.disconnect":
-                    return None
-                if not self.intake.take(len(piece)):
-                    return _TOO_MUCH
-                counted += len(piece)
-                body += piece
-                if not message.get("more_body"):
-                    break
-        finally:
-            self.intake.give_back(counted)
-        return bytes(body[: self.max_body + 1])
 
     def _begin(
         self,

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
-
-from ses_service.security.tls import TlsFiles
+from ses_listen.tls import TlsFiles
 
 
 @dataclass(frozen=True, slots=True)

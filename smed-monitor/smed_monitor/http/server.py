@@ -11,9 +11,9 @@ from ses_listen.server import serve as listen_and_serve
 from ses_listen.threads import Threads
 from ses_listen.tls import FollowedTls, TlsFiles
 
+from smed_monitor.config.settings import Settings
 from smed_monitor.http.app import create_app
 from smed_monitor.scraping.monitor import Monitor
-from smed_monitor.config.settings import Settings
 
 THREADS = 32
 MOST_WAITING = 24
