@@ -51,11 +51,17 @@ def create_app(config: ServiceConfig) -> APIFlask:
 
     @app.before_request
     def only_json() -> None:
-        if request.method in ("POST", "PUT", "PATCH") and request.mimetype != "application/json":
+        if request.routing_exception is not None or request.method not in ("POST", "PUT", "PATCH"):
+            return
+        if request.mimetype != "application/json":
             raise MediaTypeProblem("Send the body as JSON, with 'Content-Type: application/json'.")
+        if request.get_data().strip() == b"null":  # to APIFlask that is no body, where none has to be there
+            raise InvalidProblem([{"location": "json", "message": "the body is null; send an object"}])
 
     @app.before_request
     def each_parameter_once() -> None:
+        if request.routing_exception is not None:
+            return
         twice = sorted(name for name, values in request.args.lists() if len(values) > 1)
         if twice:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}

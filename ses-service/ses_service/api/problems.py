@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import structlog
 from apiflask import APIFlask, HTTPError
-from flask import Response
-from werkzeug.exceptions import HTTPException
+from flask import Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from ses_service.api.render import Reply
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
@@ -219,7 +219,10 @@ def _http_exception(error: HTTPException) -> Response:
     kept = ("allow", "retry-after")
     headers = {name: value for name, value in error.get_headers() if name.lower() in kept}
     status = error.code or 500
-    return respond(_from_status(status, _DETAILS.get(status, error.description or error.name), headers))
+    detail = _DETAILS.get(status, error.description or error.name)
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        detail = f"{request.method} is not served at this path; {', '.join(sorted(error.valid_methods))} are."
+    return respond(_from_status(status, detail, headers))
 
 
 _RETRY = {"Retry-After": str(_RETRY_AFTER)}

@@ -60,7 +60,7 @@ _SUBJECTS = 200
 _UNPACKED = 2**25
 
 
-@blueprint.get("/v1/knowledge/<part>")
+@blueprint.get("/v1/knowledge/<any(requirements, site):part>")
 @allow(Role.ADMIN)
 @blueprint.input(PageQuery, location="query")
 @blueprint.output(KnowledgePage)
@@ -70,9 +70,7 @@ def export(part: str, query_data: PageQuery) -> Response:
 
     200 subjects at most, by name.  Pages with the same `revision` belong together.
     """
-    graph = _PARTS.get(part)
-    if graph is None:
-        raise NotFoundProblem(f"There is no part {part!r}; parts are {', '.join(_PARTS)}.")
+    graph = _PARTS[part]
     exchange = runtime().keeper.exchange()
     stamps = exchange.stamps()
     page = exchange.page(graph, query_data.after)

@@ -32,6 +32,7 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 @blueprint.get("/v1/nodes")
 @allow(Role.ADMIN)
 @blueprint.output(NodeList)
+@blueprint.doc(responses=failures())
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
     return render.answer({"nodes": [render.node(one, count) for one, count in runtime().state.nodes()]})

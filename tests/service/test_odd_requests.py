@@ -1,0 +1,94 @@
+"""Requests that generated ones found to be answered otherwise than the contract says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from test_contract import FILE
+
+PATHS: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text("utf-8"))["paths"]
+METHODS = ("get", "put", "post", "delete", "patch")
+
+
+def filled(path: str) -> str:
+    """A path of the contract with something in its places."""
+    for name, value in (
+        ("number", "1"),
+        ("part", "site"),
+        ("level", "user"),
+        ("name", "alice"),
+        ("node", "n1"),
+    ):
+        path = path.replace(f"{{{name}}}", value)
+    return path.replace("{placement_id}", "0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [(path, method) for path in PATHS for method in METHODS if method not in PATHS[path]],
+)
+def test_a_method_that_is_not_served_is_answered_with_those_that_are(
+    service: Any, path: str, method: str
+) -> None:
+    answer = service.client.open(f"{filled(path)}?twice=1&twice=2", method=method.upper())
+    assert answer.status_code == 405
+    allowed = {one.strip() for one in answer.headers["Allow"].split(",")}
+    assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
+    detail = answer.get_json()["detail"]
+    assert detail.startswith(f"{method.upper()} is not served at this path; ")
+    assert all(one in detail for one in allowed)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_methods_a_path_says_it_takes_are_those_of_the_contract(service: Any, path: str) -> None:
+    allowed = {one.strip() for one in service.client.options(filled(path)).headers["Allow"].split(",")}
+    assert allowed - {"HEAD", "OPTIONS"} == {one.upper() for one in PATHS[path]}
+
+
+WITH_BODY = [
+    (path, method) for path, operations in PATHS.items() for method in operations if method in ("post", "put")
+]
+
+
+@pytest.mark.parametrize("body", ["null", " null\n", "[]", "false", "0", '""', ""])
+@pytest.mark.parametrize(("path", "method"), WITH_BODY)
+def test_a_body_that_is_no_object_changes_nothing(service: Any, path: str, method: str, body: str) -> None:
+    answer = service.client.open(
+        filled(path), method=method.upper(), data=body, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code in (400, 422), answer.get_data(as_text=True)
+    assert answer.mimetype == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "member", "most", "one"),
+    [
+        ("/v1/members/accounts", "PUT", "accounts", 20_000, {"user": "a", "vo": "b"}),
+        ("/v1/selections", "POST", "exclude", 1000, "a/b"),
+        ("/v1/selections", "POST", "requirements", 32, {"kind": "latency", "maximum": 1, "unit": "ms"}),
+    ],
+)
+def test_a_list_with_one_member_too_many_is_refused_by_its_length(
+    service: Any, path: str, method: str, member: str, most: int, one: Any
+) -> None:
+    body = {"subject": {"user": "alice"}, member: [one] * (most + 1)}
+    if path != "/v1/selections":
+        del body["subject"]
+    answer = service.client.open(path, method=method, json=body)
+    assert answer.status_code == 422
+    (error,) = (found for found in answer.get_json()["errors"] if found["location"] == f"json.{member}")
+    assert f"at most {most} items" in error["message"]
+
+
+def test_every_operation_documents_what_a_caller_without_a_token_gets() -> None:
+    missing = [
+        (path, method)
+        for path, operations in PATHS.items()
+        for method, operation in operations.items()
+        if path.startswith("/v1/")
+        and not {"401", "403", "503"} <= {str(one) for one in operation["responses"]}
+    ]
+    assert missing == []
+    assert len(PATHS) > 15
