@@ -17,12 +17,14 @@ from pathlib import Path
 
 _SECONDS = 30.0
 _NAME_SERVER = "10.0.2.3"  # slirp4netns': it asks those of this machine
-# A file system of its own names: /sys is that of the network, and /etc/resolv.conf names the server above.
+# A file system of its own names: /sys is that of the network, with the machine's cgroups in it, and
+# /etc/resolv.conf names the server above.
 _INSIDE = """
 read -r _ <&"$0" || exit 1
 ip link set lo up && mount --bind "$1" /etc/resolv.conf || exit 1
-mount -t sysfs sysfs /sys 2>/dev/null
-shift
+mount --rbind /sys/fs/cgroup "$2" || exit 1
+mount -t sysfs sysfs /sys && mount --move "$2" /sys/fs/cgroup || exit 1
+shift 2
 exec "$@"
 """
 
@@ -34,12 +36,13 @@ def run_in_own_network(command: Sequence[str | Path]) -> int:
         names.write(f"nameserver {_NAME_SERVER}\n")
         names.flush()
         Path(names.name).chmod(0o644)
+        cgroups = stack.enter_context(tempfile.TemporaryDirectory(prefix="cgroups-"))
         begin, may_begin = os.pipe()
         is_up, tells_up = os.pipe()
         for end in (begin, may_begin, is_up, tells_up):
             stack.callback(_close, end)
         inside = subprocess.Popen(
-            ["unshare", "--net", "--mount", "sh", "-c", _INSIDE, str(begin), names.name, *command],
+            ["unshare", "--net", "--mount", "sh", "-c", _INSIDE, str(begin), names.name, cgroups, *command],
             pass_fds=[begin],
         )
         stack.callback(_end, inside)

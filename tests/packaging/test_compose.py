@@ -137,3 +137,20 @@ def test_the_site_of_the_example_is_monitored_and_described_alike() -> None:
     watched = re.findall(r'^id = "[^"/]+/([^"]+)"', monitor, re.MULTILINE)
     assert watched
     assert all(f'"{name}"' in site for name in watched)
+
+
+def test_what_images_copy_from_here_is_given_to_the_engine() -> None:
+    rules = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert rules[0] == "*"
+    given = [Path(one[1:]) for one in rules if one.startswith("!")]
+    copied = [
+        Path(source)
+        for file in sorted((ROOT / "packaging" / "docker").glob("*.Dockerfile"))
+        for line in file.read_text("utf-8").splitlines()
+        if line.startswith("COPY ") and "--from=" not in line
+        for source in line.split()[1:-1]
+    ]
+    assert len(copied) > 5
+    for source in copied:
+        assert (ROOT / source).exists(), source
+        assert any(source == one or one in source.parents for one in given), f"{source} is ignored"

@@ -61,6 +61,17 @@ def test_what_an_engine_changes_stays_in_its_own_network(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("_root")
+def test_containers_find_the_control_groups_of_the_machine_there(tmp_path: Path) -> None:
+    groups = sorted(one.name for one in Path("/sys/fs/cgroup").iterdir() if one.is_dir())
+    if not groups:
+        pytest.skip("there are no control groups here")
+    done = _in_own_network("sh", "-c", f"ls -d /sys/fs/cgroup/*/ > {tmp_path}/groups; ls /sys/class/net")
+    assert done.returncode == 0, done.stderr
+    assert sorted(Path(one).name for one in (tmp_path / "groups").read_text().split()) == groups
+    assert "tap0" in done.stdout, "and the network's own devices"
+
+
+@pytest.mark.usefixtures("_root")
 def test_the_whole_test_runs_there(tmp_path: Path) -> None:
     """Engine, requests and all: a stand-in for the engine says in which network it was started."""
     engine = tmp_path / "dockerd"
