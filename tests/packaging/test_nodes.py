@@ -115,3 +115,21 @@ def test_units_start_programs_with_options_they_have() -> None:
         assert section, f"{unit.name} starts what is not documented"
         for option in re.findall(r"--[a-z-]+", start[2]):
             assert f"`{option}`" in section, f"{unit.name}: {option}"
+
+
+def test_units_of_one_machine_start_after_those_they_ask_and_wait_for_none_in_vain() -> None:
+    """Order only: none needs another to start, and the agent waits for no service."""
+    order, needs = {}, {}
+    for unit in (ROOT / "packaging" / "systemd").glob("*.service"):
+        words = re.findall(r"^(After|Wants|Requires|BindsTo)=(.*)$", unit.read_text(), re.MULTILINE)
+        ours = {name: {one for one in value.split() if one.endswith(".service")} for name, value in words}
+        order[unit.stem] = ours.pop("After", set())
+        needs[unit.stem] = set().union(*ours.values())
+    assert order == {
+        "smed-monitor": set(),
+        "ses-service": {"smed-monitor.service"},
+        "ses-webface": {"ses-service.service"},
+        "ses-agent": set(),
+        "ses-apply@": set(),
+    }
+    assert not any(needs.values())
