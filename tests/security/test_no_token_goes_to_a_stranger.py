@@ -18,10 +18,9 @@ import pytest
 import urllib3
 from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, until
-from ses import proven
 from ses.cli import main as ses_command
+from ses_client import proven
 from ses_service.commands.main import main as service_command
-from ses_webface import proven as portal_proven
 from ses_webface.errors import ServiceUnavailableError
 from ses_webface.selection_http import HttpSelectionService
 from thief import Thief
@@ -241,7 +240,7 @@ def test_no_token_is_sent_to_another_machine_in_clear_text(url: str, tmp_path: P
     assert (done.returncode, "clear text; use https://" in done.stderr) == (2, True), done.stderr
     status, said = ses("elements", "--url", url, "--token-file", file)
     assert (status, "clear text. Use https://" in said) == (4, True), said
-    with pytest.raises(portal_proven.ClearTextError, match="https"):
+    with pytest.raises(proven.ClearTextError, match="https"):
         HttpSelectionService(url, SECRET)
 
 
@@ -300,12 +299,3 @@ def test_at_the_socket_of_this_machine_nothing_needs_to_be_configured(
 def test_plain_http_says_nothing_to_https_and_back(site: Site) -> None:
     with pytest.raises(urllib3.exceptions.HTTPError):
         urllib3.request("GET", site.service.url.replace("https", "http") + "/healthz", retries=False)
-
-
-def test_command_and_portal_prove_in_the_same_way() -> None:
-    for name, parts in (
-        ("proven.py", ("libses/python/ses", "webface/ses_webface")),
-        ("tls.py", ("smed-monitor/smed_monitor/http", "webface/ses_webface")),
-    ):
-        one, other = ((ROOT / part / name).read_text("utf-8") for part in parts)
-        assert one == other

@@ -134,6 +134,29 @@ def test_a_head_that_is_too_large_is_answered_with_what_is_wrong(served: Served)
         assert "longer than 64 KiB" in said["detail"]
 
 
+def test_a_body_that_is_too_large_is_not_kept(served: Served) -> None:
+    """The monitor, whose questions have none, reads none."""
+    path = {"service": "/v1/selections", "portal": "/sign-in", "monitor": "/healthz"}[served.name]
+    form = "application/json" if served.name == "service" else "application/x-www-form-urlencoded"
+    before, size = served.megabytes(), 48 * 2**20
+    with served.connect() as connection:
+        head = (
+            "POST " + path + " HTTP/1.1",
+            "Host: localhost",
+            f"Content-Type: {form}",
+            f"Content-Length: {size}",
+        )
+        connection.sendall("\r\n".join((*head, "", "")).encode())
+        with contextlib.suppress(OSError):
+            for _ in range(size // 65536):
+                connection.sendall(b"x" * 65536)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == (405 if served.name == "monitor" else 413)
+    assert served.megabytes() - before < GROWTH_MB
+    assert served.answers()
+
+
 def test_what_is_no_request_is_answered_with_a_problem(served: Served) -> None:
     with served.connect() as connection:
         connection.sendall(b"HELO mail.example.org\r\n\r\n")

@@ -99,6 +99,16 @@ def test_the_core_calls_nothing_that_depends_on_more_than_its_arguments(room: st
         assert not any(one.startswith("np.random") for one in dotted), path
 
 
+@pytest.mark.parametrize("folder", ["libses/client", "libses/listen"])
+def test_what_parts_share_imports_no_part(folder: str) -> None:
+    sources = sorted((PACKAGE.parents[1] / folder).rglob("*.py"))
+    assert sources, f"no sources found in {folder}"
+    for path in sources:
+        roots = {one.split(".")[0] for one in imported(ast.parse(path.read_text("utf-8")))}
+        assert not roots & {"ses", "ses_core", "ses_service", "ses_webface", "smed_monitor"}, path
+    assert (sources[0].parent / "py.typed").exists()
+
+
 @pytest.mark.parametrize("folder", ["webface", "smed-monitor"])
 def test_other_parts_never_import_the_service(folder: str) -> None:
     sources = sorted((PACKAGE.parents[1] / folder).rglob("*.py"))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import click
 import structlog
+from ses_client.proven import ClearTextError
 from ses_listen.server import ListenError
 from ses_listen.tls import MEND, TlsError, files_of, is_local
 
@@ -24,7 +25,6 @@ from ses_webface.app import create_app
 from ses_webface.database import Database
 from ses_webface.errors import WebfaceError
 from ses_webface.portal import Portal
-from ses_webface.proven import ClearTextError
 from ses_webface.server import serve as run_server
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import urllib3
+from ses_client.proven import UnprovenError, base_url, pool
 
 from ses_webface.changes_model import ChangePage, ChangeStates
 from ses_webface.errors import (
@@ -26,7 +27,6 @@ from ses_webface.errors import (
     ServiceUnavailableError,
     TokenRefusedError,
 )
-from ses_webface.proven import UnprovenError, base_url, pool
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,

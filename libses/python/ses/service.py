@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import urllib3
+from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
 
 from ses.errors import (
     EXIT_NOT_FOUND,
@@ -23,7 +24,6 @@ from ses.errors import (
     SesError,
     UnreachableError,
 )
-from ses.proven import ClearTextError, UnprovenError, base_url, pool
 from ses.settings import ServiceAddress, read_token
 
 JSON = dict[str, Any]

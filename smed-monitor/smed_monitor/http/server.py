@@ -18,7 +18,7 @@ from smed_monitor.scraping.monitor import Monitor
 THREADS = 32
 MOST_WAITING = 24
 MOST_INSIDE = 256  # requests; beyond, the next would wait too long
-MOST_BODY = 64 * 1024  # bytes; no question has one
+MOST_BODY = 0  # bytes; no question has one, and none is read
 OBJECTS_BEFORE_COLLECTION = 50_000
 
 log = structlog.get_logger(__name__)

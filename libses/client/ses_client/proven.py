@@ -2,8 +2,8 @@
 
 Anybody may take a port, or the path of a socket, that a stopped service left.  The kernel says which user
 did: for a UNIX socket by SO_PEERCRED, for a TCP port by /proc/net/tcp, where the listening socket has to be
-the same before and after the connection was made.  Command and portal share no code, so each has this file;
-the agent does the same in peer_proof.cpp.
+the same before and after the connection was made.  The agent does the same in
+peer_proof.cpp.
 """
 
 from __future__ import annotations

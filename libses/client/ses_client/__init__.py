@@ -1,0 +1,1 @@
+"""How the command ``ses`` and the portal reach the selection service."""
