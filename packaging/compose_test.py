@@ -28,6 +28,7 @@ from compose_engine import DOCKER, ROOT, build_images, engine, import_base, run,
 from network_namespace import run_in_own_network
 
 INSIDE = "inside"
+_SECONDS = 60  # for one answer: machines are busy
 PASSWORD = "a long enough passphrase for one test"
 
 
@@ -87,7 +88,7 @@ class Portal:
 
     def get(self, path: str) -> str:
         """Return a page's text."""
-        with self.opener.open(self.address + path, timeout=10) as answer:
+        with self.opener.open(self.address + path, timeout=_SECONDS) as answer:
             return str(answer.read().decode())
 
     def post(self, path: str, fields: dict[str, str]) -> str:
@@ -96,7 +97,9 @@ class Portal:
         if match is None:
             raise RuntimeError(f"no form at {path}")
         body = urllib.parse.urlencode({"csrf_token": match[1], **fields}).encode()
-        with self.opener.open(self.address + path, body, timeout=10) as answer:
+        # A form sent by https has to say where it was filled in, as browsers do.
+        request = urllib.request.Request(self.address + path, body, {"Referer": self.address + path})
+        with self.opener.open(request, timeout=_SECONDS) as answer:
             return str(answer.read().decode())
 
 
@@ -108,7 +111,7 @@ def rank(address: str, token: str, trusted: ssl.SSLContext) -> dict[str, object]
         json.dumps(question).encode(),
         {"Content-Type": "application/json", "Authorization": f"Bearer {token}"},
     )
-    with urllib.request.urlopen(request, timeout=10, context=trusted) as answer:
+    with urllib.request.urlopen(request, timeout=_SECONDS, context=trusted) as answer:
         result: dict[str, object] = json.load(answer)
         return result
 
@@ -130,7 +133,7 @@ def story(stack: Stack, service: str, portal_address: str) -> None:
     expect(not [r for r in before["requirements"] if r["level"] == "application"],  # type: ignore[attr-defined]
            "nothing is required of alice's dd before she says so")  # fmt: skip
     try:
-        urllib.request.urlopen(f"{service}/v1/elements", timeout=10, context=trusted)
+        urllib.request.urlopen(f"{service}/v1/elements", timeout=_SECONDS, context=trusted)
         anonymous = True
     except urllib.error.HTTPError as refused:
         anonymous = refused.code != 401
