@@ -26,10 +26,10 @@ READERS = {
     "library": ("libses/src", "libses/api", "libses/run"),
     "ses-agent": ("libses/agent",),
     "ses.api": ("libses/python/ses/api",),
-    "ses": ("libses/python/ses",),
+    "ses": ("libses/python/ses", "libses/client"),
     "ses-service": ("ses-service/ses_service",),
     "smed-monitor": ("smed-monitor",),
-    "ses-webface": ("webface/ses_webface",),
+    "ses-webface": ("webface/ses_webface", "libses/client"),
 }
 
 
