@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,16 +30,6 @@ def test_a_signal_to_end_stops_everything(running: Running, how: int) -> None:
     assert running.end(how) == 0
     assert gone(children)
     assert '"event": "stopped"' in running.log.read_text("utf-8")
-
-
-def test_a_head_without_end_is_refused_and_others_are_served(running: Running) -> None:
-    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) as endless:
-        endless.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        with suppress(ConnectionError):
-            for number in range(2000):
-                endless.sendall(b"X-%d: %s\r\n" % (number, b"x" * 100))
-            assert b" 400 " in endless.recv(4096)
-    assert running.call("GET", "/healthz")[0] == 200
 
 
 def test_requests_in_one_piece_or_many_on_one_connection_are_answered_in_order(running: Running) -> None:
