@@ -120,7 +120,7 @@ def test_everything_works_without_script(full_site, served, open_window) -> None
     page.get_by_role("button", name="Add").click()
     page.get_by_label("At least").nth(0).fill("95")
     page.get_by_role("button", name="Show the ranking").click()
-    expect(page.locator("#ranking .summary")).to_contain_text("union/b2 ranks first and falls")
+    expect(page.locator("#ranking .summary")).to_contain_text("union/b2 ranks first: current read rate")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     page.goto(f"{served}/storage")

@@ -387,7 +387,7 @@ def test_an_explanation_is_read_aside_of_the_event_loop(
     again.journal.stop()
     assert sent[0]["status"] == 200
     assert len(readers) == 1
-    assert readers[0].startswith("flask")
+    assert readers[0].startswith("answer")
     assert readers[0] != threading.current_thread().name
 
 

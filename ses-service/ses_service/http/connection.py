@@ -43,7 +43,7 @@ class Connection(LimitedConnection):
     """
 
     _asked: Asked | None = None
-    _refused = False
+    _overloaded = False
     _came = 0.0
     _body = bytearray()  # another one for each request
 
@@ -57,7 +57,7 @@ class Connection(LimitedConnection):
     def on_headers_complete(self) -> None:
         """See who answers, and whether there is too much to do."""
         self._asked = self._asks()
-        self._refused = self._asked is not None and self._edge.overloaded(
+        self._overloaded = self._asked is not None and self._edge.overloaded(
             self._asked, self.headers, self.client
         )
         if self._asked is None:
@@ -70,9 +70,9 @@ class Connection(LimitedConnection):
         """Keep the body of a request that is answered."""
         if self._asked is None:
             super().on_body(body)
-        elif not self._refused and not self.count(len(body)):
-            self._refused, self._body = True, bytearray()
-        elif not self._refused:
+        elif not self._overloaded and not self.count(len(body)):
+            self._overloaded, self._body = True, bytearray()
+        elif not self._overloaded:
             self._body += body
             if len(self._body) > self._edge.max_body:
                 self._leave()
@@ -84,7 +84,7 @@ class Connection(LimitedConnection):
             return
         self.arrived_whole()
         self.cycle = waiting = _Awaited(self.parser.should_keep_alive())  # type: ignore[assignment]
-        if self._refused:
+        if self._overloaded:
             self.loop.call_later(REFUSED_AFTER, self._send, waiting, self._edge.refusal)
             return
         if not self._edge.answer(
