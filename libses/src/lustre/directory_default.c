@@ -32,7 +32,7 @@ static struct slot *slot_of(uint64_t device, uint64_t inode) {
   return &slots[mixed >> 59];
 }
 
-static bool cache(uint64_t device, uint64_t inode, unsigned char *into, long *size) {
+static bool cached(uint64_t device, uint64_t inode, unsigned char *into, long *size) {
   struct slot *slot = slot_of(device, inode);
   uint32_t before = atomic_load_explicit(&slot->sequence, memory_order_acquire);
   if (before & 1 || slot->device != device || slot->inode != inode ||
@@ -123,7 +123,7 @@ static int open_root(const struct ses_directory *directory, const struct ses_def
 static long default_of_root(const struct ses_directory *directory,
                             const struct ses_default_work *work) {
   long size;
-  if (cache(directory->device, ROOT_INODE, work->root, &size))
+  if (cached(directory->device, ROOT_INODE, work->root, &size))
     return size;
   memcpy(work->path, directory->path, directory->length);
   work->path[directory->length] = '\0';
@@ -156,7 +156,7 @@ static long look_again(struct ses_directory *directory, const struct ses_default
 long ses_lustre_default(struct ses_directory *directory, const struct ses_default_work *work,
                         unsigned char *into) {
   long size;
-  if (cache(directory->device, directory->inode, into, &size))
+  if (cached(directory->device, directory->inode, into, &size))
     return size;
   size = look_again(directory, work);
   if (size < 0)
