@@ -240,6 +240,8 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
             "ses_placement",
             "ses_explanation",
             "ses_size_history",
+            "ses_file",
+            "ses_file_detail",
             "ses_owner",
             "ses_alembic_version",
         ):

@@ -104,8 +104,8 @@ def count(store: RecordStore, table: str) -> int:
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
-    assert upgrade(database) == (None, "0002")
-    assert upgrade(database) == ("0002", "0002")
+    assert upgrade(database) == (None, "0003")
+    assert upgrade(database) == ("0003", "0003")
     with database.transaction() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "version_table": VERSION_TABLE}

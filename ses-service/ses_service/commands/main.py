@@ -161,6 +161,13 @@ def main() -> None:
     "apart, and 10 at least]",
 )
 @click.option(
+    "--keep-files",
+    type=click.FloatRange(min=0),
+    default=90.0,
+    show_default=True,
+    help="Days for which what each file received is kept.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(logs.LEVELS),
     default="info",
@@ -189,6 +196,7 @@ def serve(
     members: Path | None,
     scarce_tier: tuple[str, ...],
     max_data_age: float | None,
+    keep_files: float,
     log_level: str,
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
@@ -264,6 +272,7 @@ def serve(
                 members_state=state_dir / "members.json",
                 accounts_state=state_dir / "accounts.json",
                 policies=_policies(scarce_tier, max_data_age),
+                keep_files=keep_files * 86400,
             )
         )
         running = runtime(app)

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
 from ses_service.ledger.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
 from ses_service.ledger.pace import Use, pace_for, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.readers import Reading
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Subject, with_home_vo
 
@@ -58,11 +60,15 @@ class Ended:
     reason: EndReason
     bytes_written: float | None = None
     path: str | None = None
+    achieved: Achieved | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """One announcement.  ``complete``: ``opened`` is all that is open on the node."""
+    """One announcement.  ``complete``: ``opened`` is all that is open on the node.
+
+    ``reading`` is all that is read there, ``None``: as it was told before.
+    """
 
     node: str
     incarnation: str
@@ -71,6 +77,7 @@ class Announcement:
     complete: bool = False
     use: Use = Use.NONE
     decisions: NodeDecisions = NOTHING_TOLD
+    reading: tuple[Reading, ...] | None = None
 
     @property
     def files(self) -> int:
@@ -106,10 +113,13 @@ def parts_of(announcement: Announcement, files: int) -> Iterator[Announcement]:
     None is complete: whoever takes them ends what is not among all that is open when the last is taken.
     """
     part = replace(announcement, opened=(), ended=(), complete=False)
+    later = replace(part, reading=None)
     for start in range(0, len(announcement.opened), files):
         yield replace(part, opened=announcement.opened[start : start + files])
+        part = later
     for start in range(0, len(announcement.ended), files):
         yield replace(part, ended=announcement.ended[start : start + files])
+        part = later
 
 
 def merged(taken: Sequence[Taken]) -> Taken:
@@ -170,7 +180,9 @@ def take(
         elif found.subject.node not in (None, announcement.node):
             refused.append((end.placement_id, "The placement is another node's."))
         else:
-            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path)
+            ledger.end(end.placement_id, end.reason, now, end.bytes_written, end.path, end.achieved)
+    if announcement.reading is not None:
+        ledger.readers.take(announcement.node, announcement.reading, now)
     if announcement.complete:
         end_others(announcement, ledger, now)
     in_use = ledger.nodes_in_use

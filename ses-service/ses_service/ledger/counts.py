@@ -24,10 +24,11 @@ _WINDOWS = 5  # what ended so many windows before a sample is less than a hundre
 class LedgerCounts:
     """Counts per element; the owner's live arrays, valid until the next change.
 
-    ``open_now``: placements not ended; those that are idle count as ended here.  ``averaged``: placements
-    over the window of the element's last sample, as the monitor averages.  ``ended``: placements begun
-    before the middle of that window that ended after it.  ``reserved``: bytes announced by placements not
-    ended.  ``booked_last``: when the last placement was made, ended ones included; 0 where none is known.
+    ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
+    ``averaged``: placements over the window of the element's last sample, as the monitor averages.
+    ``ended``: placements begun before the middle of that window that ended after it.  ``reserved``: bytes
+    announced by placements not ended.  ``booked_last``: when the last placement was made, ended ones
+    included; 0 where none is known.
     """
 
     open_now: Floats
@@ -72,8 +73,18 @@ class ElementCounter:
         self.lasting = policies.max_data_age
         self.window = policies.rate_window
 
-    def bind(self, table: ElementTable, sampled_at: Floats, now: float, active: Iterable[Placement]) -> None:
-        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
+    def bind(
+        self,
+        table: ElementTable,
+        sampled_at: Floats,
+        now: float,
+        active: Iterable[Placement],
+        streams: Iterable[str] = (),
+    ) -> None:
+        """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``).
+
+        ``streams`` are the elements of those begun by ``begin_stream``.
+        """
         self._index = table.index
         self._recent.bind(table.index)
         self.counts = counts = LedgerCounts.zeros(len(table))
@@ -81,6 +92,10 @@ class ElementCounter:
             for row, share in self._rows(placement):
                 counts.open_now[row] += 1
                 counts.reserved[row] += share
+        for element in streams:
+            known = self._index.get(element)
+            if known is not None:
+                counts.open_now[known] += 1
         for element, moment in self._booked_last.items():
             known = self._index.get(element)
             if known is not None:
@@ -117,6 +132,23 @@ class ElementCounter:
             self.counts.reserved[row] -= share
             self.counts.ended[row] += _began(placement) <= self._reference[row] < now
         self._recent.put(placement.placement_id, elements_of(placement), _began(placement), now)
+
+    def begin_stream(self, stream: str, element: str, now: float) -> None:
+        """Count a stream that no placement stands for."""
+        row = self._index.get(element)
+        if row is not None:
+            self.counts.open_now[row] += 1
+            self.changed.add(row)
+        self._recent.put(stream, (element,), now)
+
+    def end_stream(self, stream: str, element: str, began: float, now: float) -> None:
+        """Count a stream of ``begin_stream`` no more."""
+        row = self._index.get(element)
+        if row is not None:
+            self.counts.open_now[row] -= 1
+            self.counts.ended[row] += began <= self._reference[row] < now
+            self.changed.add(row)
+        self._recent.put(stream, (element,), began, now)
 
     def booked(self, placement: Placement) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""

@@ -23,10 +23,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ses_service.ledger.achieved import Achieved, Judgement
 from ses_service.ledger.arrivals import SystemArrivals
 from ses_service.ledger.counts import ElementCounter, LedgerCounts
 from ses_service.ledger.peer_placements import Change, PeerPlacements
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
 
@@ -95,12 +97,14 @@ class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
-    what is placed of late.  ``learn``, if set, is called with a placement when its size becomes known.
+    what is placed of late, ``readers`` what is read.  ``learn``, if set, is called with a placement when its
+    size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.
     """
 
     def __init__(self, policies: Policies) -> None:
         self._policies = policies
         self.learn: Callable[[Placement], None] | None = None
+        self.judge: Callable[[Placement], None] | None = None
         self._active: dict[str, Placement] = {}
         self._ended: OrderedDict[str, Placement] = OrderedDict()
         self._leases: list[tuple[float, str]] = []
@@ -109,6 +113,7 @@ class Ledger:
         self._open_on: defaultdict[str, set[str]] = defaultdict(set)
         self._silences: list[tuple[float, str]] = []
         self._counter = ElementCounter(policies)
+        self.readers = Readers(self._counter)
         self.recent = SystemArrivals()
         self._of_peers = PeerPlacements(self._counter, self._is_own, self.recent)
         self._followers: list[set[str]] = []
@@ -150,7 +155,8 @@ class Ledger:
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         active = [one for one in self._active.values() if not one.idle]
-        self._counter.bind(table, sampled_at, now, [*active, *self._of_peers.counted()])
+        counted = [*active, *self._of_peers.counted()]
+        self._counter.bind(table, sampled_at, now, counted, self.readers.elements())
 
     def observe(
         self, sampled_at: Floats, now: float, lasting: float | None = None, window: float | None = None
@@ -218,19 +224,21 @@ class Ledger:
         now: float,
         bytes_written: float | None = None,
         path: str | None = None,
+        achieved: Achieved | None = None,
     ) -> Placement:
-        """End a placement.  Ending it again changes nothing but a size or path unknown until then.
+        """End a placement.  Ending it again changes nothing but a size, path or figure unknown until then.
 
         Raises UnknownPlacementError.
         """
         placement = self._active.pop(placement_id, None)
         if placement is None:
-            return self._complete(self.get(placement_id), bytes_written, path)
+            return self._complete(self.get(placement_id), bytes_written, path, achieved)
         if not placement.idle:
             self._counter.end(placement, now)
         ended = placement.copy()
         ended.state, ended.ended_at, ended.end_reason = PlacementState.ENDED, now, reason
         ended.bytes_written = bytes_written
+        ended.achieved = achieved
         if path is not None:
             ended.path = path
         self._leave(placement)
@@ -240,7 +248,18 @@ class Ledger:
         self._of_peers.settle(placement_id)
         if bytes_written is not None and self.learn is not None:
             self.learn(ended)
+        if self.judge is not None:
+            self.judge(ended)
         return ended
+
+    def judged(self, placement: Placement, judgement: Judgement) -> bool:
+        """Keep what came of the requirements of a placement that ended; false if it is another one by now."""
+        if self._ended.get(placement.placement_id) is not placement:
+            return False
+        judged = self._ended[placement.placement_id] = placement.copy()
+        judged.judgement = judgement
+        self._note(placement.placement_id)
+        return True
 
     def hear(self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
@@ -250,6 +269,8 @@ class Ledger:
         """
         node = self._nodes.get(name)
         first = node is None or node.incarnation != incarnation
+        if first:
+            self.readers.forget(name, now)
         if node is None:
             node = self._nodes[name] = Node(name, incarnation, now, now, until)
             heapq.heappush(self._silences, (until, name))  # looked at again when it is due
@@ -325,6 +346,7 @@ class Ledger:
             if name not in self._open_on:
                 heapq.heappop(self._silences)
                 self.nodes_in_use -= self._nodes.pop(name).in_use
+                self.readers.forget(name, now)
                 self.silenced_total += 1
         self._of_peers.expire(now, most)
         return count
@@ -426,17 +448,27 @@ class Ledger:
         for follower in self._followers:
             follower.add(placement_id)
 
-    def _complete(self, placement: Placement, bytes_written: float | None, path: str | None) -> Placement:
+    def _complete(
+        self,
+        placement: Placement,
+        bytes_written: float | None,
+        path: str | None,
+        achieved: Achieved | None,
+    ) -> Placement:
         completed = placement
         if bytes_written is not None and placement.bytes_written is None:
             completed = replace(completed, bytes_written=bytes_written)
         if path is not None and placement.path is None:
             completed = replace(completed, path=path)
+        if achieved is not None and placement.achieved is None:
+            completed = replace(completed, achieved=achieved)
         if completed is not placement:
             self._ended[placement.placement_id] = completed
             self._note(placement.placement_id)
             if self.learn is not None and completed.bytes_written != placement.bytes_written:
                 self.learn(completed)
+            if self.judge is not None and completed.achieved is not placement.achieved:
+                self.judge(completed)
         return completed
 
     def _keep(self, placement: Placement) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import attrgetter
 
+from ses_service.ledger.achieved import Achieved, Judgement
 from ses_service.model.entities import Element, Kind, ResolvedRequirement, Subject
 
 
@@ -112,7 +113,8 @@ class Placement:
     ``stripe_size`` ``None`` leaves it to the file system.
 
     ``idle``: nothing moves in the open file for a while, so that it is no stream; ``resumed_at`` is when it
-    became one again.
+    became one again.  ``achieved`` is what its agent saw of it, ``None`` where it did not follow it,
+    and ``judgement`` what that means for the requirements, a moment after the end.
     """
 
     placement_id: str
@@ -147,6 +149,8 @@ class Placement:
     ended_at: float | None = None
     end_reason: EndReason | None = None
     bytes_written: float | None = None
+    achieved: Achieved | None = None
+    judgement: Judgement | None = None
 
     def copy(self) -> Placement:
         """Return another record of the same; a third of the time of ``dataclasses.replace``."""

@@ -35,6 +35,8 @@ from ses_service.threads.loop import Loop
 
 RUNTIME = "qstorman.runtime"
 
+KEEP_FILES = 90 * 86400.0
+
 _BREATH = 0.002  # seconds for decisions between two rounds of ends
 
 
@@ -47,7 +49,7 @@ class ServiceConfig:
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
     services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
     is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
-    accounts in ``accounts_state``.
+    accounts in ``accounts_state``.  What files received is kept for ``keep_files`` seconds.
     """
 
     knowledge: Knowledge | None = None
@@ -65,6 +67,7 @@ class ServiceConfig:
     members_state: Path | None = None
     accounts_state: Path | None = None
     max_body: int = 2**20
+    keep_files: float = KEEP_FILES
     clock: Callable[[], float] = time.time
 
 
@@ -96,7 +99,13 @@ class Runtime:
             trust=config.trust,
         )
         ledger = self.state.ledger
-        self.journal = None if config.store is None else Journal(ledger, config.store, self.foreground)
+        self.journal = (
+            None
+            if config.store is None
+            else Journal(
+                ledger, config.store, self.foreground, keep_files=config.keep_files, now=config.clock
+            )
+        )
         self.acknowledged = (
             StoredAnnouncements()
             if (journal := self.journal) is None

@@ -19,6 +19,7 @@ from ses_service.ledger.pace import LONGEST_PACE
 from ses_service.ledger.peer_placements import Change
 from ses_service.ledger.placement import EndReason, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
+from ses_service.state.judging import Judge
 
 T = TypeVar("T")
 
@@ -49,7 +50,10 @@ class LedgerTotals:
 class LedgerAccess:
     """What the service knows of placements and sizes.  All methods may be called from any thread."""
 
-    def __init__(self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, lock: threading.Lock, ledger: Ledger, clock: Callable[[], float], judge: Judge | None = None
+    ) -> None:
+        self._judge = judge
         self._lock = lock
         self._ledger = ledger
         self._clock = clock
@@ -60,10 +64,12 @@ class LedgerAccess:
         ledger.learn = self._to_be_learned
 
     def learn(self) -> None:
-        """Learn the sizes of the files that ended until now.
+        """Judge the files that ended until now, and learn their sizes.
 
         A few at a time, so that a decision that asks for a size never waits for many.
         """
+        if self._judge is not None:
+            self._judge.run()
         with self._learning:
             while True:
                 found: list[tuple[tuple[SizeKey, ...], float, float]] = []

@@ -14,6 +14,7 @@ import numpy as np
 
 from ses_service.decision.explain import offers
 from ses_service.decision.health import learned
+from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.needs import Needs
 from ses_service.decision.node_tables import NodeTables, TableAsked
 from ses_service.decision.question import HISTORY, REQUEST, Decision, Question, View
@@ -40,6 +41,7 @@ from ses_service.model.entities import (
     with_home_vo,
 )
 from ses_service.model.policies import Policies
+from ses_service.state.judging import Judge
 from ses_service.state.ledger_access import LedgerAccess
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
@@ -103,7 +105,9 @@ class ServiceState:
         self._lock = threading.Lock()
         self._ended_at = -np.inf
         self._ledger = Ledger(policies)
-        self.ledger = LedgerAccess(self._lock, self._ledger, clock)
+        self._load_history = LoadHistory()
+        self.judge = Judge(self._lock, self._ledger, self._load_history)
+        self.ledger = LedgerAccess(self._lock, self._ledger, clock, self.judge)
         self._table: ElementTable | None = None
         self._observed: tuple[Observation, ...] = ()
         self._observations: ObservationTable | None = None
@@ -144,6 +148,7 @@ class ServiceState:
             self._needs = None
             now = self._clock()
             self._ledger.bind(table, observations.sampled_at, now)
+            self._load_history.bind(table.index)
             self._rows.bind(table, self._required_kinds(), observations, self._ledger.counts, now)
 
     def take_sets(self, sets: Iterable[RequirementSet]) -> None:
@@ -186,6 +191,9 @@ class ServiceState:
             now, lasting = self._clock(), float(oldest_ages(observations, self.policies).max(initial=0.0))
             self._ledger.observe(observations.sampled_at, now, lasting, window)
             self._rows.observe(observations, self._ledger.counts, now)
+            self._load_history.record(
+                now, self._rows.elements["busy"], observations.health, self._ledger.counts.open_now
+            )
 
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""

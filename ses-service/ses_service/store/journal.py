@@ -13,6 +13,7 @@ A file that is damaged is set aside and a new one begun, with all that is in mem
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -41,6 +42,7 @@ _MOST_URGENT = 0.8
 _URGENT = 10_000
 _RETRY = (0.25, 0.5, 1.0, 2.0, 5.0)
 _LAST_WORDS = 5.0
+_FORGET_EVERY = 600.0
 
 _log = structlog.get_logger("ses_service")
 
@@ -64,6 +66,8 @@ class JournalStatus:
 class Journal:
     """Keeps a database up to date with the ledger.
 
+    Files that ended more than ``keep_files`` seconds ago are removed; ``now`` tells the time.
+
     ``mark``, ``stored``, ``status``, ``notes`` and ``explained`` may be called from any thread.
     """
 
@@ -73,7 +77,12 @@ class Journal:
         store: RecordStore,
         foreground: Foreground | None = None,
         clock: Callable[[], float] = time.monotonic,
+        keep_files: float = math.inf,
+        now: Callable[[], float] = time.time,
     ) -> None:
+        self._keep_files = keep_files
+        self._now = now
+        self._forget_next = 0.0
         self._ledger = ledger
         self._foreground = foreground or Foreground()
         self._store = store
@@ -177,6 +186,7 @@ class Journal:
         try:
             self._ledger.learn()
             self._write()
+            self._forget()
         except (DatabaseError, DatabaseUrlError) as error:
             self._fail(error)
             return _RETRY[min(self._tries, len(_RETRY)) - 1]
@@ -194,6 +204,14 @@ class Journal:
         if self._failed is not None:
             _log.info("database answers again", database=self._store.database.name)
             self._failed, self._tries = None, 0
+
+    def _forget(self) -> None:
+        """Remove files that ended too long ago, some at a time."""
+        now = self._now()
+        if math.isinf(self._keep_files) or now < self._forget_next:
+            return
+        if not self._store.forget_files(now - self._keep_files):
+            self._forget_next = now + _FORGET_EVERY
 
     def _open(self) -> None:
         if self._damage is not None:

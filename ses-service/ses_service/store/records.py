@@ -18,11 +18,13 @@ from ses_service.ledger.placement import Placement
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
+from ses_service.store.files import FileHistory, detail_values, file_values
 from ses_service.store.parts import Writes, removing, saving
 from ses_service.store.rows import Explanation
-from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
 from ses_service.store.upsert import Values
 
+_FORGOTTEN_AT_ONCE = 2000
 _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 
 _NO_ROWS: tuple[()] = ()
@@ -48,6 +50,7 @@ class RecordStore:
     def __init__(self, database: Database, writer: Writes) -> None:
         self.database = database
         self._writer = writer
+        self.files = FileHistory(database)
         self._explanation_of: dict[str, str | None] = {}
         self._uses: Counter[str] = Counter()
 
@@ -120,6 +123,8 @@ class RecordStore:
         bodies: list[Values] = []
         shared: dict[tuple[int, int, int], str | None] = {}
         placed: list[Values] = []
+        files: list[Values] = []
+        details: list[Values] = []
         for number, (placement_id, placement) in enumerate(changes):
             if number % _ROWS_AT_ONCE == 0:
                 between()
@@ -135,6 +140,9 @@ class RecordStore:
                         bodies.append((placement_id, body))
                 explained[placement_id] = shared[key]
             placed.append(_PLACEMENT_VALUES(rows.row_of(placement, explained.get(placement_id))))
+            if placement.judgement is not None:
+                files.append(file_values(placement))
+                details.append(detail_values(placement))
         freed = Counter(filter(None, (known.get(placement_id) for placement_id in gone)))
         unused = [one for one, count in freed.items() if self._uses[one] <= count]
         known_sizes = [_SIZE_VALUES(rows.size_row(key, one)) for key, one in sizes if one is not None]
@@ -142,6 +150,8 @@ class RecordStore:
             [
                 saving(EXPLANATION, bodies),
                 saving(PLACEMENT, placed),
+                saving(FILE, files),
+                saving(FILE_DETAIL, details),
                 saving(SIZE_HISTORY, known_sizes),
                 removing(PLACEMENT, gone),
                 removing(EXPLANATION, unused),
@@ -157,6 +167,13 @@ class RecordStore:
             self._uses[one] -= count
             if self._uses[one] <= 0:
                 del self._uses[one]
+
+    def forget_files(self, moment: float) -> int:
+        """Remove some of the files that ended before a time; return how many.  Raises DatabaseError."""
+        gone = self.files.ended_before(moment, _FORGOTTEN_AT_ONCE)
+        if gone:
+            self._writer.write([removing(FILE, gone), removing(FILE_DETAIL, gone)])
+        return len(gone)
 
     def _rest(
         self, changes: Sequence[tuple[str, Placement | None]], sizes: Iterable[tuple[SizeKey, Sizes | None]]

@@ -68,11 +68,11 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
     return {
         "placement_id": placement.placement_id,
         "state": placement.state.value,
-        "user": _text(subject.user),
-        "application": _text(subject.application),
-        "vo": _text(subject.vo),
-        "node": _text(subject.node),
-        "job": _text(subject.job),
+        "user": text_of(subject.user),
+        "application": text_of(subject.application),
+        "vo": text_of(subject.vo),
+        "node": text_of(subject.node),
+        "job": text_of(subject.job),
         "backend": placement.backend,
         "elements": f"[{', '.join(elements)}]",
         "stripe_size": placement.stripe_size,
@@ -85,7 +85,7 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
         "expected_from": placement.expected_from,
         "predicted": _PREDICTED.dump_json(placement.predicted).decode() if placement.predicted else "[]",
         "notes": json.dumps(placement.notes) if placement.notes else "[]",
-        "path": _text(placement.path),
+        "path": text_of(placement.path),
         "device": None if placement.device is None else str(placement.device),
         "inode": placement.inode,
         "pid": placement.pid,
@@ -150,9 +150,9 @@ def size_row(key: SizeKey, sizes: Sizes) -> Row:
     """Return an entry of the history of sizes as a row."""
     return {
         "digest": key.digest,
-        "user": _text(key.user),
-        "application": _text(key.application),
-        "pattern": _text(key.pattern),
+        "user": text_of(key.user),
+        "application": text_of(key.application),
+        "pattern": text_of(key.pattern),
         "count": sizes.count,
         "recent": json.dumps(list(sizes.recent)),
         "last_at": sizes.last_at,
@@ -168,7 +168,7 @@ def size_of(row: Mapping[str, Any]) -> tuple[SizeKey, Sizes]:
     return SizeKey(row["user"], row["application"], row["pattern"]), sizes
 
 
-def _text(text: str | None) -> str | None:
+def text_of(text: str | None) -> str | None:
     """Return a text every database takes: PostgreSQL has no NUL, and UTF-8 has no lone surrogates."""
     if text is None or (text.isascii() and "\x00" not in text):
         return text

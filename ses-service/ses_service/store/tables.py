@@ -10,6 +10,10 @@ as its node is heard of.  ``device`` is text, since it may need all 64 bits.
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
 zlib; placements of one decision share it.
 
+``file``: one row for each file that ended, kept for longer than its placement; rates are bytes per second,
+``verdict`` NULL: nothing was required.  ``kind``, ``bound``, ``predicted`` and ``achieved`` are those of the
+kind that decided.  ``file_detail``: all kinds, samples and loads of a file, JSON compressed with zlib.
+
 ``size_history``: what :mod:`ses_service.ledger.size_history` knows of one key; ``recent`` is a JSON list.
 
 ``owner``: one row that names the process that wrote last.
@@ -75,6 +79,45 @@ SIZE_HISTORY = sa.Table(
     sa.Column("count", sa.BigInteger, nullable=False),
     sa.Column("recent", sa.Text, nullable=False),
     sa.Column("last_at", sa.Double, nullable=False),
+)
+
+FILE = sa.Table(
+    "ses_file",
+    METADATA,
+    sa.Column("placement_id", sa.String(16), primary_key=True),
+    sa.Column("user", sa.Text, nullable=False),
+    sa.Column("application", sa.Text),
+    sa.Column("vo", sa.Text),
+    sa.Column("job", sa.Text),
+    sa.Column("node", sa.Text),
+    sa.Column("element", sa.Text, nullable=False),
+    sa.Column("path", sa.Text),
+    sa.Column("opened_at", sa.Double, nullable=False),
+    sa.Column("ended_at", sa.Double, nullable=False),
+    sa.Column("end_reason", sa.String(16), nullable=False),
+    sa.Column("bytes_written", sa.Double),
+    sa.Column("bytes_read", sa.Double),
+    sa.Column("write_rate", sa.Double),
+    sa.Column("read_rate", sa.Double),
+    sa.Column("verdict", sa.String(12)),
+    sa.Column("cause", sa.String(20)),
+    sa.Column("kind", sa.Text),
+    sa.Column("bound", sa.Double),
+    sa.Column("predicted", sa.Double),
+    sa.Column("achieved", sa.Double),
+)
+
+FILE_ORDER = (FILE.c.ended_at, FILE.c.placement_id)
+for _name in ("user", "application", "vo", "job", "element", "verdict"):
+    sa.Index(f"ses_file_{_name}", FILE.c[_name], *FILE_ORDER)
+sa.Index("ses_file_user_verdict", FILE.c.user, FILE.c.verdict, *FILE_ORDER)
+sa.Index("ses_file_ended", *FILE_ORDER)
+
+FILE_DETAIL = sa.Table(
+    "ses_file_detail",
+    METADATA,
+    sa.Column("placement_id", sa.String(16), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
 OWNER = sa.Table(

@@ -23,7 +23,7 @@ from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.parts import SET_ASIDE, Part
 from ses_service.store.revisions import upgrade
-from ses_service.store.tables import EXPLANATION, OWNER, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, OWNER, PLACEMENT, SIZE_HISTORY
 from ses_service.store.upsert import upsert
 
 _REMOVED_AT_ONCE = 500
@@ -34,6 +34,8 @@ _SAVED = {
     EXPLANATION.name: (EXPLANATION, ("body",)),
     PLACEMENT.name: (PLACEMENT, ("explanation_id",)),
     SIZE_HISTORY.name: (SIZE_HISTORY, ()),
+    FILE.name: (FILE, ()),
+    FILE_DETAIL.name: (FILE_DETAIL, ()),
 }
 
 

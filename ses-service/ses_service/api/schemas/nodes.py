@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ses_service.api.schemas.answers import Answer, LevelName
-from ses_service.api.schemas.requests import Body, Bytes, Device, ElementId, Inode, Text
+from ses_service.api.schemas.followed import MOST_READING, AchievedIn, Number, ReadingSaid, Said
+from ses_service.api.schemas.requests import Bytes, Device, ElementId, Inode, Text
 from ses_service.decision.node_tables import TableAsked
 from ses_service.ledger import node_decisions
 from ses_service.ledger.announcement import Announcement, Ended, Opened, Origin
@@ -29,12 +30,6 @@ Path = Annotated[str, Field(min_length=1, max_length=8192)]
 Time = Annotated[float, Field(ge=0, le=1e11)]
 Digest = Annotated[str, Field(max_length=64)]
 Note = Annotated[str, Field(max_length=500)]
-
-
-class Said(Body):
-    """A part of what an agent says.  What is not known is passed over: agents may be newer."""
-
-    model_config = ConfigDict(extra="ignore")
 
 
 class Restore(Said):
@@ -60,9 +55,6 @@ class Restore(Said):
         return Origin(
             names, self.booked_at, self.distance, self.decided_by, self.expected_bytes, tuple(self.notes)
         )
-
-
-Number = Annotated[float, Field(ge=0, le=1e18)]
 
 
 class Offered(Said):
@@ -255,10 +247,12 @@ class FileEnded(Said):
     reason: Literal["closed", "exited", "unused", "expired", "failed", "lost"]
     bytes_written: Bytes | None = None
     path: Path | None = None
+    achieved: AchievedIn | None = None
 
     def to_model(self) -> Ended:
         """Return it as the core knows it."""
-        return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path)
+        achieved = None if self.achieved is None else self.achieved.to_model()
+        return Ended(self.placement_id, EndReason(self.reason), self.bytes_written, self.path, achieved)
 
 
 class AnnouncementIn(Said):
@@ -269,6 +263,7 @@ class AnnouncementIn(Said):
     `tables` the storage systems whose elements it wants to know.  `busy`: programs run that can choose from
     them; `in_use`: some began, or files were created, within ten minutes.
     `number`: each announcement of an incarnation has a higher one than those before.
+    `reading`: all existing files that are read there now; absent: as said before.
     """
 
     incarnation: Id
@@ -282,6 +277,7 @@ class AnnouncementIn(Said):
     tables: Annotated[list[TableWanted], Field(max_length=MOST_TABLES, default_factory=list)]
     busy: bool = False
     in_use: bool = False
+    reading: Annotated[list[ReadingSaid], Field(max_length=MOST_READING)] | None = None
 
     @model_validator(mode="after")
     def _not_too_many(self) -> AnnouncementIn:
@@ -299,6 +295,7 @@ class AnnouncementIn(Said):
             self.complete,
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
             NodeDecisions({one.id: one.to_model() for one in self.decisions}),
+            None if self.reading is None else tuple(one.to_model() for one in self.reading),
         )
 
 

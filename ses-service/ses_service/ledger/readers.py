@@ -1,0 +1,72 @@
+"""Files that exist and are being read: streams that no placement stands for, as nodes tell of them.
+
+The last word of a node counts, until its next one or its silence.  Not safe for use from several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ses_service.ledger.counts import ElementCounter
+
+MOST_STREAMS = 64  # of one node on one element; more of them make no difference to a decision
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one user reads from one element on a node: how many files, bytes per second together."""
+
+    element: str
+    user: str
+    files: int
+    rate: float
+
+
+class Readers:
+    """The readers of all nodes; counted as streams by ``counter``."""
+
+    def __init__(self, counter: ElementCounter) -> None:
+        self._counter = counter
+        self._began: dict[str, dict[str, list[float]]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(began) for elements in self._began.values() for began in elements.values())
+
+    def elements(self) -> Iterator[str]:
+        """Yield the element of each stream."""
+        for elements in self._began.values():
+            for element, began in elements.items():
+                yield from [element] * len(began)
+
+    def take(self, node: str, told: Iterable[Reading], now: float) -> None:
+        """Take all that a node reads; files of which nothing moves are no streams."""
+        wanted: dict[str, int] = {}
+        for one in told:
+            if one.rate > 0:
+                wanted[one.element] = min(MOST_STREAMS, wanted.get(one.element, 0) + one.files)
+        known = self._began.setdefault(node, {})
+        for element in [*known, *(one for one in wanted if one not in known)]:
+            self._set(node, known, element, wanted.get(element, 0), now)
+        if not known:
+            del self._began[node]
+
+    def forget(self, node: str, now: float) -> None:
+        """Note that a node reads nothing, or is silent."""
+        if node in self._began:
+            self.take(node, (), now)
+
+    def _set(self, node: str, known: dict[str, list[float]], element: str, count: int, now: float) -> None:
+        began = known.setdefault(element, [])
+        while len(began) > count:
+            since = began.pop()
+            self._counter.end_stream(_name(node, element, len(began)), element, since, now)
+        while len(began) < count:
+            self._counter.begin_stream(_name(node, element, len(began)), element, now)
+            began.append(now)
+        if not began:
+            del known[element]
+
+
+def _name(node: str, element: str, number: int) -> str:
+    return f"reading {number} {element} {node}"

@@ -1,0 +1,185 @@
+"""Files that ended, as rows of the database and back, and what is asked about them.
+
+A question looks at the latest ``MOST_EXAMINED`` files that one index gives, so that its time is bounded
+however many files there are and whatever else is asked for; a list says where to go on.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter, ValidationError
+
+from ses_service.ledger.achieved import Cause, Verdict
+from ses_service.ledger.files import Detail, File, Group, Page, Wanted, file_of
+from ses_service.ledger.placement import Placement
+from ses_service.store.database import Database
+from ses_service.store.rows import text_of
+from ses_service.store.tables import FILE, FILE_DETAIL
+from ses_service.store.upsert import Values
+
+MOST_EXAMINED = 50_000
+MOST_REPORTED = 100_000
+
+_QUICK = 1
+_HOUR = 3600
+_DETAIL = TypeAdapter(Detail)
+_LEADS = ("job", "user", "application", "element", "vo", "verdict")  # the most particular first
+_ORDER = (FILE.c.ended_at.desc(), FILE.c.placement_id.desc())
+_NAMES = tuple(FILE.c.keys())
+_TEXTS = ("user", "application", "vo", "job", "node", "element", "path")
+
+
+def file_values(placement: Placement) -> Values:
+    """Return the row of a file that ended."""
+    one = file_of(placement)
+    found = []
+    for name in _NAMES:
+        value = getattr(one, name)
+        found.append(text_of(value) if name in _TEXTS else getattr(value, "value", value))
+    return tuple(found)
+
+
+def detail_values(placement: Placement) -> Values:
+    """Return the row with all that is known of it."""
+    detail = Detail(placement.achieved, placement.judgement)
+    return placement.placement_id, zlib.compress(_DETAIL.dump_json(detail), _QUICK)
+
+
+class FileHistory:
+    """What is asked of the files of one database.  Every method raises DatabaseError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def page(self, wanted: Wanted, limit: int) -> Page:
+        """Return some of the files asked for, the latest end first."""
+        lead, rest = _split(wanted)
+        looked = sa.select(FILE).where(*lead).order_by(*_ORDER)
+        if not rest:
+            return _page(self._rows(looked.limit(limit + 1)), limit, None)
+        inner = looked.limit(MOST_EXAMINED).subquery()
+        asked = sa.select(inner).where(*(one(inner.c) for one in rest))
+        asked = asked.order_by(inner.c.ended_at.desc(), inner.c.placement_id.desc()).limit(limit + 1)
+        found = self._rows(asked)
+        last = None
+        if len(found) <= limit:
+            keys = sa.select(FILE.c.ended_at, FILE.c.placement_id).where(*lead).order_by(*_ORDER)
+            (last,) = self._rows(keys.offset(MOST_EXAMINED - 1).limit(1)) or (None,)
+        return _page(found, limit, None if last is None else (last["ended_at"], last["placement_id"]))
+
+    def detail(self, placement_id: str) -> tuple[File, Detail] | None:
+        """Return a file with all that is known of it, ``None`` where none is stored."""
+        joined = FILE.outerjoin(FILE_DETAIL, FILE.c.placement_id == FILE_DETAIL.c.placement_id)
+        asked = sa.select(FILE, FILE_DETAIL.c.body).select_from(joined)
+        for row in self._rows(asked.where(FILE.c.placement_id == placement_id)):
+            return _file(row), _read_detail(row["body"])
+        return None
+
+    def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
+        """Return the latest files asked for, by element, hour, application, kind, verdict and cause.
+
+        And whether these are all, or only the latest ``MOST_REPORTED`` that were looked at.
+        """
+        lead, rest = _split(wanted)
+        inner = sa.select(FILE).where(*lead).order_by(*_ORDER).limit(MOST_REPORTED).subquery()
+        hour = sa.cast(sa.func.floor(inner.c.ended_at / _HOUR), sa.BigInteger) * _HOUR
+        part = inner.c.achieved / inner.c.bound
+        by = (inner.c.element, hour, inner.c.application, inner.c.kind, inner.c.verdict, inner.c.cause)
+        missed = sa.case((sa.and_(inner.c.bound > 0, part < 1), 1 - part), else_=0.0)
+        asked = sa.select(*by, sa.func.count(), sa.func.sum(missed), sa.func.sum(inner.c.bytes_written))
+        asked = asked.where(*(one(inner.c) for one in rest)).group_by(*by)
+        beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_REPORTED).limit(1)
+        with self._database.transaction(reading=True) as connection:
+            groups = [
+                Group(
+                    element,
+                    float(at),
+                    application,
+                    kind,
+                    _verdict(verdict),
+                    _cause(cause),
+                    count,
+                    float(short or 0.0),
+                    float(written or 0.0),
+                )
+                for element, at, application, kind, verdict, cause, count, short, written in (
+                    connection.execute(asked)
+                )
+            ]
+            more = connection.execute(beyond).scalar() is not None
+        return groups, not more
+
+    def ended_before(self, moment: float, most: int) -> list[str]:
+        """Return the ids of some files that ended before a time, the oldest first."""
+        asked = sa.select(FILE.c.placement_id).where(FILE.c.ended_at < moment)
+        with self._database.transaction(reading=True) as connection:
+            return list(connection.execute(asked.order_by(FILE.c.ended_at).limit(most)).scalars())
+
+    def _rows(self, asked: sa.Select[Any]) -> Sequence[Mapping[str, Any]]:
+        with self._database.transaction(reading=True) as connection:
+            return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def _split(wanted: Wanted) -> tuple[list[sa.ColumnElement[bool]], list[Any]]:
+    """Return what an index answers, and what each of the files it gives is asked then."""
+    exact = {name: value for name in (*_LEADS, "node") if (value := getattr(wanted, name)) is not None}
+    lead: list[sa.ColumnElement[bool]] = []
+    first = next((name for name in _LEADS if name in exact), None)
+    if first is not None:
+        lead.append(FILE.c[first] == _plain(exact.pop(first)))
+    if first == "user" and "verdict" in exact:
+        lead.append(FILE.c.verdict == _plain(exact.pop("verdict")))
+    if wanted.since is not None:
+        lead.append(FILE.c.ended_at >= wanted.since)
+    if wanted.until is not None:
+        lead.append(FILE.c.ended_at < wanted.until)
+    if wanted.after is not None:
+        lead.append(FILE.c.ended_at <= wanted.after[0])
+        lead.append(
+            sa.tuple_(FILE.c.ended_at, FILE.c.placement_id) < sa.tuple_(*map(sa.literal, wanted.after))
+        )
+    rest: list[Any] = [_equals(name, _plain(value)) for name, value in exact.items()]
+    if wanted.path is not None:
+        part = text_of(wanted.path)
+        rest.append(lambda columns: columns.path.contains(part, autoescape=True))
+    return lead, rest
+
+
+def _equals(name: str, value: Any) -> Any:
+    return lambda columns: columns[name] == value
+
+
+def _plain(value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
+def _page(rows: Sequence[Mapping[str, Any]], limit: int, last: tuple[float, str] | None) -> Page:
+    files = tuple(_file(row) for row in islice(rows, limit))
+    if len(rows) > limit:
+        last = float(rows[limit - 1]["ended_at"]), rows[limit - 1]["placement_id"]
+    return Page(files, last)
+
+
+def _file(row: Mapping[str, Any]) -> File:
+    found = {name: row[name] for name in _NAMES}
+    return File(**{**found, "verdict": _verdict(found["verdict"]), "cause": _cause(found["cause"])})
+
+
+def _verdict(text: str | None) -> Verdict | None:
+    return None if text is None else Verdict(text)
+
+
+def _cause(text: str | None) -> Cause | None:
+    return None if text is None else Cause(text)
+
+
+def _read_detail(body: bytes | None) -> Detail:
+    try:
+        return Detail() if body is None else _DETAIL.validate_json(zlib.decompress(body))
+    except (zlib.error, ValidationError):
+        return Detail()
