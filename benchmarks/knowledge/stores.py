@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, StoreUnavailableError
-from ses_service.knowledge.incoming import Mode
+from ses_service.knowledge.exchange.incoming import Mode
 from ses_service.model.entities import Kind, Level, Requirement
 from ses_service.model.policies import Policies
 from ses_service.process import logs

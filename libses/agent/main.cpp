@@ -29,10 +29,10 @@
 #include "service/client.h"
 #include "service/health.h"
 #include "systems/housekeeper.h"
+#include "systems/stager.h"
 #include "systems/systems.h"
 #include "table/exchange.h"
 #include "table/kept_state.h"
-#include "table/stager.h"
 #include "table/table_keeper.h"
 
 namespace ses::agent {

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from ses_service.commands.main import main
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBase, KnowledgeBaseError
-from ses_service.knowledge.backup import back_up, restore
+from ses_service.knowledge.exchange.backup import back_up, restore
 from ses_service.model.entities import Kind, Level, Requirement
 
 Fuseki = Any

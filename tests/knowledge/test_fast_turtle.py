@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from rdflib.compare import isomorphic
-from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase, fast_turtle, site
-from ses_service.knowledge.fast_turtle import read_quickly
-from ses_service.knowledge.incoming import Incoming
-from ses_service.knowledge.statements import describe
-from ses_service.knowledge.turtle import parse_turtle
+from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase, site
+from ses_service.knowledge.exchange.incoming import Incoming
+from ses_service.knowledge.statements import fast_turtle
+from ses_service.knowledge.statements.fast_turtle import read_quickly
+from ses_service.knowledge.statements.statements import describe
+from ses_service.knowledge.statements.turtle import parse_turtle
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = [path.read_text() for path in sorted((ROOT / "ontology").glob("**/*.ttl"))]

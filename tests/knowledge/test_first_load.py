@@ -6,7 +6,7 @@ import pytest
 from rdflib import Graph
 from ses_service.knowledge import HttpStore, KnowledgeBase
 from ses_service.knowledge.errors import StaleReadingError
-from ses_service.knowledge.statements import describe
+from ses_service.knowledge.statements.statements import describe
 from ses_service.knowledge.terms import SITE_GRAPH
 
 COUNT = 300

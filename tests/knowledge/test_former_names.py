@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ses_service.knowledge import HttpStore, KnowledgeBase
-from ses_service.knowledge.backup import back_up, restore
+from ses_service.knowledge.exchange.backup import back_up, restore
 from ses_service.model.entities import Kind, Level, Requirement
 
 PRESENT, FORMER = "https://w3id.org/qstorman/", "https://example.org/qstorman/"

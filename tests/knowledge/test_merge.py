@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from rdflib import URIRef
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase
-from ses_service.knowledge.incoming import Mode
-from ses_service.knowledge.merge import DISCOVERED, HUMAN, aligned, merge
-from ses_service.knowledge.statements import Description, describe
+from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.exchange.merge import DISCOVERED, HUMAN, aligned, merge
+from ses_service.knowledge.statements.statements import Description, describe
+from ses_service.knowledge.statements.turtle import parse_turtle
 from ses_service.knowledge.terms import QSM, SITE_GRAPH
-from ses_service.knowledge.turtle import parse_turtle
 
 HEAD = """\
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .

@@ -10,7 +10,7 @@ import pytest
 from ses_service.api import contract
 from ses_service.api.app import create_app
 from ses_service.knowledge import EmbeddedStore, InvalidDescriptionError, KnowledgeBase
-from ses_service.knowledge.validation import validate
+from ses_service.knowledge.checks.validation import validate
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.kinds import Kind
 from ses_service.process.runtime import ServiceConfig, runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from rdflib import OWL, RDF, Namespace
-from ses_service.knowledge.validation import validate
+from ses_service.knowledge.checks.validation import validate
 from ses_service.knowledge.vocabulary import vocabulary
 
 QSM = Namespace("https://w3id.org/qstorman/ontology#")

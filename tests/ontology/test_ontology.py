@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rdflib import OWL, RDF, RDFS, SKOS, Graph, Namespace, URIRef
 from rdflib.plugins.sparql import prepareQuery
-from ses_service.knowledge.validation import refused, validate
+from ses_service.knowledge.checks.validation import refused, validate
 from ses_service.knowledge.vocabulary import vocabulary
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ses_service.knowledge.validation import Finding, refused, validate
+from ses_service.knowledge.checks.validation import Finding, refused, validate
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "ontology/examples"
 SITE = (EXAMPLES / "lustre-site.ttl").read_text()

@@ -267,7 +267,7 @@ class MemoryKnowledge:
     @property
     def exchange(self) -> Any:
         """What exchanges whole descriptions, with an empty store."""
-        from ses_service.knowledge.exchange import Exchange
+        from ses_service.knowledge.exchange.exchange import Exchange
         from store_in_memory import StoreInMemory
 
         self._try()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rdflib import URIRef
-from ses_service.knowledge.in_memory import GraphInMemory
+from ses_service.knowledge.store.in_memory import GraphInMemory
 
 
 class StoreInMemory(GraphInMemory):

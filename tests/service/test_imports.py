@@ -116,3 +116,18 @@ def test_other_parts_never_import_the_service(folder: str) -> None:
     for path in sources:
         modules = imported(ast.parse(path.read_text("utf-8")))
         assert not any(one.split(".")[0] == "ses_service" for one in modules), path
+
+
+def test_folders_of_the_knowledge_base_import_earlier_ones_only() -> None:
+    root = PACKAGE / "knowledge"
+    order = ("store", "statements", "checks", "exchange")
+    for room in order:
+        for path in sources_of(f"knowledge/{room}"):
+            names = {
+                one.split(".")[2]
+                for one in imported(ast.parse(path.read_text("utf-8")))
+                if one.count(".") > 2
+            }
+            later = names & set(order[order.index(room) + 1 :])
+            assert not later, f"{path} imports {sorted(later)}"
+    assert {path.parent.name for path in root.glob("*/*.py")} == set(order)

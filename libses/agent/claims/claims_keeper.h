@@ -20,9 +20,9 @@
 #include "claims/survey.h"
 #include "claims/user_claims.h"
 #include "service/health.h"
+#include "systems/stager.h"
 #include "table/exchange.h"
 #include "table/kept_state.h"
-#include "table/stager.h"
 #include "table/table_keeper.h"
 
 namespace ses::agent {

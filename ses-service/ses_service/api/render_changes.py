@@ -8,14 +8,14 @@ from typing import Any
 from rdflib import RDF, URIRef
 
 from ses_service.api.render import requirement_set
-from ses_service.knowledge.edits import Edit
+from ses_service.knowledge.exchange.incoming import sets_of
+from ses_service.knowledge.exchange.merge import Conflict
+from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import Change, Part, read_state
-from ses_service.knowledge.incoming import sets_of
-from ses_service.knowledge.merge import Conflict
-from ses_service.knowledge.plans import Plan
-from ses_service.knowledge.statements import Facts, Value
+from ses_service.knowledge.statements.edits import Edit
+from ses_service.knowledge.statements.statements import Facts, Value
+from ses_service.knowledge.statements.turtle_writer import block, head, iri, value_text
 from ses_service.knowledge.terms import SITE_GRAPH, requirement_set_of
-from ses_service.knowledge.turtle_writer import block, head, iri, value_text
 
 Json = dict[str, Any]
 

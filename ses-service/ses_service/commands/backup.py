@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
-from ses_service.knowledge.backup import back_up
-from ses_service.knowledge.backup import restore as restore_from
+from ses_service.knowledge.exchange.backup import back_up
+from ses_service.knowledge.exchange.backup import restore as restore_from
 from ses_service.knowledge.shrinking import Acceptance
 from ses_service.security.trust import Trust
 

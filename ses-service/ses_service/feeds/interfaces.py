@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ses_service.knowledge import Recalled
-from ses_service.knowledge.exchange import Exchange
+from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
-from ses_service.knowledge.exchange import Exchange
+from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 from ses_service.state.state import ServiceState
 from ses_service.threads.loop import Loop

@@ -5,7 +5,6 @@ brings. Live rates never go in here, and no decision waits for it: the service r
 memory and asks only whether it changed.
 """
 
-from ses_service.knowledge.embedded import EmbeddedStore
 from ses_service.knowledge.errors import (
     AnswerLostError,
     InvalidDescriptionError,
@@ -16,7 +15,8 @@ from ses_service.knowledge.errors import (
 )
 from ses_service.knowledge.knowledge_base import KnowledgeBase
 from ses_service.knowledge.last_known import LastKnown, Recalled
-from ses_service.knowledge.store import HttpStore, SparqlStore
+from ses_service.knowledge.store.embedded import EmbeddedStore
+from ses_service.knowledge.store.store import HttpStore, SparqlStore
 from ses_service.knowledge.terms import ontology_directory
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError
 from ses_service.knowledge.queries import bind
-from ses_service.knowledge.store import Row, SparqlReader
+from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Element, ElementState, Environment, StorageSystem

@@ -15,16 +15,16 @@ from rdflib import Literal, URIRef
 from ses_service.knowledge import site
 from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
-from ses_service.knowledge.exchange import Exchange
-from ses_service.knowledge.fast_turtle import read_quickly
+from ses_service.knowledge.exchange.exchange import Exchange
 from ses_service.knowledge.last_known import LastKnown, Recalled, Recorder
 from ses_service.knowledge.queries import bind, is_text
 from ses_service.knowledge.requirements import read_requirement_sets, replace_requirement_set
-from ses_service.knowledge.retry import InsistentStore
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
-from ses_service.knowledge.store import SparqlStore
+from ses_service.knowledge.statements.fast_turtle import read_quickly
+from ses_service.knowledge.statements.turtle import FORMER, PRESENT
+from ses_service.knowledge.store.retry import InsistentStore
+from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
-from ses_service.knowledge.turtle import FORMER, PRESENT
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
 

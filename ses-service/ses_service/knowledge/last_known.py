@@ -18,7 +18,7 @@ from ses_service.knowledge.environment import read_environment
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
 from ses_service.knowledge.requirements import read_requirement_sets
 from ses_service.knowledge.shrinking import Acceptance, Size
-from ses_service.knowledge.store import Row, SparqlReader, TermRow
+from ses_service.knowledge.store.store import Row, SparqlReader, TermRow
 from ses_service.model.entities import Environment, RequirementSet
 
 _log = structlog.get_logger(__name__)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rdflib import RDF, XSD, Graph, Literal, URIRef
 
-from ses_service.knowledge.edits import Edit
 from ses_service.knowledge.queries import Statement
-from ses_service.knowledge.statements import describe
+from ses_service.knowledge.statements.edits import Edit
+from ses_service.knowledge.statements.statements import describe
 from ses_service.knowledge.terms import ODRL, QSM, REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
 from ses_service.knowledge.times import written
 from ses_service.knowledge.vocabulary import vocabulary

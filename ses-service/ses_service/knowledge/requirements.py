@@ -13,8 +13,8 @@ from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConfli
 from ses_service.knowledge.history import Signature, recording_set
 from ses_service.knowledge.queries import bind, sequence
 from ses_service.knowledge.requirement_statements import set_edit
-from ses_service.knowledge.statements import graph_of
-from ses_service.knowledge.store import Row, SparqlReader, SparqlStore
+from ses_service.knowledge.statements.statements import graph_of
+from ses_service.knowledge.store.store import Row, SparqlReader, SparqlStore
 from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import Metric, vocabulary

@@ -6,10 +6,10 @@ import hashlib
 
 from rdflib import RDF, Graph, URIRef
 
+from ses_service.knowledge.checks.validation import check, refused
 from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.terms import ontology_directory
-from ses_service.knowledge.turtle import Lines, TurtleError, parse_turtle
-from ses_service.knowledge.validation import check, refused
 from ses_service.knowledge.vocabulary import vocabulary
 
 _NO_SYSTEM = "the description has no storage system (qsm:MergerfsUnion, qsm:LustreFileSystem, ...)"

@@ -18,9 +18,9 @@ from rdflib import RDF, RDFS, SKOS, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ses_service.knowledge.errors import InvalidDescriptionError
+from ses_service.knowledge.statements.turtle import TurtleError, parse_turtle
 from ses_service.knowledge.terms import ODRL, QSM, QUDT, STRICTNESS, ontology_directory
 from ses_service.knowledge.times import moment
-from ses_service.knowledge.turtle import TurtleError, parse_turtle
 from ses_service.model.entities import Profile, Requirement, Strictness
 from ses_service.model.kinds import PREDICTED, Kind, KindDescription, UnknownKindError
 

@@ -51,7 +51,7 @@ def _of_files(first: str, second: str) -> JSON:
     try:
         from ses_service.api.render_changes import edits
         from ses_service.knowledge import InvalidDescriptionError
-        from ses_service.knowledge.incoming import differences_of
+        from ses_service.knowledge.exchange.incoming import differences_of
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
     try:

@@ -17,7 +17,7 @@ from ses.errors import EXIT_FAILED, NotFoundError, SesError
 from ses.output import console, line, print_json
 
 if TYPE_CHECKING:
-    from ses_service.knowledge.validation import Finding
+    from ses_service.knowledge.checks.validation import Finding
 
 MISSING = (
     "The rules of the knowledge base are not installed beside this command. Run it where the selection "
@@ -64,8 +64,8 @@ def read_turtle(file: str) -> str:
 
 def _rules() -> Callable[[str, str], list[Finding]]:
     try:
+        from ses_service.knowledge.checks.validation import validate as check
         from ses_service.knowledge.terms import ontology_directory
-        from ses_service.knowledge.validation import validate as check
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error
     try:

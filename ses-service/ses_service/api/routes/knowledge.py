@@ -38,18 +38,18 @@ from ses_service.api.schemas.knowledge import (
 )
 from ses_service.api.schemas.requests import LEVELS
 from ses_service.knowledge import InvalidDescriptionError
-from ses_service.knowledge.exchange import Exchange
+from ses_service.knowledge.exchange.exchange import Exchange
+from ses_service.knowledge.exchange.incoming import Mode
+from ses_service.knowledge.exchange.plans import Plan
 from ses_service.knowledge.history import PAGE, Part
-from ses_service.knowledge.incoming import Mode
-from ses_service.knowledge.plans import Plan
 from ses_service.knowledge.queries import is_iri
+from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import (
     REQUIREMENTS_GRAPH,
     SITE_GRAPH,
     requirement_set_iri,
     requirement_set_of,
 )
-from ses_service.knowledge.turtle import BASE
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal, Role
 

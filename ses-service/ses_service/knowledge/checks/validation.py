@@ -15,11 +15,11 @@ import structlog
 from rdflib import RDF, SH, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ses_service.knowledge.consistency import faults, named, short
-from ses_service.knowledge.quick_check import Screen, UnknownConstraintError
+from ses_service.knowledge.checks.consistency import faults, named, short
+from ses_service.knowledge.checks.quick_check import Screen, UnknownConstraintError
+from ses_service.knowledge.statements.triples import Triples
+from ses_service.knowledge.statements.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.terms import ontology_directory
-from ses_service.knowledge.triples import Triples
-from ses_service.knowledge.turtle import Lines, TurtleError, parse_turtle
 from ses_service.knowledge.vocabulary import vocabulary
 
 _log = structlog.get_logger(__name__)

@@ -2,8 +2,8 @@
 
     python -I embedded_server.py DATA SOCKET SECONDS
 
-Started by :mod:`ses_service.knowledge.embedded`, by its path: it imports nothing of the service.  The socket
-has mode 0600, and the kernel says who connects: only the user this program runs as, and root, are answered.
+Started by ``embedded.py``, by its path: it imports nothing of the service.  The socket has mode 0600, and the
+kernel says who connects: only the user this program runs as, and root, are answered.
 
 A query cannot be interrupted, and one that finds nothing may run for days.  So the program looks at what each
 request costs, and ends itself when one of them has taken twice the processor time its caller waits for

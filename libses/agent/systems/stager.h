@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "node/unique_fd.h"
-#include "table/stage_watch.h"
+#include "systems/stage_watch.h"
 
 namespace ses::agent {
 

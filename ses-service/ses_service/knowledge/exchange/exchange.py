@@ -17,7 +17,6 @@ from dataclasses import replace
 from rdflib import RDF, Graph, Literal, URIRef
 
 from ses_service.knowledge import history
-from ses_service.knowledge.edits import Edit, differences
 from ses_service.knowledge.errors import (
     ChangedSinceError,
     InvalidDescriptionError,
@@ -25,8 +24,7 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
-from ses_service.knowledge.history import Change, Part, Signature
-from ses_service.knowledge.incoming import (
+from ses_service.knowledge.exchange.incoming import (
     Incoming,
     Mode,
     check,
@@ -35,13 +33,23 @@ from ses_service.knowledge.incoming import (
     sets_of,
     site_after,
 )
-from ses_service.knowledge.merge import aligned, storage_systems
-from ses_service.knowledge.plans import ONE_BY_ONE, Plan, Stamps, read_stamps, request, rewritten, whole
+from ses_service.knowledge.exchange.merge import aligned, storage_systems
+from ses_service.knowledge.exchange.plans import (
+    ONE_BY_ONE,
+    Plan,
+    Stamps,
+    read_stamps,
+    request,
+    rewritten,
+    whole,
+)
+from ses_service.knowledge.history import Change, Part, Signature
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.requirement_statements import set_edit
-from ses_service.knowledge.retry import InsistentStore
-from ses_service.knowledge.statements import Description, Facts, describe, graph_of, types
-from ses_service.knowledge.store import SparqlStore, TermRow
+from ses_service.knowledge.statements.edits import Edit, differences
+from ses_service.knowledge.statements.statements import Description, Facts, describe, graph_of, types
+from ses_service.knowledge.store.retry import InsistentStore
+from ses_service.knowledge.store.store import SparqlStore, TermRow
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import RequirementSet

@@ -5,11 +5,11 @@ from __future__ import annotations
 from rdflib import BNode, Dataset, Graph, Literal, URIRef
 from rdflib.query import ResultRow
 
-from ses_service.knowledge.store import Row, TermRow
+from ses_service.knowledge.store.store import Row, TermRow
 
 
 class GraphInMemory:
-    """A :class:`ses_service.knowledge.store.SparqlReader`. Slow: milliseconds a query."""
+    """A :class:`ses_service.knowledge.store.store.SparqlReader`. Slow: milliseconds a query."""
 
     def __init__(self) -> None:
         self._dataset = Dataset()

@@ -8,12 +8,12 @@ from itertools import count
 from rdflib import Literal, URIRef
 
 from ses_service.knowledge import history
-from ses_service.knowledge.edits import Adding, Edit, adding, request_parts
+from ses_service.knowledge.exchange.merge import Conflict
 from ses_service.knowledge.history import Signature
-from ses_service.knowledge.merge import Conflict
 from ses_service.knowledge.queries import Statement, bind, lines, sequence
-from ses_service.knowledge.statements import Description, is_generated, statements
-from ses_service.knowledge.store import SparqlStore
+from ses_service.knowledge.statements.edits import Adding, Edit, adding, request_parts
+from ses_service.knowledge.statements.statements import Description, is_generated, statements
+from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import HISTORY_GRAPH, REQUIREMENTS_GRAPH, SITE_GRAPH
 
 _STAGED = "https://w3id.org/qstorman/graph/staged/"

@@ -1,4 +1,4 @@
-#include "table/stager.h"
+#include "systems/stager.h"
 
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>

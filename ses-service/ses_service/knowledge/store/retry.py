@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ses_service.knowledge.errors import AnswerLostError, StoreUnavailableError
-from ses_service.knowledge.store import Row, SparqlStore, TermRow
+from ses_service.knowledge.store.store import Row, SparqlStore, TermRow
 
 _SECONDS = 3.0
 _FIRST_PAUSE = 0.05

@@ -9,7 +9,7 @@ from itertools import count
 from rdflib import URIRef
 
 from ses_service.knowledge.queries import Statement, bind
-from ses_service.knowledge.statements import Description, Facts, Value, statements
+from ses_service.knowledge.statements.statements import Description, Facts, Value, statements
 from ses_service.knowledge.terms import HISTORY_GRAPH
 
 _AT_ONCE = 100

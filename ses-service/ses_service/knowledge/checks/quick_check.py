@@ -17,7 +17,7 @@ from rdflib import RDF, SH, XSD, BNode, Graph, Literal, URIRef
 from rdflib.collection import Collection
 from rdflib.term import Node
 
-from ses_service.knowledge.triples import Triples
+from ses_service.knowledge.statements.triples import Triples
 
 Check = Callable[[Triples, Node], bool]
 """Whether a node conforms."""

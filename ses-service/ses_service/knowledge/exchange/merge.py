@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from rdflib import URIRef
 
-from ses_service.knowledge.statements import Description, Facts, Nested, Value, types
+from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value, types
 from ses_service.knowledge.terms import QSM
 
 

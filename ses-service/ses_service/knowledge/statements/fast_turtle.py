@@ -1,7 +1,7 @@
 """A large Turtle text read several times faster than by rdflib, without the lines its statements stand on.
 
 ``pyoxigraph`` reads it. A text it does not take, or that the two readers may take differently, is left to
-:func:`ses_service.knowledge.turtle.parse_turtle`, which says what is wrong with it and where.
+:func:`ses_service.knowledge.statements.turtle.parse_turtle`, which says what is wrong with it and where.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Term
-from ses_service.knowledge.turtle import BASE, present_names
+from ses_service.knowledge.statements.turtle import BASE, present_names
 
 SHORT = 20_000
 """Characters of a text that rdflib reads in no time."""

@@ -23,8 +23,8 @@ from rdflib.term import Node
 
 from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.queries import Statement
+from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import QSM
-from ses_service.knowledge.turtle import BASE
 
 DEEPEST = 2
 """Blank nodes inside blank nodes, counted from a subject, that stay blank; what lies deeper gets an IRI."""

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.store import HttpStore
-from ses_service.knowledge.turtle import FORMER, PRESENT
+from ses_service.knowledge.statements.turtle import FORMER, PRESENT
+from ses_service.knowledge.store.store import HttpStore
 
 _END = b"# end of the backup\n"
 

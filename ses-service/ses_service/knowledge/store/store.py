@@ -12,7 +12,7 @@ import urllib3
 from rdflib import BNode, Literal, URIRef
 
 from ses_service.knowledge.errors import AnswerLostError, StoreRefusedError, StoreUnavailableError
-from ses_service.knowledge.local_socket import SocketPool
+from ses_service.knowledge.store.local_socket import SocketPool
 from ses_service.security.trust import Trust
 
 _CHUNK = 2**18

@@ -1,4 +1,4 @@
-#include "table/stage_watch.h"
+#include "systems/stage_watch.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>

@@ -10,18 +10,18 @@ from urllib.parse import quote
 
 from rdflib import SH, Dataset, Graph, Literal, URIRef
 
-from ses_service.knowledge.edits import Edit, differences
+from ses_service.knowledge.checks.validation import check as findings
+from ses_service.knowledge.checks.validation import shapes
 from ses_service.knowledge.errors import InvalidDescriptionError
-from ses_service.knowledge.fast_turtle import read_quickly
-from ses_service.knowledge.in_memory import GraphInMemory
-from ses_service.knowledge.merge import Merged, aligned, merge, storage_systems
+from ses_service.knowledge.exchange.merge import Merged, aligned, merge, storage_systems
 from ses_service.knowledge.queries import serialise
 from ses_service.knowledge.requirements import read_requirement_sets
-from ses_service.knowledge.statements import Description, as_graph, describe, types
+from ses_service.knowledge.statements.edits import Edit, differences
+from ses_service.knowledge.statements.fast_turtle import read_quickly
+from ses_service.knowledge.statements.statements import Description, as_graph, describe, types
+from ses_service.knowledge.statements.turtle import BASE, Lines, TurtleError, parse_turtle, present_names
+from ses_service.knowledge.store.in_memory import GraphInMemory
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH
-from ses_service.knowledge.turtle import BASE, Lines, TurtleError, parse_turtle, present_names
-from ses_service.knowledge.validation import check as findings
-from ses_service.knowledge.validation import shapes
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import RequirementSet
 

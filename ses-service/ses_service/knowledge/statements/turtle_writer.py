@@ -7,9 +7,9 @@ from functools import cache
 
 from rdflib import RDF, XSD, Graph, Literal, URIRef
 
-from ses_service.knowledge.statements import Description, Facts, Nested, Value
+from ses_service.knowledge.statements.statements import Description, Facts, Nested, Value
+from ses_service.knowledge.statements.turtle import BASE
 from ses_service.knowledge.terms import ontology_directory
-from ses_service.knowledge.turtle import BASE
 
 _LOCAL = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _RELATIVE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.%-]*(/[A-Za-z0-9_.%-]+)*")

@@ -20,8 +20,8 @@ from typing import IO
 import structlog
 
 from ses_service.knowledge.errors import KnowledgeBaseError, StoreUnavailableError
-from ses_service.knowledge.local_socket import SocketPool
-from ses_service.knowledge.store import HttpStore
+from ses_service.knowledge.store.local_socket import SocketPool
+from ses_service.knowledge.store.store import HttpStore
 
 _PROGRAM = Path(__file__).with_name("embedded_server.py")
 _SOCKET = "socket"

@@ -1,0 +1,1 @@
+"""Whole descriptions in and out: import, export, merge, undo, backup."""
