@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import program_side as side
 import pytest
+from agent_sources import build
 from patience import wait_until
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, problem
 
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("service/health", "service/messages", "service/json", "protocol/wire")
 RANKS = 64
 
@@ -23,18 +22,7 @@ pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy 
 @pytest.fixture(scope="module")
 def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health_delays"
-    agent = ROOT / "libses" / "agent"
-    libraries = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
-    ).stdout
-    command = [
-        "c++", "-std=c++20", "-g", "-O1", "-pthread", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}",
-        "-o", program, Path(__file__).parent / "probes" / "health_delays.cpp",
-        *(agent / f"{name}.cpp" for name in SOURCES), *shlex.split(libraries),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr
-    return program
+    return build(program, "health_delays.cpp", SOURCES)
 
 
 @pytest.mark.parametrize("wish", [0, 5, 3600])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shlex
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import program_side as side
 import pytest
+from agent_sources import build
 from claims_program import Table
 from patience import wait_until
 from running_agent import Agent
@@ -30,11 +30,6 @@ pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("fuzz") / "fuzz_messages"
-    agent = ROOT / "libses" / "agent"
-    libraries = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "spdlog", "fmt"], capture_output=True, text=True, check=True
-    ).stdout
-    sources = [agent / f"{name}.cpp" for name in SOURCES]
     core = tmp_path_factory.getbasetemp() / "core.o"
     subprocess.run(
         ["cc", "-r", "-g", "-O1", "-fno-math-errno", f"-I{ROOT / 'libses' / 'include'}", "-o", core]
@@ -42,14 +37,8 @@ def fuzzer(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         timeout=300,
     )
-    command = [
-        "c++", "-std=c++20", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all",
-        f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program,
-        Path(__file__).parent / "probes" / "fuzz_messages.cpp", *sources, core, *shlex.split(libraries),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr
-    return program
+    checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    return build(program, "fuzz_messages.cpp", SOURCES, *checks, core)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

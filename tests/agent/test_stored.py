@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from agent_sources import build
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def short_lived(agent: Agent, service: ServiceDouble, device: int, path: Path) -> str:
@@ -70,14 +69,7 @@ def test_numbers_of_announcements_grow(
 @pytest.fixture(scope="module")
 def book_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("book") / "book_bound"
-    agent = ROOT / "libses" / "agent"
-    command = [
-        *("c++", "-std=c++20", "-O1", f"-I{agent}", f"-I{ROOT / 'libses' / 'include'}", "-o", program),
-        *(Path(__file__).parent / "probes" / "book_bound.cpp", agent / "announcements/announcement_book.cpp"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr
-    return program
+    return build(program, "book_bound.cpp", ("announcements/announcement_book",))
 
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine

@@ -15,6 +15,7 @@ from placed_programs import LIST, POOL
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
+from agent_sources import build
 from program_side import LUSTRE, PLACE
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -25,20 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def health_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health"
-    agent = ROOT / "libses/agent"
-    sources = [Path(__file__).parent / "probes/health.cpp"]
-    sources += [agent / name for name in ("lustre/health.cpp", "lustre/targets.cpp", "protocol/wire.cpp")]
-    options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-I", agent, "-I", ROOT / "libses/include"]
-    options += ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"]
-    done = subprocess.run(
-        ["g++", *options, "-o", program, *sources, "-lspdlog", "-lfmt", "-pthread"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return program
+    sources = ("lustre/health", "lustre/targets", "protocol/wire")
+    return build(program, Path(__file__).parent / "probes/health.cpp", sources)
 
 
 class Health:

@@ -38,7 +38,7 @@ std::vector<std::string> names_in(const fs::path &directory) {
   return names;
 }
 
-std::optional<std::string> text_of(const fs::path &path) {
+std::optional<std::string> content_of(const fs::path &path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
@@ -51,7 +51,7 @@ std::optional<std::string> text_of(const fs::path &path) {
 std::optional<std::string> parameter(const fs::path &root, const std::string &kind,
                                      const std::string &device, const std::string &name) {
   for (const char *place : kRoots) {
-    if (auto text = text_of(root / place / kind / device / name)) {
+    if (auto text = content_of(root / place / kind / device / name)) {
       return text;
     }
   }
@@ -145,7 +145,7 @@ std::map<std::string, std::set<uint16_t>> read_pools(const fs::path &root,
       const fs::path directory = root / place / "lov" / device / "pools";
       for (const std::string &pool : names_in(directory)) {
         std::set<uint16_t> &members = pools[pool];
-        std::istringstream lines(text_of(directory / pool).value_or(""));
+        std::istringstream lines(content_of(directory / pool).value_or(""));
         for (std::string line; std::getline(lines, line);) {
           if (line.starts_with(file_system + "-")) {
             if (const auto index = index_of(line.substr(file_system.size() + 1))) {

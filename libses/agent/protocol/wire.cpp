@@ -25,7 +25,7 @@ std::optional<T> message_of(std::span<const std::byte> message, ses_message_type
   return value;
 }
 
-template <size_t N> std::optional<std::string> text_of(const char (&array)[N]) {
+template <size_t N> std::optional<std::string> string_in(const char (&array)[N]) {
   const size_t length = strnlen(array, N);
   if (length == N) {
     return std::nullopt;
@@ -76,8 +76,8 @@ std::optional<Ask> parse_ask(std::span<const std::byte> message) {
       (wire->rank.ranks != 0 && wire->rank.rank >= wire->rank.ranks)) {
     return std::nullopt;
   }
-  const auto application = text_of(wire->application);
-  const auto pool = text_of(wire->pool);
+  const auto application = string_in(wire->application);
+  const auto pool = string_in(wire->pool);
   if (!application || !pool) {
     return std::nullopt;
   }
