@@ -78,6 +78,9 @@ class SelectionServiceDouble:
         }
         self.passed_over: list[JSON] = []
         self.placements: list[JSON] = []
+        self.files: list[JSON] = []
+        self.report: JSON = {}
+        self.asked: dict[str, str] = {}
         self.sets: dict[tuple[str, str], JSON] = {}
         self.takes_units: tuple[str, ...] = ("MB/s", "GB")
         self.vocabulary: JSON = {"kinds": [], "profiles": []}
@@ -114,6 +117,20 @@ class SelectionServiceDouble:
                 if wanted in (None, one["path"])
                 and file in ((None, None), (str(one["device"]), one["inode"]))
             ]}  # fmt: skip
+        if path in ("/v1/files", "/v1/report"):
+            self.asked = {name: values[0] for name, values in query.items()}
+        if path == "/v1/files":
+            after, limit = int(query.get("after", ["0"])[0]), int(query["limit"][0])
+            further = after + limit < len(self.files)
+            page = self.files[after : after + limit]
+            return 200, {"files": page, "next": str(after + limit) if further else None}
+        if path.startswith("/v1/files/"):
+            for one in self.files:
+                if path.endswith(one["placement_id"]):
+                    return 200, one
+            return problem(404, "not-found", "no placement is known")
+        if path == "/v1/report":
+            return 200, self.report
         if path.startswith("/v1/placements/"):
             for one in self.placements:
                 if one["placement_id"] == path.rpartition("/")[2]:

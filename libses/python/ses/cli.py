@@ -14,9 +14,11 @@ from ses.commands.doctor import doctor
 from ses.commands.elements import elements
 from ses.commands.experiment import experiment
 from ses.commands.explain import explain
+from ses.commands.files import files
 from ses.commands.kb import kb
 from ses.commands.layout import layout
 from ses.commands.rank import rank
+from ses.commands.report import report
 from ses.commands.requirements import requirements
 from ses.commands.simulate import simulate
 from ses.commands.status import status
@@ -54,6 +56,8 @@ for _command in (
     elements,
     rank,
     explain,
+    files,
+    report,
     requirements,
     kb,
     doctor,

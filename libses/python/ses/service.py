@@ -94,6 +94,18 @@ class ServiceClient:
         """Return one placement record with its explanation."""
         return self._json("GET", f"/v1/placements/{quote(placement_id, safe='')}")
 
+    def files(self, asked: dict[str, str]) -> JSON:
+        """Return a page of files with what each received, the latest first."""
+        return self._json("GET", "/v1/files", fields=asked)
+
+    def file(self, placement_id: str) -> JSON:
+        """Return what one file received, kind by kind and over time."""
+        return self._json("GET", f"/v1/files/{quote(placement_id, safe='')}")
+
+    def report(self, asked: dict[str, str]) -> JSON:
+        """Return how often what was required was met, in sums."""
+        return self._json("GET", "/v1/report", fields=asked)
+
     def requirement_sets(self, user: str | None = None) -> JSON:
         """Return the requirement sets that can apply to a user, or all of them."""
         return self._json("GET", "/v1/requirements", fields={"user": user} if user else None)

@@ -14,6 +14,7 @@ from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.problems import InvalidProblem, MediaTypeProblem
 from ses_service.api.routes import (
     elements,
+    files,
     health,
     knowledge,
     ledger,
@@ -67,7 +68,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    places = (selections, placements, nodes, ledger, elements)
+    places = (selections, placements, files, nodes, ledger, elements)
     people = (requirements, members, vocabulary, knowledge)
     for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)

@@ -18,6 +18,7 @@ from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, U
 from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
+from ses_service.store.errors import DatabaseError
 
 TYPE_PREFIX = "urn:qstorman:problem:"
 MEDIA_TYPE = "application/problem+json"
@@ -150,6 +151,12 @@ class KnowledgeBaseProblem(Problem):
     status, slug = 503, "knowledge-base-unavailable"
 
 
+class DatabaseProblem(Problem):
+    """The database of the service does not answer now."""
+
+    status, slug = 503, "database-unavailable"
+
+
 class DescriptionProblem(Problem):
     """What the service itself reads (its vocabulary, the site it was started with) breaks the rules.
 
@@ -236,6 +243,7 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (StaleReadingError, StaleReadingProblem),
     (InvalidDescriptionError, DescriptionProblem),
     (KnowledgeBaseError, KnowledgeBaseProblem),
+    (DatabaseError, DatabaseProblem),
 )
 
 

@@ -6,18 +6,20 @@ One registry per application, read in one process.  No label holds a user, a pat
 from __future__ import annotations
 
 import collections
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from ses_service.feeds.peers import Peer
 from ses_service.process.readiness import Readiness, ready
+from ses_service.state.judging import ERROR_BOUNDS
 from ses_service.state.state import NoEnvironmentError
 
 _BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0)
@@ -47,6 +49,7 @@ class _State(Collector):
         yield ended
         yield from self._ledger()
         yield from self._database()
+        yield from self._judged()
         up = GaugeMetricFamily("ses_source_up", "Whether a source answered last time.", labels=["source"])
         age = GaugeMetricFamily(
             "ses_source_age_seconds", "Seconds since a source's last good answer.", labels=["source"]
@@ -104,6 +107,33 @@ class _State(Collector):
             for peer in self.peers:
                 told.add_metric([peer.status.url], float(peer.status.up))
             yield told
+
+    def _judged(self) -> Iterator[Metric]:
+        totals = self.parts.state.judge.totals()
+        files = CounterMetricFamily(
+            "ses_files_judged",
+            "Files with requirements that ended, by VO and verdict.",
+            labels=["vo", "verdict"],
+        )
+        for (vo, verdict), count in sorted(totals.of_vos.items()):
+            files.add_metric([vo, verdict.value], count)
+        yield files
+        elements = CounterMetricFamily(
+            "ses_element_files_judged", "The same by element.", labels=["element", "verdict"]
+        )
+        for (element, verdict), count in sorted(totals.of_elements.items()):
+            elements.add_metric([element, verdict.value], count)
+        yield elements
+        errors = HistogramMetricFamily(
+            "ses_prediction_ratio",
+            "Achieved over predicted rates of files whose program did not wait, by element.",
+            labels=["element"],
+        )
+        bounds = [*map(str, ERROR_BOUNDS), "+Inf"]
+        for element, counts in sorted(totals.errors.items()):
+            summed = itertools.accumulate(counts)
+            errors.add_metric([element], list(zip(bounds, summed, strict=True)), totals.error_sums[element])
+        yield errors
 
     def _database(self) -> Iterator[Metric]:
         if self.parts.journal is None:

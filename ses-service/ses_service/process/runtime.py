@@ -22,6 +22,7 @@ from ses_service.members.memberships import Book, Home
 from ses_service.members.updater import Members
 from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
+from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.readiness import Readiness
 from ses_service.security.tokens import TokenFile
@@ -106,6 +107,7 @@ class Runtime:
                 ledger, config.store, self.foreground, keep_files=config.keep_files, now=config.clock
             )
         )
+        self.files = Files(self.state, None if config.store is None else config.store.files)
         self.acknowledged = (
             StoredAnnouncements()
             if (journal := self.journal) is None

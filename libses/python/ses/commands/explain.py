@@ -13,12 +13,13 @@ from ses.answers import Placement, parse
 from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.options import service_command
-from ses.errors import NotFoundError
+from ses.errors import NotAllowedError, NotFoundError
 from ses.evidence import CLOCKS_SECONDS, Match, judge
+from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
 from ses.output import console, line, print_json
-from ses.service import JSON, ServiceClient
+from ses.service import JSON, RefusedError, ServiceClient
 
 _LOOKED_AT = 50
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
@@ -41,6 +42,7 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     if found is None:
         raise NotFoundError(_unknown(file, lies_in, exists) + mismatch)
     record = client.placement(found.placement_id)
+    received = _received(client, found.placement_id)
     placement = parse("the placement", Placement.of, record)
     verified = None
     osts: tuple[int, ...] | None = None
@@ -51,9 +53,9 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
-                    "doubt": found.doubt or None, "placement": record})  # fmt: skip
+                    "doubt": found.doubt or None, "placement": record, "received": received})  # fmt: skip
     else:
-        _show(console(), path, found, placement, lies_in, exists, verified)
+        _show(console(), path, found, placement, lies_in, exists, verified, received)
     if verified is False:
         raise SystemExit(1)
 
@@ -115,6 +117,14 @@ def _unknown(file: Path, lies_in: str | None, exists: bool) -> str:
     )
 
 
+def _received(client: ServiceClient, placement_id: str) -> JSON | None:
+    """Return what the file received, ``None`` where the service does not say."""
+    try:
+        return client.file(placement_id)
+    except (NotAllowedError, RefusedError):
+        return None
+
+
 def _show(
     out: Console,
     path: Path,
@@ -123,6 +133,7 @@ def _show(
     lies_in: str | None,
     exists: bool,
     verified: bool | None,
+    received: JSON | None,
 ) -> None:
     who = placement.user + (f":{placement.application}" if placement.application else "")
     line(out, f"{path}")
@@ -137,6 +148,8 @@ def _show(
         for one in placement.predicted
     )
     line(out, f"  predicted    {promised or 'nothing was asked for'}")
+    for text in [] if received is None else parse("the file", verdict_lines, received):
+        line(out, f"  received     {text}")
     if placement.turns > 1:
         line(out, f"  in a batch   number {placement.turn} of {placement.turns} asked for together; what was "
                   f"predicted counts those before it, and the ranks below, where its element is number "

@@ -1,0 +1,69 @@
+"""``ses report``: how often files received what was required."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from ses.answers import parse
+from ses.commands.file_options import file_options
+from ses.commands.options import service_command
+from ses.errors import SesError
+from ses.files import CAUSES
+from ses.output import console, line, print_json, table
+from ses.report import Report, Sum, page
+from ses.service import ServiceClient
+
+_MOST_ROWS = 10
+_HEADERS = (">files", ">met", ">nearly", ">missed", ">cannot say", ">met of judged", ">short by")
+
+
+@click.command()
+@file_options
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one page that needs nothing else, with pictures.",
+)
+@service_command
+def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Path | None) -> None:
+    """Say how often files received what was required, where not, and what would help.
+
+    By element, application and hour, the worst first: of your files, or with --everybody of all that you
+    may see.
+    """
+    data = client.report(asked)
+    summed = parse("the report", Report.of, data)
+    if html is not None:
+        about = ", ".join(f"{name} {value}" for name, value in sorted(asked.items()) if name != "since")
+        try:
+            html.write_text(page(summed, about or "all files", time.time()), "utf-8")
+        except OSError as error:
+            raise SesError(f"{html} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print_json(data)
+        return
+    out = console()
+    table(out, ("", *_HEADERS), [_row(summed.total)])
+    if not summed.complete:
+        line(out, "Only the latest files were looked at; ask for less with --last, --job or --element.")
+    for title, sums in (("application", summed.applications), ("element", summed.elements)):
+        line(out)
+        table(out, (f"by {title}, worst first", *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
+    worst = sorted(summed.hours, key=lambda one: -one.shortfall * one.judged)[:_MOST_ROWS]
+    line(out)
+    table(out, ("by hour, worst first", *_HEADERS), [_row(one, one.hour) for one in worst])
+    if summed.causes:
+        line(out)
+        found = ", ".join(f"{CAUSES.get(cause, cause)} {count}" for cause, count in summed.causes)
+        line(out, f"Likely causes: {found}.")
+    for text in summed.advice:
+        line(out, f"  {text}")
+
+
+def _row(one: Sum, name: str | None = None) -> list[str]:
+    ratio = "-" if one.met_ratio is None else f"{one.met_ratio:.0%}"
+    numbers = (one.files, one.met, one.nearly, one.missed, one.cannot_say)
+    return [one.name if name is None else name, *map(str, numbers), ratio, f"{one.shortfall:.0%}"]

@@ -1,0 +1,119 @@
+"""Files, their verdicts and sums of them, in the shapes of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ses_service.api.render import Json
+from ses_service.decision.report import Report, Sum
+from ses_service.ledger.achieved import JudgedKind, Verdict
+from ses_service.ledger.files import Detail, File
+from ses_service.model.kinds import Kind
+
+_PLACES = 6
+_MB = 1e6
+
+
+def file(one: File) -> Json:
+    """Return a file without its details."""
+    kind = _kind(one.kind)
+    size = 1.0 if kind is None else kind.size
+    return {
+        "placement_id": one.placement_id,
+        "state": "open" if one.ended_at is None else "ended",
+        "user": one.user,
+        "application": one.application,
+        "vo": one.vo,
+        "job": one.job,
+        "node": one.node,
+        "element": one.element,
+        "path": one.path,
+        "opened_at": one.opened_at,
+        "ended_at": one.ended_at,
+        "end_reason": one.end_reason,
+        "bytes_written": one.bytes_written,
+        "bytes_read": one.bytes_read,
+        "write_mb_s": _in(one.write_rate, _MB),
+        "read_mb_s": _in(one.read_rate, _MB),
+        "verdict": None if one.verdict is None else one.verdict.value,
+        "cause": None if one.cause is None else one.cause.value,
+        "kind": None if kind is None else kind.value,
+        "unit": None if kind is None else kind.unit,
+        "required": _in(one.bound, size),
+        "predicted": _in(one.predicted, size),
+        "achieved": _in(one.achieved, size),
+    }
+
+
+def file_record(one: File, detail: Detail) -> Json:
+    """Return all that is known of a file."""
+    seen, judged = detail.achieved, detail.judgement
+    return {
+        **file(one),
+        "why": "" if judged is None else judged.why,
+        "kinds": [] if judged is None else [_judged(kind) for kind in judged.kinds],
+        "doubts": [] if seen is None else [doubt.value for doubt in seen.doubts],
+        "writing_seconds": None if seen is None else seen.writing_seconds,
+        "reading_seconds": None if seen is None else seen.reading_seconds,
+        "open_seconds": None if seen is None else seen.open_seconds,
+        "bytes_on_device": None if seen is None else seen.bytes_on_device,
+        "samples": [] if seen is None else [list(point) for point in seen.samples],
+        "load": [] if judged is None else [list(point) for point in judged.load],
+    }
+
+
+def report(one: Report, *, complete: bool) -> Json:
+    """Return sums of files."""
+    return {
+        "complete": complete,
+        "total": _sum(one.total),
+        "elements": _sums(one.elements),
+        "applications": _sums(one.applications),
+        "hours": _sums(one.hours),
+        "kinds": [{**_sum(kind), "name": kind.name.partition(" ")[0]} for kind in one.kinds],
+        "causes": [{"cause": cause.value, "files": count} for cause, count in one.causes.items()],
+        "advice": one.advice,
+    }
+
+
+def _judged(one: JudgedKind) -> Json:
+    size = one.kind.size
+    return {
+        "kind": one.kind.value,
+        "unit": one.kind.unit,
+        "required": _in(one.bound, size),
+        "predicted": _in(one.predicted, size),
+        "achieved": _in(one.achieved, size),
+        "at_least": _in(one.at_least, size),
+        "verdict": one.verdict.value,
+        "why": one.why,
+    }
+
+
+def _sums(many: Iterable[Sum]) -> list[Json]:
+    return [_sum(one) for one in many]
+
+
+def _sum(one: Sum) -> Json:
+    verdicts = one.verdicts
+    return {
+        "name": one.name,
+        "files": one.files,
+        "met": verdicts[Verdict.MET],
+        "nearly": verdicts[Verdict.NEARLY],
+        "missed": verdicts[Verdict.MISSED],
+        "cannot_say": verdicts[Verdict.CANNOT_SAY],
+        "met_ratio": None if one.met_ratio is None else round(one.met_ratio, _PLACES),
+        "shortfall": round(one.shortfall, _PLACES),
+    }
+
+
+def _kind(record: str | None) -> Kind | None:
+    try:
+        return None if record is None else Kind.of_record(record)
+    except ValueError:
+        return None
+
+
+def _in(value: float | None, size: float) -> float | None:
+    return None if value is None else round(value / size, _PLACES)

@@ -1,0 +1,100 @@
+"""Files: what each received, and whether that is what was required."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import render, render_files
+from ses_service.api.authentication import allow, caller
+from ses_service.api.contract import failures
+from ses_service.api.problems import ForbiddenProblem
+from ses_service.api.schemas.files import FileList, FileRecord, FilesQuery, ReportOut, ReportQuery
+from ses_service.decision.report import report
+from ses_service.ledger.achieved import Verdict
+from ses_service.ledger.files import Wanted
+from ses_service.process.files import Cursor
+from ses_service.process.runtime import runtime
+from ses_service.security.tokens import PEOPLE, Role
+
+blueprint = APIBlueprint("files", __name__, tag="files")
+
+
+@blueprint.get("/v1/files")
+@allow(*PEOPLE)
+@blueprint.input(FilesQuery, location="query")
+@blueprint.output(FileList)
+@blueprint.doc(responses=failures(422))
+def files(query_data: FilesQuery) -> Response:
+    """List files with what each received
+
+    A person sees their own.  Whether a requirement was met is said when a file ended: `met`, `nearly` (at
+    least 80 % of it), `missed`, or `cannot-say`.
+    """
+    asked = query_data
+    wanted = Wanted(
+        _whose(asked.user),
+        asked.application,
+        asked.vo,
+        asked.job,
+        asked.element,
+        asked.node,
+        None if asked.verdict is None else Verdict(asked.verdict),
+        asked.path,
+        asked.since,
+        asked.until,
+    )
+    after = None if asked.after is None else Cursor.of(asked.after)
+    found, further = runtime().files.page(wanted, asked.state, after, asked.limit)
+    body = {
+        "files": [render_files.file(one) for one in found],
+        "next": None if further is None else str(further),
+    }
+    return render.answer(body)
+
+
+@blueprint.get("/v1/files/<placement_id>")
+@allow(*PEOPLE)
+@blueprint.output(FileRecord)
+@blueprint.doc(responses=failures(404))
+def file(placement_id: str) -> Response:
+    """Say what a file received, kind by kind, and how that went over time"""
+    found, detail = runtime().files.one(placement_id)
+    who = caller()
+    if who.role is Role.USER and found.user != who.user:
+        raise ForbiddenProblem("This file belongs to somebody else.")
+    return render.answer(render_files.file_record(found, detail))
+
+
+@blueprint.get("/v1/report")
+@allow(*PEOPLE)
+@blueprint.input(ReportQuery, location="query")
+@blueprint.output(ReportOut)
+@blueprint.doc(responses=failures(422))
+def sums(query_data: ReportQuery) -> Response:
+    """Sum up how often what was required was met
+
+    By element, hour, application and kind, the worst first.  A person sees their own files.
+    """
+    asked = query_data
+    wanted = Wanted(
+        _whose(asked.user),
+        asked.application,
+        asked.vo,
+        asked.job,
+        asked.element,
+        since=asked.since,
+        until=asked.until,
+    )
+    groups, complete = runtime().files.groups(wanted)
+    return render.answer(render_files.report(report(groups), complete=complete))
+
+
+def _whose(user: str | None) -> str | None:
+    """Return whose files a caller may see of those of a user.  Raises ForbiddenProblem."""
+    who = caller()
+    if who.role is not Role.USER:
+        return user
+    if user not in (None, who.user):
+        raise ForbiddenProblem("These files belong to somebody else.")
+    return who.user

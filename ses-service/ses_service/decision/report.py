@@ -1,0 +1,100 @@
+"""How often what was required was met, by element, hour and application, and what may help.  Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ses_service.ledger.achieved import Cause, Verdict
+from ses_service.ledger.files import Group
+
+MOST_ROWS = 100
+
+_ADVICE = {
+    Cause.PROGRAM: "the program itself waited: require a current rate in place of an average one, which "
+    "counts the seconds in which data move only, or let it write while it computes.",
+    Cause.SLOW_ELEMENT: "elements were slower than described: tell the administrator, who can measure them "
+    "(ses calibrate) and correct the description.",
+    Cause.OTHERS: "others came to the same elements: begin at other times, or spread a file over several "
+    "elements (stripes).",
+    Cause.FORESEEN: "no element offered so much when the files were created: spread a file over several "
+    "elements (stripes), or require what one can give.",
+    Cause.CLIENT_OR_NETWORK: "the elements had time left: larger blocks, more writers or another node may "
+    "help; another element would not.",
+}
+
+
+@dataclass(slots=True)
+class Sum:
+    """Files under one name; ``shortfall`` is the mean part missed by those judged, 0 to 1."""
+
+    name: str
+    files: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    missing: float = 0.0
+
+    @property
+    def judged(self) -> int:
+        """How many of them can be judged."""
+        return self.verdicts[Verdict.MET] + self.verdicts[Verdict.NEARLY] + self.verdicts[Verdict.MISSED]
+
+    @property
+    def met_ratio(self) -> float | None:
+        """The part of those judged that was met; ``None`` where none can be judged."""
+        return self.verdicts[Verdict.MET] / self.judged if self.judged else None
+
+    @property
+    def shortfall(self) -> float:
+        """The mean part that was missed."""
+        return self.missing / self.judged if self.judged else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Sums of all files, and by element, hour and application, the worst first; hours in their order."""
+
+    total: Sum
+    elements: list[Sum]
+    hours: list[Sum]
+    applications: list[Sum]
+    kinds: list[Sum]
+    causes: dict[Cause, int]
+    advice: list[str]
+
+
+def report(groups: Iterable[Group]) -> Report:
+    """Sum up groups of files."""
+    total = Sum("all")
+    by: tuple[defaultdict[str, Sum], ...] = tuple(defaultdict(lambda: Sum("")) for _ in range(4))
+    causes: Counter[Cause] = Counter()
+    for one in groups:
+        names = one.element, f"{one.hour:.0f}", one.application or "", one.kind or ""
+        for sums, name in zip(by, names, strict=True):
+            sums[name].name = name
+            _add(sums[name], one)
+        _add(total, one)
+        if one.cause is not None:
+            causes[one.cause] += one.files
+    elements, hours, applications, kinds = by
+    return Report(
+        total,
+        _worst(elements.values()),
+        sorted(hours.values(), key=lambda one: float(one.name)),
+        _worst(applications.values()),
+        _worst(one for one in kinds.values() if one.name),
+        dict(causes.most_common()),
+        [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],
+    )
+
+
+def _add(total: Sum, group: Group) -> None:
+    total.files += group.files
+    if group.verdict is not None:
+        total.verdicts[group.verdict] += group.files
+    if group.verdict in (Verdict.NEARLY, Verdict.MISSED):
+        total.missing += group.shortfall
+
+
+def _worst(sums: Iterable[Sum]) -> list[Sum]:
+    return sorted(sums, key=lambda one: (-one.missing, one.name))[:MOST_ROWS]

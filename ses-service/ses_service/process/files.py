@@ -1,0 +1,125 @@
+"""Lists of files: what is open, from the ledger, before what ended, from the database.
+
+Without a database, what ended is what the ledger still keeps of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ses_service.ledger.files import Detail, File, Group, Page, Wanted, accepts, file_of
+from ses_service.ledger.ledger import UnknownPlacementError
+from ses_service.ledger.placement import Placement, PlacementState
+from ses_service.state.state import ServiceState
+from ses_service.store.files import FileHistory
+
+_OPEN, _ENDED = "open", "ended"
+_HOUR = 3600.0
+_EVERYTHING = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a list goes on: after an open file or one that ended, by its time and id."""
+
+    state: str
+    moment: float
+    placement_id: str
+
+    @classmethod
+    def of(cls, text: str) -> Cursor:
+        """Return the cursor of a text; raises ValueError."""
+        state, moment, placement_id = text.split(":", 2)
+        if state not in (_OPEN, _ENDED):
+            raise ValueError(f"{state} is no state")
+        return cls(state, float(moment), placement_id)
+
+    def __str__(self) -> str:
+        return f"{self.state}:{self.moment!r}:{self.placement_id}"
+
+
+class Files:
+    """What people ask about files.  Methods raise DatabaseError while the database does not answer."""
+
+    def __init__(self, state: ServiceState, history: FileHistory | None) -> None:
+        self._state = state
+        self._history = history
+
+    def page(
+        self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
+    ) -> tuple[list[File], Cursor | None]:
+        """Return some of the files asked for, and where the list goes on."""
+        found: list[File] = []
+        if state != _ENDED and wanted.verdict is None and (after is None or after.state == _OPEN):
+            found = self._open(wanted, after)
+            if len(found) > limit:
+                last = found[limit - 1]
+                return found[:limit], Cursor(_OPEN, last.opened_at, last.placement_id)
+        if state == _OPEN:
+            return found, None
+        if after is not None and after.state == _ENDED:
+            wanted = replace(wanted, after=(after.moment, after.placement_id))
+        room = limit - len(found)
+        if room == 0:
+            return found, Cursor(_ENDED, 1e11, "")
+        page = self._ended(wanted, room)
+        return [*found, *page.files], None if page.next is None else Cursor(_ENDED, *page.next)
+
+    def one(self, placement_id: str) -> tuple[File, Detail]:
+        """Return a file with all that is known of it.  Raises UnknownPlacementError."""
+        try:
+            known = self._state.placement(placement_id)
+        except UnknownPlacementError:
+            stored = None if self._history is None else self._history.detail(placement_id)
+            if stored is None:
+                raise
+            return stored
+        stored = None
+        if known.state is PlacementState.ENDED and known.judgement is None and self._history is not None:
+            stored = self._history.detail(placement_id)  # it ended before a restart
+        return stored or (file_of(known), Detail(known.achieved, known.judgement))
+
+    def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
+        """Return the files asked for that ended, in groups, and whether these are all."""
+        if self._history is not None:
+            return self._history.groups(wanted)
+        return [_group(one) for one in self._ended(wanted, _EVERYTHING).files], True
+
+    def _open(self, wanted: Wanted, after: Cursor | None) -> list[File]:
+        accept = accepts(replace(wanted, since=None, until=None, after=None))
+        key = None if after is None else (after.moment, after.placement_id)
+        kept = self._state.placements(lambda one: one.state is PlacementState.OPEN, _EVERYTHING)
+        found = [one for one in map(file_of, kept) if accept(one)]
+        found.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
+        return [one for one in found if key is None or (one.opened_at, one.placement_id) < key]
+
+    def _ended(self, wanted: Wanted, limit: int) -> Page:
+        if self._history is not None:
+            return self._history.page(wanted, limit)
+        accept = accepts(wanted)
+
+        def judged(one: Placement) -> bool:
+            return one.judgement is not None and accept(file_of(one))
+
+        kept = map(file_of, self._state.placements(judged, _EVERYTHING))
+        found = sorted(kept, key=lambda one: (one.ended_at or 0.0, one.placement_id), reverse=True)
+        last = found[limit - 1] if len(found) > limit else None
+        return Page(tuple(found[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
+
+
+def _group(one: File) -> Group:
+    short = 0.0
+    if one.bound and one.achieved is not None:
+        short = max(0.0, 1.0 - one.achieved / one.bound)
+    hour = (one.ended_at or 0.0) // _HOUR * _HOUR
+    return Group(
+        one.element,
+        hour,
+        one.application,
+        one.kind,
+        one.verdict,
+        one.cause,
+        1,
+        short,
+        one.bytes_written or 0.0,
+    )

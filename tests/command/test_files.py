@@ -1,0 +1,121 @@
+"""``ses files``, ``ses report`` and the verdict in ``ses explain``: what they ask and show."""
+
+from __future__ import annotations
+
+import csv
+import getpass
+import io
+import time
+from html.parser import HTMLParser
+
+import pytest
+
+MISSED = {
+    "placement_id": "00000000000000aa", "state": "ended", "user": "alice", "application": "dd", "vo": None,
+    "job": "7", "node": "n1", "element": "union/b3", "path": "/data/<b>,1.dat", "opened_at": 1.0,
+    "ended_at": 2.0, "end_reason": "closed", "bytes_written": 1e8, "bytes_read": 0.0, "write_mb_s": 40.0,
+    "read_mb_s": None, "verdict": "missed", "cause": "others", "kind": "current-write-rate", "unit": "MB/s",
+    "required": 100.0, "predicted": 150.0, "achieved": 40.0,
+    "why": "Others came: from 1 to 9 streams.",
+    "kinds": [{"kind": "current-write-rate", "unit": "MB/s", "required": 100.0, "predicted": 150.0,
+               "achieved": 40.0, "at_least": 40.0, "verdict": "missed", "why": ""}],
+}  # fmt: skip
+OPEN = {**MISSED, "placement_id": "00000000000000ab", "state": "open", "ended_at": None, "verdict": None,
+        "cause": None, "achieved": None, "bytes_written": None}  # fmt: skip
+
+
+def summed(name, met, missed):
+    return {"name": name, "files": met + missed, "met": met, "nearly": 0, "missed": missed, "cannot_say": 0,
+            "met_ratio": met / (met + missed), "shortfall": 0.3}  # fmt: skip
+
+
+REPORT = {
+    "complete": False, "total": summed("all", 3, 1), "elements": [summed("union/b3", 1, 1)],
+    "applications": [summed("<dd>", 3, 1)], "hours": [summed("3600", 1, 1), summed("7200", 2, 0)],
+    "kinds": [], "causes": [{"cause": "others", "files": 1}], "advice": ["1 files: others came."],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def two_files(service):
+    service.files = [OPEN, MISSED]
+    service.report = REPORT
+
+
+def test_files_show_what_was_required_predicted_and_got_with_the_cause(ses, service):
+    text = ses("files").output
+    row = next(one for one in text.splitlines() if "others came" in one)
+    for said in ("union/b3", "current-write-rate", "100.0", "150.0", "40.0", "missed"):
+        assert said in row
+    assert service.asked == {"user": getpass.getuser(), "limit": "50"}
+
+
+def test_all_that_is_asked_for_reaches_the_service(ses, service):
+    wanted = {"application": "dd", "vo": "v", "job": "7", "element": "u/e", "verdict": "missed",
+              "state": "ended", "path": "out_1"}  # fmt: skip
+    options = [part for name, value in wanted.items() for part in (f"--{name}", value)]
+    before = time.time()
+    assert ses("files", "--everybody", "--last", "2h", *options).exit_code == 0
+    since = float(service.asked.pop("since"))
+    assert 0 <= since - (before - 7200) < 3600
+    assert service.asked == {**wanted, "limit": "50"}
+
+
+def test_a_list_goes_on_until_there_are_no_more(ses, service):
+    service.files = [{**MISSED, "placement_id": f"{number:016x}"} for number in range(2500)]
+    assert len(ses.json("files", "--all")["files"]) == 2500
+    assert len(ses.json("files")["files"]) == 50
+
+
+def test_csv_has_every_figure_of_every_file(ses):
+    rows = list(csv.DictReader(io.StringIO(ses("files", "--csv").output)))
+    assert [one["placement_id"] for one in rows] == [OPEN["placement_id"], MISSED["placement_id"]]
+    assert (rows[1]["path"], rows[1]["achieved"], rows[0]["achieved"]) == (MISSED["path"], "40.0", "")
+
+
+@pytest.mark.parametrize("wrong", [("--csv", "--json"), ("--last", "soon"), ("--last", "-1h")])
+def test_what_is_not_understood_is_said(ses, wrong):
+    assert ses("files", *wrong).exit_code == 2
+
+
+def test_a_report_names_ratios_causes_and_what_may_help(ses):
+    text = ses("report", "--everybody").output
+    for said in ("75%", "union/b3", "<dd>", "others came 1", "1 files: others came.", "Only the latest"):
+        assert said in text
+    assert ses.json("report") == REPORT
+
+
+def test_a_report_is_one_page_that_needs_nothing_else(ses, tmp_path):
+    page = tmp_path / "report.html"
+    assert ses("report", "--html", str(page)).exit_code == 0
+    text = page.read_text("utf-8")
+    seen = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: seen.append((tag, dict(attributes)))
+    parser.feed(text)
+    tags = [tag for tag, _ in seen]
+    assert "svg" in tags
+    assert "script" not in tags
+    assert not any(name in attributes for _, attributes in seen for name in ("src", "href"))
+    assert "&lt;dd&gt;" in text
+    assert ses("report", "--html", str(tmp_path / "no" / "report.html")).exit_code == 1
+
+
+def test_explain_says_whether_the_file_got_what_it_needed(ses, service, tmp_path):
+    path = tmp_path / "data.bin"
+    path.write_text("x")
+    service.placements = [
+        {
+            "placement_id": MISSED["placement_id"], "state": "ended", "end_reason": "closed",
+            "subject": {"user": "alice", "application": "dd", "vo": None, "node": None, "job": None},
+            "element": "union/b3", "storage_system": "union", "target": "", "path": str(path), "device": None,
+            "inode": None, "distance": 0.0, "booked_at": 1.0, "opened_at": 1.0, "ended_at": 2.0,
+            "bytes_written": 1, "lease_until": None, "predicted": [], "requirements": [], "candidates": [],
+            "refused": [],
+        }
+    ]  # fmt: skip
+    text = ses("explain", str(path)).output
+    assert "received     current-write-rate: missed, 40.0 of 100.0 MB/s." in text
+    assert "likely cause: Others came: from 1 to 9 streams." in text
+    service.files = []
+    assert "received" not in ses("explain", str(path)).output, "a service that does not say is understood"

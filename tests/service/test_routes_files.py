@@ -1,0 +1,179 @@
+"""Files as people see them: what each received, whose they may see, pages, sums and metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from files_opened import AGENT, announcement, decision, new_ids
+from ses_service.security.tokens import Role, TokenFile, add_token
+from ses_service.store.database import Database
+from ses_service.store.records import RecordStore
+from ses_service.store.writer import Writer
+
+MB = 1e6
+
+
+class Story:
+    """A service with files of alice and bob on b0 and b1: every second one gets what it needs."""
+
+    def __init__(self, make_service: Any, site: Any, clock: Any, database: Any = None, **more: Any) -> None:
+        if database is not None:
+            more = {"store": RecordStore(database, Writer(database))}
+        self.service = make_service(site.equal(3).environment, clock, **more).refresh()
+        self.clock = clock
+        self.start = clock.time
+        if database is not None:
+            self.service.runtime.journal._open()
+            self.service.runtime.journal._failed = None
+
+    def place(self, count: int, user: str, application: str, element: str, job: str = "7") -> list[str]:
+        ids = new_ids(count)
+        made = announcement(
+            ids, [element], user=user, application=application, job=job, booked_at=self.clock.time
+        )
+        required = {
+            "kind": "current-write-rate", "code": 2, "bound": 100 * MB, "unit": "MB/s", "size": MB,
+            "level": "user", "level_name": user,
+        }  # fmt: skip
+        made["decisions"] = [{**decision(1, element), "requirements": [required]}]
+        for number, one in enumerate(made["opened"]):
+            one["path"] = f"/data/{application}/out_{number}%.dat"
+            one["decision"] = {"id": 1, "predicted": {"write": 150 * MB}}
+        self._say(made)
+        return ids
+
+    def end(self, ids: list[str], *rates: float) -> None:
+        for number, one in enumerate(ids):
+            self.clock.time += 10
+            rate = rates[number % len(rates)]
+            achieved = {
+                "bytes_written": rate * MB * 10, "writing_seconds": 10, "open_seconds": 10,
+                "samples": [[0, 0, 0], [10, rate * MB * 10, 0]],
+            }  # fmt: skip
+            end = {"placement_id": one, "reason": "closed", "achieved": achieved}
+            self._say({"incarnation": AGENT, "ended": [end]})
+        journal = self.service.runtime.journal
+        if journal is None:
+            self.service.runtime.state.ledger.learn()
+        else:
+            journal._step()
+
+    def files(self, **asked: Any) -> list[dict[str, Any]]:
+        return self.page(**asked)["files"]
+
+    def page(self, **asked: Any) -> dict[str, Any]:
+        told = self.service.get("/v1/files", query_string=asked)
+        assert told.status_code == 200, told.get_json()
+        found: dict[str, Any] = told.get_json()
+        return found
+
+    def _say(self, said: dict[str, Any]) -> None:
+        told = self.service.post("/v1/nodes/n1/announcements", said)
+        assert told.status_code == 200, told.get_json()
+        assert told.get_json()["refused"] == []
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def story(request: pytest.FixtureRequest, make_service: Any, site: Any, clock: Any, tmp_path: Any) -> Any:
+    database = None
+    if request.param == "sqlite":
+        database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    elif request.param == "postgresql":
+        database = Database(request.getfixturevalue("postgresql").url)
+    yield Story(make_service, site, clock, database)
+    if database is not None:
+        with database.transaction() as connection:
+            if request.param == "postgresql":
+                connection.exec_driver_sql("drop schema public cascade")
+                connection.exec_driver_sql("create schema public")
+        database.close()
+
+
+def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> None:
+    alice = story.place(6, "alice", "dd", "union/b0")
+    bob = story.place(2, "bob", "fio", "union/b1", "8")
+    story.end(alice[:5], 120, 90, 40, 120, 40)
+    story.end(bob, 120)
+    listed = story.files()
+    assert [one["placement_id"] for one in listed] == [alice[5], *reversed(bob), *reversed(alice[:5])]
+    assert [one["verdict"] for one in listed] == [
+        None, "met", "met", "missed", "met", "missed", "nearly", "met",
+    ]  # fmt: skip
+    missed = listed[3]
+    assert (missed["kind"], missed["unit"]) == ("current-write-rate", "MB/s")
+    assert (missed["required"], missed["predicted"], missed["achieved"]) == (100, 150, 40)
+    assert missed["write_mb_s"] == 40
+
+    def found(**asked: Any) -> list[str]:
+        return [one["placement_id"] for one in story.files(**asked)]
+
+    assert found(user="bob") == found(application="fio") == found(job="8") == found(element="union/b1")
+    assert found(user="bob") == list(reversed(bob))
+    assert found(verdict="missed") == found(verdict="missed", user="alice") == [alice[4], alice[2]]
+    assert found(verdict="missed", element="union/b1") == []
+    assert found(state="open") == [alice[5]]
+    assert found(path="out_1%") == [bob[1], alice[1]]
+    assert found(path="/fio/", verdict="met") == list(reversed(bob))
+    assert found(path="%", user="bob", state="ended") == list(reversed(bob))
+    assert found(since=story.start + 45, until=story.start + 65, state="ended") == [bob[0], alice[4]]
+
+    seen: list[str] = []
+    page = story.page(limit=3)
+    while True:
+        seen += [one["placement_id"] for one in page["files"]]
+        if page["next"] is None:
+            break
+        page = story.page(limit=3, after=page["next"])
+    assert seen == [one["placement_id"] for one in listed]
+
+    record = story.service.get(f"/v1/files/{alice[2]}").get_json()
+    assert [one["verdict"] for one in record["kinds"]] == ["missed"]
+    assert record["samples"] == [[0, 0, 0], [10, 400 * MB, 0]]
+    assert record["why"]
+
+    told = story.service.get("/v1/report", query_string={"user": "alice"}).get_json()
+    assert told["complete"] is True
+    assert {name: told["total"][name] for name in ("files", "met", "nearly", "missed", "met_ratio")} == {
+        "files": 5, "met": 2, "nearly": 1, "missed": 2, "met_ratio": 0.4,
+    }  # fmt: skip
+    assert told["total"]["shortfall"] == pytest.approx((0.6 + 0.6 + 0.1) / 5)
+    assert [one["name"] for one in told["elements"]] == ["union/b0"]
+    assert [one["name"] for one in told["kinds"]] == ["current-write-rate"]
+    everything = story.service.get("/v1/report").get_json()
+    assert [one["name"] for one in everything["applications"]] == ["dd", "fio"], "the worst first"
+
+    metrics = story.service.get("/metrics").get_data(as_text=True)
+    assert 'ses_files_judged_total{verdict="missed",vo=""} 2.0' in metrics
+    assert 'ses_element_files_judged_total{element="union/b1",verdict="met"} 2.0' in metrics
+    assert 'ses_prediction_ratio_count{element="union/b0"}' in metrics
+
+    journal = story.service.runtime.journal
+    if journal is not None:
+        journal._keep_files, journal._forget_next = 35.0, 0.0
+        journal._step()
+        assert found(state="ended") == [*reversed(bob), alice[4], alice[3]]
+
+
+def test_a_person_sees_their_own_files_only(make_service: Any, site: Any, clock: Any, tmp_path: Any) -> None:
+    tokens = tmp_path / "tokens.toml"
+    bearer = {"headers": {"Authorization": f"Bearer {add_token(tokens, Role.USER, 'bob', user='bob')}"}}
+    story = Story(make_service, site, clock, tokens=TokenFile(tokens))
+    alice, bob = story.place(1, "alice", "dd", "union/b0"), story.place(1, "bob", "dd", "union/b1")
+    story.end([*alice, *bob], 120)
+
+    def get(path: str) -> Any:
+        return story.service.get(path, **bearer)
+
+    assert [one["placement_id"] for one in get("/v1/files").get_json()["files"]] == bob
+    assert get("/v1/report").get_json()["total"]["files"] == 1
+    assert get(f"/v1/files/{bob[0]}").status_code == 200
+    for forbidden in ("/v1/files?user=alice", "/v1/report?user=alice", f"/v1/files/{alice[0]}"):
+        assert get(forbidden).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "wrong", ["after=x", "after=open:x:y", "verdict=bad", "limit=0", "since=-1", "what=1"]
+)
+def test_questions_that_cannot_be_right_are_refused(service: Any, wrong: str) -> None:
+    assert service.get(f"/v1/files?{wrong}").status_code == 422
