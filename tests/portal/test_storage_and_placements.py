@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from ses_webface.errors import RefusedError
+from ses_webface.files_model import Received
+from ses_webface.placements.pictures import busy_line, rate_line
 from ses_webface.selection_model import Candidate, Prediction, Storage
 from ses_webface.shortfalls import expectation, misses
 from ses_webface.storage.services import MAX_TILES, build_map, tile
@@ -223,3 +226,45 @@ def test_paths_are_text_and_never_markup(alice, site, make_placement) -> None:
         text = alice.get(page).get_data(as_text=True)
         assert "<img src=x" not in text
         assert "&lt;img src=x" in text
+
+
+def received(verdict: str = "missed", why: str = "Others came: from 1 to 9 streams.") -> Received:
+    kind = {
+        "kind": "current-write-rate", "unit": "MB/s", "required": 50.0, "predicted": 60.0, "achieved": 20.0,
+        "at_least": 20.0, "verdict": verdict, "why": "",
+    }  # fmt: skip
+    told = {
+        "verdict": verdict, "why": why, "kinds": [kind], "doubts": [], "samples": [[0, 0, 0], [10, 2e8, 0]],
+        "load": [[0, 0.5, 1], [10, 1.0, 9]],
+    }  # fmt: skip
+    return Received.read(told)
+
+
+def test_a_person_goes_from_a_missed_requirement_to_its_cause(alice, site) -> None:
+    site.files = {"0000000000000001": received()}
+    overview = alice.get("/placements").get_data(as_text=True)
+    assert '<span class="verdict bad">missed</span>' in overview
+    page = alice.get("/placements/0000000000000001").get_data(as_text=True)
+    for said in (
+        "What it got",
+        "Others came: from 1 to 9 streams.",
+        "20\u00a0MB/s",
+        "60\u00a0MB/s",
+        "How busy",
+    ):
+        assert said in page
+    assert page.count("<polyline") == 2
+    site.files = {}
+    assert "What it got" not in alice.get("/placements/0000000000000001").get_data(as_text=True)
+
+
+def test_pictures_are_drawn_from_what_is_known_only() -> None:
+    line = rate_line(received())
+    assert line is not None
+    assert (line.top, line.unit, line.seconds, line.points) == (20.0, "MB/s", 10.0, "0.0,0.0 600.0,0.0")
+    busy = busy_line(received())
+    assert busy is not None
+    assert busy.points == "0.0,60.0 600.0,0.0"
+    nothing = replace(received(), samples=((0.0, 0.0, 0.0),), load=((0.0, -1.0, 0.0), (5.0, -1.0, 1.0)))
+    assert rate_line(nothing) is None
+    assert busy_line(nothing) is None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ses_webface.changes_model import ChangePage, ChangeStates
+from ses_webface.files_model import Received
 from ses_webface.selection_model import (
     Effective,
     Placement,
@@ -100,6 +101,14 @@ class SelectionService(Protocol):
 
     def placement(self, placement_id: str, *, acting: str) -> Placement:
         """Return one placement with its candidates and refusals; raises NotFoundError."""
+        ...
+
+    def received(self, placement_id: str, *, acting: str) -> Received | None:
+        """Return what a file received; None where the service does not say."""
+        ...
+
+    def verdicts(self, user: str | None, *, acting: str) -> Mapping[str, str]:
+        """Return the verdicts of the latest files of a user, or of everybody, by placement."""
         ...
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:

@@ -27,6 +27,7 @@ from ses_webface.errors import (
     ServiceUnavailableError,
     TokenRefusedError,
 )
+from ses_webface.files_model import Received
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,
@@ -39,6 +40,7 @@ from ses_webface.selection_model import (
 )
 from ses_webface.vocabulary import Vocabulary
 
+_MOST_FILES = 500
 _MAX_BYTES = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
 
@@ -178,6 +180,26 @@ class HttpSelectionService:
         """See SelectionService."""
         path = f"/v1/placements/{quote(placement_id, safe='')}"
         return self._ask("GET", path, acting=acting, reader=Placement.read)
+
+    def received(self, placement_id: str, *, acting: str) -> Received | None:
+        """See SelectionService."""
+        path = f"/v1/files/{quote(placement_id, safe='')}"
+        try:
+            return self._ask("GET", path, acting=acting, reader=Received.read)
+        except NotFoundError:
+            return None
+
+    def verdicts(self, user: str | None, *, acting: str) -> dict[str, str]:
+        """See SelectionService."""
+        path = _with_query("/v1/files", {"user": user, "state": "ended", "limit": _MOST_FILES})
+        return self._ask(
+            "GET",
+            path,
+            acting=acting,
+            reader=lambda data: {
+                str(one["placement_id"]): str(one["verdict"]) for one in data["files"] if one["verdict"]
+            },
+        )
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
         """See SelectionService."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ses_service.ledger.achieved import Cause, Verdict
-from ses_service.ledger.files import Group
+from ses_service.ledger.files import By, Group
 
 MOST_ROWS = 100
 
@@ -66,23 +66,20 @@ class Report:
 def report(groups: Iterable[Group]) -> Report:
     """Sum up groups of files."""
     total = Sum("all")
-    by: tuple[defaultdict[str, Sum], ...] = tuple(defaultdict(lambda: Sum("")) for _ in range(4))
+    sums: dict[By, dict[str, Sum]] = {by: {} for by in By}
     causes: Counter[Cause] = Counter()
     for one in groups:
-        names = one.element, f"{one.hour:.0f}", one.application or "", one.kind or ""
-        for sums, name in zip(by, names, strict=True):
-            sums[name].name = name
-            _add(sums[name], one)
-        _add(total, one)
-        if one.cause is not None:
-            causes[one.cause] += one.files
-    elements, hours, applications, kinds = by
+        _add(sums[one.by].setdefault(one.name, Sum(one.name)), one)
+        if one.by is By.ELEMENT:  # each file is there once
+            _add(total, one)
+            if one.cause is not None:
+                causes[one.cause] += one.files
     return Report(
         total,
-        _worst(elements.values()),
-        sorted(hours.values(), key=lambda one: float(one.name)),
-        _worst(applications.values()),
-        _worst(one for one in kinds.values() if one.name),
+        _worst(sums[By.ELEMENT].values()),
+        sorted(sums[By.HOUR].values(), key=lambda one: float(one.name)),
+        _worst(sums[By.APPLICATION].values()),
+        _worst(one for one in sums[By.KIND].values() if one.name),
         dict(causes.most_common()),
         [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],
     )

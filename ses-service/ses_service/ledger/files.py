@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ses_service.ledger.achieved import Achieved, Cause, Judgement, Verdict
 from ses_service.ledger.placement import Placement
@@ -133,19 +134,25 @@ def accepts(wanted: Wanted) -> Callable[[File], bool]:
     return accept
 
 
+class By(StrEnum):
+    """What files can be summed up by; an hour is named by its beginning, in seconds since the epoch."""
+
+    ELEMENT = "element"
+    HOUR = "hour"
+    APPLICATION = "application"
+    KIND = "kind"
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Files that are alike: of one element, hour (seconds since the epoch), application, kind and verdict.
+    """Files that have something in common, a verdict and a likely cause.
 
     ``shortfall`` is the sum of the parts of their requirements that they missed, 0 to 1 each.
     """
 
-    element: str
-    hour: float
-    application: str | None
-    kind: str | None
+    by: By
+    name: str
     verdict: Verdict | None
     cause: Cause | None
     files: int
     shortfall: float
-    bytes_written: float

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ses_service.ledger.files import Detail, File, Group, Page, Wanted, accepts, file_of
+from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of
 from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.ledger.placement import Placement, PlacementState
 from ses_service.state.state import ServiceState
@@ -83,7 +83,8 @@ class Files:
         """Return the files asked for that ended, in groups, and whether these are all."""
         if self._history is not None:
             return self._history.groups(wanted)
-        return [_group(one) for one in self._ended(wanted, _EVERYTHING).files], True
+        files = self._ended(wanted, _EVERYTHING).files
+        return [group for one in files for group in _groups(one)], True
 
     def _open(self, wanted: Wanted, after: Cursor | None) -> list[File]:
         accept = accepts(replace(wanted, since=None, until=None, after=None))
@@ -107,19 +108,14 @@ class Files:
         return Page(tuple(found[:limit]), None if last is None else (last.ended_at or 0.0, last.placement_id))
 
 
-def _group(one: File) -> Group:
+def _groups(one: File) -> list[Group]:
     short = 0.0
     if one.bound and one.achieved is not None:
         short = max(0.0, 1.0 - one.achieved / one.bound)
-    hour = (one.ended_at or 0.0) // _HOUR * _HOUR
-    return Group(
-        one.element,
-        hour,
-        one.application,
-        one.kind,
-        one.verdict,
-        one.cause,
-        1,
-        short,
-        one.bytes_written or 0.0,
-    )
+    names = {
+        By.ELEMENT: one.element,
+        By.HOUR: f"{(one.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
+        By.APPLICATION: one.application or "",
+        By.KIND: one.kind or "",
+    }
+    return [Group(by, name, one.verdict, one.cause, 1, short) for by, name in names.items()]

@@ -63,6 +63,11 @@ class Database:
         """The URL without its password."""
         return self._url.render_as_string(hide_password=True)
 
+    @property
+    def rounds(self) -> bool:
+        """Whether it rounds what becomes a whole number; SQLite cuts off, and need not know ``floor``."""
+        return self._file is None
+
     @contextmanager
     def transaction(self, *, reading: bool = False) -> Iterator[Connection]:
         """Give a connection; commits at the end, rolls back on an error.  Raises DatabaseError.

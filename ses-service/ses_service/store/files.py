@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
 
 from ses_service.ledger.achieved import Cause, Verdict
-from ses_service.ledger.files import Detail, File, Group, Page, Wanted, file_of
+from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, file_of
 from ses_service.ledger.placement import Placement
 from ses_service.store.database import Database
 from ses_service.store.rows import text_of
@@ -23,7 +23,6 @@ from ses_service.store.tables import FILE, FILE_DETAIL
 from ses_service.store.upsert import Values
 
 MOST_EXAMINED = 50_000
-MOST_REPORTED = 100_000
 
 _QUICK = 1
 _HOUR = 3600
@@ -81,35 +80,41 @@ class FileHistory:
         return None
 
     def groups(self, wanted: Wanted) -> tuple[list[Group], bool]:
-        """Return the latest files asked for, by element, hour, application, kind, verdict and cause.
+        """Return the latest files asked for, summed up in each way there is.
 
-        And whether these are all, or only the latest ``MOST_REPORTED`` that were looked at.
+        And whether these are all, or only the latest ``MOST_EXAMINED`` that were looked at.
         """
         lead, rest = _split(wanted)
-        inner = sa.select(FILE).where(*lead).order_by(*_ORDER).limit(MOST_REPORTED).subquery()
-        hour = sa.cast(sa.func.floor(inner.c.ended_at / _HOUR), sa.BigInteger) * _HOUR
-        part = inner.c.achieved / inner.c.bound
-        by = (inner.c.element, hour, inner.c.application, inner.c.kind, inner.c.verdict, inner.c.cause)
-        missed = sa.case((sa.and_(inner.c.bound > 0, part < 1), 1 - part), else_=0.0)
-        asked = sa.select(*by, sa.func.count(), sa.func.sum(missed), sa.func.sum(inner.c.bytes_written))
-        asked = asked.where(*(one(inner.c) for one in rest)).group_by(*by)
-        beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_REPORTED).limit(1)
+        looked = sa.select(FILE).where(*lead).order_by(*_ORDER).limit(MOST_EXAMINED).subquery().c
+        part = looked.achieved / looked.bound
+        hours = looked.ended_at / _HOUR
+        if self._database.rounds:
+            hours = sa.func.floor(hours)
+        names: dict[By, sa.ColumnElement[Any]] = {
+            By.ELEMENT: looked.element,
+            By.HOUR: sa.cast(sa.cast(hours, sa.BigInteger) * _HOUR, sa.Text),
+            By.APPLICATION: looked.application,
+            By.KIND: looked.kind,
+        }
+        short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
+        columns = [column.label(by.value) for by, column in names.items()]
+        # Asked for several times, so that databases work it out once.
+        files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"))
+        found = files.where(*(one(looked) for one in rest)).cte("found").c
+        asked = sa.union_all(
+            *(
+                sa.select(
+                    sa.literal(by.value), found[by.value], found.verdict, found.cause,
+                    sa.func.count(), sa.func.sum(found.short),
+                ).group_by(found[by.value], found.verdict, found.cause)
+                for by in By
+            )
+        )  # fmt: skip
+        beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:
             groups = [
-                Group(
-                    element,
-                    float(at),
-                    application,
-                    kind,
-                    _verdict(verdict),
-                    _cause(cause),
-                    count,
-                    float(short or 0.0),
-                    float(written or 0.0),
-                )
-                for element, at, application, kind, verdict, cause, count, short, written in (
-                    connection.execute(asked)
-                )
+                Group(By(by), name or "", _verdict(verdict), _cause(cause), count, float(missed or 0.0))
+                for by, name, verdict, cause, count, missed in connection.execute(asked)
             ]
             more = connection.execute(beyond).scalar() is not None
         return groups, not more

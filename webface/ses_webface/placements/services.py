@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ses_webface.accounts.people import Person
@@ -49,6 +50,11 @@ def find(
     found = service.placements(wanted, acting=person.name)
     files = found if wanted.state or state == "all" else tuple(filter(became_file, found))
     return Found(files[:MAX_LISTED], len(found) - len(files))
+
+
+def verdicts(service: SelectionService, person: Person, user: str) -> Mapping[str, str]:
+    """Return what became of the requirements of the latest files, by placement."""
+    return service.verdicts((user or None) if person.is_admin else person.name, acting=person.name)
 
 
 def became_file(record: Placement) -> bool:
