@@ -1,0 +1,133 @@
+#include "bytes.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "descriptor.h"
+#include "direct_ring.h"
+
+namespace ses::copy {
+namespace {
+
+constexpr std::size_t kBuffer = std::size_t{1} << 20;
+
+bool says_not_possible(int error) {
+  switch (error) {
+  case EXDEV:
+  case EOPNOTSUPP:
+  case ENOSYS:
+  case ENOTTY:
+  case EINVAL:
+  case EBADF:
+  case EPERM:
+  case ETXTBSY:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Moved ended_with(int error) {
+  return {says_not_possible(error) ? Outcome::kNotPossible : Outcome::kFailed, error};
+}
+
+// Repeats STEP(offset, length), which returns bytes, 0 at the end of the source, or -1 with errno.
+template <typename Step> Moved repeat(off_t offset, off_t length, Watch watch, Step step) {
+  const off_t end = offset + length;
+  while (offset < end) {
+    if (watch.stop.load(std::memory_order_relaxed)) {
+      return {Outcome::kStopped, 0};
+    }
+    const ssize_t moved = step(offset, std::min(kStep, end - offset));
+    if (moved < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      return ended_with(errno);
+    }
+    if (moved == 0) {
+      return {Outcome::kShort, 0};
+    }
+    offset += moved;
+    watch.moved.fetch_add(static_cast<std::uint64_t>(moved), std::memory_order_relaxed);
+  }
+  return {};
+}
+
+Moved by_the_kernel(int in, int out, off_t offset, off_t length, Watch watch) {
+  return repeat(offset, length, watch, [in, out](off_t at, off_t size) {
+    off_t from = at;
+    off_t to = at;
+    return copy_file_range(in, &from, out, &to, static_cast<std::size_t>(size), 0);
+  });
+}
+
+Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return {Outcome::kFailed, errno};
+  }
+  const Descriptor read_end(ends[0]);
+  const Descriptor write_end(ends[1]);
+  fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kBuffer)); // smaller is slower, not wrong
+  return repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
+    off_t from = at;
+    off_t to = at;
+    const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(size), kBuffer);
+    const ssize_t taken = splice(in, &from, ends[1], nullptr, wanted, 0);
+    for (ssize_t left = taken; left > 0;) {
+      const ssize_t given = splice(ends[0], nullptr, out, &to, static_cast<std::size_t>(left), 0);
+      if (given > 0) {
+        left -= given;
+      } else if (given == 0 || errno != EINTR) {
+        return -1;
+      }
+    }
+    return taken;
+  });
+}
+
+Moved by_a_buffer(int in, int out, off_t offset, off_t length, Watch watch) {
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
+  return repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
+    const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(size), kBuffer);
+    const ssize_t taken = pread(in, buffer.get(), wanted, at);
+    for (ssize_t given = 0; given < taken;) {
+      const ssize_t wrote =
+          pwrite(out, buffer.get() + given, static_cast<std::size_t>(taken - given), at + given);
+      if (wrote >= 0) {
+        given += wrote;
+      } else if (errno != EINTR) {
+        return -1;
+      }
+    }
+    return taken;
+  });
+}
+
+} // namespace
+
+Moved reflink(int in, int out) {
+  return ioctl(out, FICLONE, in) == 0 ? Moved{} : ended_with(errno);
+}
+
+Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch watch) {
+  switch (way) {
+  case Way::kCopyFileRange:
+    return by_the_kernel(in, out, offset, length, watch);
+  case Way::kDirect:
+    return by_direct_ring(in, out, offset, length, watch);
+  case Way::kSplice:
+    return by_splice(in, out, offset, length, watch);
+  default:
+    return by_a_buffer(in, out, offset, length, watch);
+  }
+}
+
+} // namespace ses::copy

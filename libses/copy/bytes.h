@@ -1,0 +1,45 @@
+// Moves bytes from one open file to another by one of the ways.
+#ifndef SES_COPY_BYTES_H
+#define SES_COPY_BYTES_H
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "way.h"
+
+namespace ses::copy {
+
+// What a copy does from time to time: true means it is to end, and it ends within one step (8 MiB).
+struct Watch {
+  const std::atomic<bool> &stop;
+  std::atomic<std::uint64_t> &moved; // bytes, of all copies
+};
+
+enum class Outcome { kDone, kStopped, kNotPossible, kFailed, kShort };
+
+// What became of one range.  `error` is an errno with kNotPossible and kFailed; with kShort the
+// source ended before the range did.
+struct Moved {
+  Outcome outcome = Outcome::kDone;
+  int error = 0;
+};
+
+// Makes the whole of OUT share the blocks of IN.
+Moved reflink(int in, int out);
+
+// Copies LENGTH bytes from OFFSET of IN to the same place of OUT, by any way but kReflink.  With
+// kDirect both descriptors have O_DIRECT, OFFSET is a multiple of kAlignment, and bytes beyond the
+// last multiple before the end of the range may be written: the caller sets the size.
+// kNotPossible says that this way does not work between these files; nothing was written then, or
+// what was written is what another way writes again.
+Moved move_range(Way way, int in, int out, off_t offset, off_t length, Watch watch);
+
+inline constexpr off_t kStep = off_t{8} << 20;   // bytes between two looks at Watch::stop
+inline constexpr off_t kAlignment = off_t{4096}; // of memory, offset and length with kDirect
+
+} // namespace ses::copy
+
+#endif // SES_COPY_BYTES_H

@@ -1,0 +1,67 @@
+#include "crew.h"
+
+#include <utility>
+
+namespace ses::copy {
+namespace {
+
+constexpr std::size_t kLine = 10'000; // tasks, about 300 bytes each
+
+} // namespace
+
+Crew::Crew(unsigned threads) {
+  for (unsigned number = 0; number < threads; ++number) {
+    threads_.emplace_back([this] { run(); });
+  }
+}
+
+Crew::~Crew() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Crew::give(Task task) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return line_.size() < kLine; });
+    line_.push_back(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void Crew::give_first(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    line_.push_front(std::move(task));
+  }
+  changed_.notify_all();
+}
+
+void Crew::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return line_.empty() && busy_ == 0; });
+}
+
+void Crew::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return over_ || !line_.empty(); });
+    if (line_.empty()) {
+      return;
+    }
+    const Task task = std::move(line_.front());
+    line_.pop_front();
+    ++busy_;
+    lock.unlock();
+    changed_.notify_all();
+    task();
+    lock.lock();
+    --busy_;
+    changed_.notify_all();
+  }
+}
+
+} // namespace ses::copy

@@ -1,0 +1,299 @@
+#include "file_copy.h"
+
+#include <fcntl.h>
+#include <ses/ses.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "digest.h"
+#include "failure.h"
+#include "metadata.h"
+#include "partial.h"
+#include "replace.h"
+#include "status.h"
+
+namespace ses::copy {
+namespace {
+
+constexpr off_t kPiece = off_t{64} << 20; // what one thread takes of a large file
+constexpr off_t kDirectPiece = off_t{1}
+                               << 30;  // the same with O_DIRECT, which is parallel by itself
+constexpr off_t kWorthNoting = kPiece; // smaller files begin again
+
+Descriptor create_placed(const std::string &path, off_t size, const ses_policy *needs,
+                         ses_result &result) {
+  const Policy policy(needs != nullptr ? ses_policy_copy(needs) : ses_policy_new());
+  ses_policy_set_expected_size(policy.get(), static_cast<std::uint64_t>(size));
+  return Descriptor(ses_create_at(AT_FDCWD, path.c_str(), O_RDWR | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                  0600, policy.get(), &result));
+}
+
+bool set_direct(int fd, bool on) {
+  const int flags = fcntl(fd, F_GETFL);
+  return fcntl(fd, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
+}
+
+bool is_same_moment(const timespec &one, const timespec &other) {
+  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+} // namespace
+
+FileCopy::FileCopy(std::string source, std::string target, const Manner &manner, Possible &possible,
+                   Watch watch)
+    : source_(std::move(source)), target_(std::move(target)), partial_(partial_path(target_)),
+      manner_(manner), possible_(possible), watch_(watch),
+      in_(open(source_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
+  if (!in_) {
+    throw failed(source_, "cannot be opened");
+  }
+  if (!read_status(in_.get(), from_) || !S_ISREG(from_.st_mode)) {
+    throw Failure(source_, "is not a regular file any more");
+  }
+  if (manner_.replace) {
+    if (from_.st_nlink > 1) {
+      throw Failure(source_, "has " + std::to_string(from_.st_nlink) +
+                                 " names, and the others would keep the old bytes");
+    }
+    refuse_in_use(in_.get(), source_, manner_.assume_unused);
+  } else {
+    refuse_same_file();
+  }
+  create();
+  try {
+    if (manner_.replace && there_ == 0) {
+      refuse_same_place();
+    }
+    plan();
+  } catch (...) {
+    unlink(partial_.c_str()); // no destructor runs
+    throw;
+  }
+}
+
+FileCopy::~FileCopy() {
+  if (finished_ || (there_ > 0 && first_missing_ == 0)) {
+    return; // there is a note of what an earlier copy left
+  }
+  if (discard_ || first_missing_ == 0 || from_.st_size < kWorthNoting) {
+    unlink(partial_.c_str());
+    return;
+  }
+  note_bytes(out_.get(), from_,
+             pieces_[first_missing_ - 1].offset + pieces_[first_missing_ - 1].length);
+}
+
+void FileCopy::refuse_same_place() const {
+  if (result_.element.empty()) {
+    throw Stays(source_, "no place was chosen for it (" + result_.not_placed + ")");
+  }
+  if (lie_together(source_, partial_)) {
+    throw Stays(source_, "it is where it is served best (" + result_.element + ")");
+  }
+}
+
+void FileCopy::refuse_same_file() const {
+  struct stat there {};
+  if (stat(target_.c_str(), &there) == 0 && there.st_dev == from_.st_dev &&
+      there.st_ino == from_.st_ino) {
+    throw Failure(source_, "is the same file as " + target_);
+  }
+}
+
+void FileCopy::create() {
+  if (manner_.resume) {
+    out_ = open_left_over(partial_, O_RDWR);
+    there_ = out_ ? bytes_there(out_.get(), from_) : 0;
+    if (there_ > 0 && ftruncate(out_.get(), there_) == 0) {
+      result_.not_placed = "begun by an earlier copy";
+    } else {
+      there_ = 0;
+    }
+  }
+  ses_result result{};
+  if (there_ == 0) {
+    if (unlink(partial_.c_str()) != 0 && errno != ENOENT) {
+      throw failed(partial_, "cannot be replaced");
+    }
+    out_ = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+    result_.element = result.element;
+    result_.not_placed =
+        result.placed != 0 ? "" : ses_strerror(static_cast<ses_status>(result.reason));
+  }
+  struct stat made {};
+  if (!out_ || fstat(out_.get(), &made) != 0) {
+    throw failed(partial_, "cannot be created");
+  }
+  devices_ = {from_.st_dev, made.st_dev};
+}
+
+void FileCopy::plan() {
+  const bool whole = !may_have_holes(from_);
+  direct_pays_ = whole && from_.st_size >= manner_.direct_from && from_.st_size > 0;
+  auto way =
+      possible_.first(devices_, there_ > 0 ? Way::kCopyFileRange : Way::kReflink, direct_pays_);
+  if (way == Way::kReflink && from_.st_size > 0) {
+    const Moved shared = reflink(in_.get(), out_.get());
+    shared_ = shared.outcome == Outcome::kDone;
+    if (shared.outcome == Outcome::kFailed) {
+      throw Failure(target_, std::strerror(shared.error), shared.error);
+    }
+    if (!shared_) {
+      way = next_way(Way::kReflink, shared.error);
+    }
+  }
+  if (!way) {
+    throw Failure(source_, "cannot be copied by the way that was asked for");
+  }
+  way_ = *way;
+  if (shared_ || from_.st_size == 0) {
+    return;
+  }
+  const off_t piece = way == Way::kDirect ? kDirectPiece : kPiece;
+  posix_fadvise(in_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  for (const Extent &extent : extents_of(in_.get(), from_, piece)) {
+    if (extent.offset + extent.length > there_) {
+      pieces_.push_back(extent);
+    }
+  }
+  copied_.resize(pieces_.size());
+}
+
+unsigned FileCopy::pieces() const { return static_cast<unsigned>(pieces_.size()); }
+
+// The way to go on by after TRIED was refused; raises Failure when there is none.
+Way FileCopy::next_way(Way tried, int error) {
+  const std::lock_guard lock(mutex_);
+  if (way_ != tried) {
+    return way_; // another thread has seen to it
+  }
+  if (tried == Way::kDirect) {
+    set_direct(in_.get(), false);
+    set_direct(out_.get(), false);
+  }
+  possible_.refuse(devices_, tried, error);
+  const auto next = possible_.first(devices_, tried, direct_pays_);
+  if (!next) {
+    throw Failure(source_, std::string("cannot be copied by ") + std::string(name_of(tried)) +
+                               " to " + target_ + ": " + std::strerror(error));
+  }
+  way_ = *next;
+  return *next;
+}
+
+void FileCopy::copy_piece(std::size_t number) {
+  const Extent piece = pieces_[number];
+  for (Way way = way_;;) {
+    if (way == Way::kDirect && (!set_direct(in_.get(), true) || !set_direct(out_.get(), true))) {
+      way = next_way(way, errno);
+      continue;
+    }
+    const Moved moved = move_range(way, in_.get(), out_.get(), piece.offset, piece.length, watch_);
+    switch (moved.outcome) {
+    case Outcome::kDone:
+      note(number);
+      return;
+    case Outcome::kStopped:
+      stopped_ = true;
+      return;
+    case Outcome::kShort:
+      throw Failure(source_, "became shorter while it was copied");
+    case Outcome::kFailed:
+      throw Failure(target_, std::string("copying stopped: ") + std::strerror(moved.error),
+                    moved.error);
+    case Outcome::kNotPossible:
+      way = next_way(way, moved.error);
+    }
+  }
+}
+
+void FileCopy::note(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  copied_[number] = true;
+  while (first_missing_ < copied_.size() && copied_[first_missing_]) {
+    ++first_missing_;
+  }
+  if (first_missing_ == 0 || first_missing_ == pieces_.size()) {
+    return;
+  }
+  const Extent &last = pieces_[first_missing_ - 1];
+  if (last.offset + last.length > noted_) { // for who is killed without a word
+    noted_ = last.offset + last.length;
+    note_bytes(out_.get(), from_, noted_);
+  }
+}
+
+bool FileCopy::work() {
+  ++inside_;
+  try {
+    for (std::size_t number = next_++; number < pieces_.size() && !stopped_; number = next_++) {
+      copy_piece(number);
+      ++done_;
+    }
+  } catch (const Failure &failure) {
+    // What is there is in the way of others, or no part of what the source is now.
+    discard_ =
+        discard_ || failure.error() == ENOSPC || failure.error() == EDQUOT || failure.error() == 0;
+    stopped_ = true;
+    --inside_;
+    throw;
+  }
+  // One thread sees that no other is inside and that all is done; which one does not matter.
+  return --inside_ == 0 && done_ >= pieces_.size() && !stopped_ && !taken_.exchange(true);
+}
+
+void FileCopy::verify() {
+  const std::string read = digest_of(in_.get(), from_.st_size, source_);
+  result_.checksum = digest_on_device(out_.get(), from_.st_size, target_);
+  if (result_.checksum != read) {
+    throw Failure(target_, "differs from " + source_ + " when read again (checksums " +
+                               result_.checksum + " and " + read + ")");
+  }
+}
+
+Copied FileCopy::finish() {
+  discard_ = true; // if anything fails now
+  if (way_ == Way::kDirect) {
+    set_direct(in_.get(), false);
+    set_direct(out_.get(), false);
+  }
+  if (!shared_ && ftruncate(out_.get(), from_.st_size) != 0) {
+    throw failed(target_, "cannot be given its size");
+  }
+  if (noted_ > 0 || there_ > 0) {
+    forget_bytes(out_.get());
+  }
+  if (manner_.verify) {
+    verify();
+  }
+  result_.lost = keep_metadata(in_.get(), out_.get(), from_);
+  if (manner_.sync && fsync(out_.get()) != 0) {
+    throw failed(target_, "cannot be brought to the device");
+  }
+  struct stat now {};
+  if (!read_status(in_.get(), now) || now.st_size != from_.st_size ||
+      !is_same_moment(now.st_mtim, from_.st_mtim)) {
+    throw Failure(source_, "changed while it was copied; copy it again");
+  }
+  if (manner_.replace) {
+    replace_unused(in_.get(), source_, partial_, from_, manner_.assume_unused);
+  } else if (rename(partial_.c_str(), target_.c_str()) != 0) {
+    throw failed(target_, "cannot be given its name");
+  }
+  finished_ = true;
+  result_.source = source_;
+  result_.target = target_;
+  result_.way = way_;
+  if (shared_) {
+    result_.bytes = static_cast<std::uint64_t>(from_.st_size);
+  }
+  for (const Extent &piece : pieces_) {
+    result_.bytes += static_cast<std::uint64_t>(piece.length);
+  }
+  return std::move(result_);
+}
+
+} // namespace ses::copy

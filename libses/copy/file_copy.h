@@ -1,0 +1,114 @@
+// Copies one regular file, by as many threads as want to help.
+#ifndef SES_COPY_FILE_COPY_H
+#define SES_COPY_FILE_COPY_H
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "bytes.h"
+#include "descriptor.h"
+#include "extents.h"
+#include "failure.h"
+#include "needs.h"
+#include "possible.h"
+
+namespace ses::copy {
+
+// How files are copied; the same for all of one run.
+struct Manner {
+  bool resume = false;        // go on with what an interrupted copy left
+  bool sync = false;          // on the device before it has its name
+  bool verify = false;        // read both again and compare
+  bool replace = false;       // the copy takes the place of the source (target and source are one)
+  bool assume_unused = false; // replace also what may be in use
+  off_t direct_from = 0;      // bytes from which O_DIRECT pays
+  Policy needs;               // of every copy; none: as the portal says
+};
+
+struct Copied {
+  std::string source;
+  std::string target;
+  Way way = Way::kReadWrite;
+  std::uint64_t bytes = 0; // of data, without holes
+  std::string element;     // "system/element" it was placed on; "": not placed
+  std::string not_placed;  // why not
+  std::string lost;        // metadata that could not be kept; "": none
+  std::string checksum;    // XXH3 of 128 bits, with verify
+};
+
+// The file need not be moved: why.
+class Stays : public Failure {
+  using Failure::Failure;
+};
+
+class FileCopy {
+public:
+  // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
+  // where that is possible.  Raises Failure; Stays where a replaced file would not lie elsewhere.
+  FileCopy(std::string source, std::string target, const Manner &manner, Possible &possible,
+           Watch watch);
+  FileCopy(const FileCopy &) = delete;
+  FileCopy &operator=(const FileCopy &) = delete;
+  // A copy that is not finished leaves what it has for --resume where that is worth it, else
+  // nothing.
+  ~FileCopy();
+
+  // How many more threads would find work.
+  [[nodiscard]] unsigned pieces() const;
+
+  // Copies pieces until none is left.  True for exactly one caller: the last one, which calls
+  // finish().  Raises Failure, after which the others stop.
+  bool work();
+
+  // Gives the target its metadata and its name.  Raises Failure.  Not after a stop.
+  Copied finish();
+
+  // True: stopped before its end.
+  [[nodiscard]] bool is_stopped() const { return stopped_; }
+
+private:
+  void refuse_same_file() const;
+  void refuse_same_place() const;
+  void create();
+  void plan();
+  void copy_piece(std::size_t number);
+  Way next_way(Way tried, int error);
+  void note(std::size_t number);
+  void verify();
+
+  const std::string source_;
+  const std::string target_;
+  const std::string partial_;
+  const Manner &manner_;
+  Possible &possible_;
+  const Watch watch_;
+  Descriptor in_;
+  Descriptor out_;
+  struct stat from_ {};
+  Devices devices_{};
+  bool direct_pays_ = false;
+  bool shared_ = false; // all blocks are: nothing is left to copy
+  std::atomic<Way> way_{Way::kReflink};
+  off_t there_ = 0; // bytes an interrupted copy left
+  std::vector<Extent> pieces_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> done_{0};
+  std::atomic<int> inside_{0};
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> taken_{false};   // somebody calls finish()
+  std::atomic<bool> discard_{false}; // what is there is of no use
+  bool finished_ = false;            // the target has its name
+  std::mutex mutex_;                 // of the way's change and of the note of progress
+  std::vector<bool> copied_;
+  std::size_t first_missing_ = 0;
+  off_t noted_ = 0;
+  Copied result_;
+};
+
+} // namespace ses::copy
+
+#endif // SES_COPY_FILE_COPY_H

@@ -1,0 +1,36 @@
+#include "interrupt.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+namespace ses::copy {
+
+std::atomic<bool> stop_asked{false};
+
+namespace {
+
+std::atomic<int> signal_seen{0};
+
+void ask_to_stop(int signal) {
+  if (signal_seen.exchange(signal) != 0) {
+    _exit(128 + signal);
+  }
+  stop_asked = true;
+}
+
+} // namespace
+
+void listen_for_signals() {
+  struct sigaction action {};
+  action.sa_handler = ask_to_stop;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    sigaction(signal, &action, nullptr);
+  }
+  // Sent to who holds a lease that others wait for; the lease itself is looked at.
+  std::signal(SIGIO, SIG_IGN);
+}
+
+int stop_signal() { return signal_seen; }
+
+} // namespace ses::copy

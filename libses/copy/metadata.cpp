@@ -1,0 +1,125 @@
+#include "metadata.h"
+
+#include <fcntl.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace ses::copy {
+namespace {
+
+bool belongs_to_the_file_system(std::string_view name) {
+  constexpr std::array<std::string_view, 9> kOwn{
+      "lustre.",     "trusted.lov", "trusted.lma",    "trusted.link",    "trusted.som",
+      "trusted.hsm", "trusted.dmv", "user.mergerfs.", "security.selinux"};
+  for (const std::string_view own : kOwn) {
+    if (name.starts_with(own)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Of a list of names, each ended by NUL.
+std::string names_of(int fd) {
+  std::string names;
+  for (ssize_t size = flistxattr(fd, nullptr, 0); size > 0;) {
+    names.resize(static_cast<std::size_t>(size));
+    const ssize_t got = flistxattr(fd, names.data(), names.size());
+    if (got >= 0) {
+      names.resize(static_cast<std::size_t>(got));
+      return names;
+    }
+    if (errno != ERANGE) {
+      break;
+    }
+    size = flistxattr(fd, nullptr, 0);
+  }
+  return "";
+}
+
+std::string keep_attribute(int in, int out, const char *name) {
+  const ssize_t size = fgetxattr(in, name, nullptr, 0);
+  if (size < 0) {
+    return errno == ENODATA || errno == EPERM ? "" : std::strerror(errno);
+  }
+  std::vector<char> value(static_cast<std::size_t>(size));
+  const ssize_t got = fgetxattr(in, name, value.data(), value.size());
+  if (got < 0 || fsetxattr(out, name, value.data(), static_cast<std::size_t>(got), 0) != 0) {
+    // Others than root may not set these, and cannot lose what they never had a right to.
+    const bool for_root = geteuid() != 0 && std::string_view(name).find("user.") != 0 &&
+                          (errno == EPERM || errno == EACCES);
+    return for_root ? "" : std::strerror(errno);
+  }
+  return "";
+}
+
+std::string keep_attributes(int in, int out) {
+  const std::string names = names_of(in);
+  for (std::size_t at = 0; at < names.size();) {
+    const char *name = names.c_str() + at;
+    at += std::strlen(name) + 1;
+    if (belongs_to_the_file_system(name)) {
+      continue;
+    }
+    const std::string why = keep_attribute(in, out, name);
+    if (!why.empty()) {
+      return std::string("attribute ") + name + ": " + why;
+    }
+  }
+  return "";
+}
+
+bool may_not_give_away(int error) { return error == EPERM || error == EINVAL; }
+
+} // namespace
+
+std::string keep_metadata(int in, int out, const struct stat &source) {
+  mode_t mode = source.st_mode & 07777;
+  std::string lost;
+  const auto note = [&lost](const char *what) {
+    if (lost.empty()) {
+      lost = std::string(what) + ": " + std::strerror(errno);
+    }
+  };
+  if (fchown(out, source.st_uid, source.st_gid) != 0) {
+    if (!may_not_give_away(errno)) {
+      note("owner");
+    }
+    struct stat made {};
+    if (fchown(out, static_cast<uid_t>(-1), source.st_gid) != 0 || fstat(out, &made) != 0 ||
+        made.st_uid != source.st_uid) {
+      mode &= 01777;
+    }
+  }
+  if (const std::string why = keep_attributes(in, out); !why.empty() && lost.empty()) {
+    lost = why;
+  }
+  if (fchmod(out, mode) != 0) {
+    note("mode");
+  }
+  const timespec times[2] = {source.st_atim, source.st_mtim};
+  if (futimens(out, times) != 0) {
+    note("times");
+  }
+  return lost;
+}
+
+std::string keep_link_metadata(const std::string &path, const struct stat &source) {
+  std::string lost;
+  if (lchown(path.c_str(), source.st_uid, source.st_gid) != 0 && !may_not_give_away(errno)) {
+    lost = std::string("owner: ") + std::strerror(errno);
+  }
+  const timespec times[2] = {source.st_atim, source.st_mtim};
+  if (utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0 && lost.empty()) {
+    lost = std::string("times: ") + std::strerror(errno);
+  }
+  return lost;
+}
+
+} // namespace ses::copy

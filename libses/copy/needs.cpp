@@ -1,0 +1,62 @@
+#include "needs.h"
+
+#include <new>
+
+#include "settings/require.h"
+
+namespace ses::copy {
+namespace {
+
+void require(ses_policy *policy, const ses_wire_requirement &one) {
+  switch (one.kind) {
+  case SES_CURRENT_READ_RATE:
+    ses_policy_set_current_read_rate(policy, one.minimum);
+    break;
+  case SES_AVERAGE_READ_RATE:
+    ses_policy_set_average_read_rate(policy, one.minimum);
+    break;
+  case SES_CURRENT_WRITE_RATE:
+    ses_policy_set_current_write_rate(policy, one.minimum);
+    break;
+  case SES_AVERAGE_WRITE_RATE:
+    ses_policy_set_average_write_rate(policy, one.minimum);
+    break;
+  default:
+    ses_policy_set_capacity(policy, one.minimum);
+  }
+  ses_policy_set_hard(policy, static_cast<ses_requirement_kind>(one.kind),
+                      static_cast<int>(one.hard));
+}
+
+} // namespace
+
+Policy policy_of(const std::string &require_text, const std::string &application,
+                 std::string &wrong) {
+  Policy policy(ses_policy_new());
+  if (policy == nullptr) {
+    throw std::bad_alloc();
+  }
+  if (!require_text.empty()) {
+    ses_wire_requirement found[SES_REQUIRE_KINDS];
+    const char *rest = nullptr;
+    const int count = ses_require_parse(require_text.c_str(), found, &rest);
+    if (count < 0) {
+      wrong = "--require is not understood from '" + std::string(rest) +
+              "' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\"";
+      return nullptr;
+    }
+    for (int number = 0; number < count; ++number) {
+      require(policy.get(), found[number]);
+    }
+  }
+  if (!application.empty()) {
+    ses_policy_set_application(policy.get(), application.c_str());
+  }
+  if (const ses_status status = ses_policy_status(policy.get()); status != SES_OK) {
+    wrong = ses_strerror(status);
+    return nullptr;
+  }
+  return policy;
+}
+
+} // namespace ses::copy

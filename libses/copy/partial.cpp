@@ -1,0 +1,75 @@
+#include "partial.h"
+
+#include <fcntl.h>
+#include <sys/xattr.h>
+
+#include <cinttypes>
+#include <climits>
+#include <cstdio>
+#include <functional>
+
+namespace ses::copy {
+namespace {
+
+constexpr const char *kAttribute = "user.ses.copy";
+
+std::string note_of(const struct stat &source, off_t bytes) {
+  char text[160];
+  std::snprintf(text, sizeof text, "1 %jx %ju %jd %jd.%09ld %jd",
+                static_cast<uintmax_t>(source.st_dev), static_cast<uintmax_t>(source.st_ino),
+                static_cast<intmax_t>(source.st_size), static_cast<intmax_t>(source.st_mtim.tv_sec),
+                source.st_mtim.tv_nsec, static_cast<intmax_t>(bytes));
+  return text;
+}
+
+} // namespace
+
+std::string partial_path(const std::string &target) {
+  const std::size_t slash = target.rfind('/');
+  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+  std::string name = ".ses-partial." + target.substr(start);
+  if (name.size() > NAME_MAX) {
+    char digest[40];
+    std::snprintf(digest, sizeof digest, ".ses-partial.%016zx",
+                  std::hash<std::string>{}(target.substr(start)));
+    name = digest;
+  }
+  return target.substr(0, start) + name;
+}
+
+off_t bytes_there(int fd, const struct stat &source) {
+  char text[160];
+  const ssize_t size = fgetxattr(fd, kAttribute, text, sizeof text - 1);
+  struct stat there {};
+  if (size <= 0 || fstat(fd, &there) != 0) {
+    return 0;
+  }
+  text[size] = '\0';
+  const std::string note(text);
+  const std::size_t last = note.rfind(' ');
+  intmax_t bytes = 0;
+  if (last == std::string::npos || std::sscanf(text + last, " %jd", &bytes) != 1 || bytes < 0 ||
+      bytes > source.st_size || bytes > there.st_size || note != note_of(source, bytes)) {
+    return 0;
+  }
+  return bytes;
+}
+
+void note_bytes(int fd, const struct stat &source, off_t bytes) {
+  const std::string note = note_of(source, bytes);
+  fsetxattr(fd, kAttribute, note.data(), note.size(), 0);
+}
+
+void forget_bytes(int fd) { fremovexattr(fd, kAttribute); }
+
+Descriptor open_left_over(const std::string &partial, int flags) {
+  Descriptor file(open(partial.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat found {};
+  if (!file || fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
+      found.st_uid != geteuid() || found.st_nlink != 1) {
+    return Descriptor();
+  }
+  return file;
+}
+
+} // namespace ses::copy

@@ -1,0 +1,224 @@
+#include "tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <climits>
+#include <memory>
+
+#include "descriptor.h"
+#include "failure.h"
+#include "metadata.h"
+
+namespace ses::copy {
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR *directory) const { closedir(directory); }
+};
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  return path;
+}
+
+std::string last_name(const std::string &path) {
+  const std::string bare = without_slashes(path);
+  return bare.substr(bare.rfind('/') + 1); // npos + 1 is 0
+}
+
+std::string joined(const std::string &directory, const std::string &name) {
+  return directory.back() == '/' ? directory + name : directory + "/" + name;
+}
+
+// True: DIRECTORY is PATH, or one of those that PATH lies in, as far as they exist.
+bool lies_in(std::string path, const struct stat &directory) {
+  for (;;) {
+    struct stat found {};
+    if (stat(path.c_str(), &found) == 0) {
+      if (found.st_dev == directory.st_dev && found.st_ino == directory.st_ino) {
+        return true;
+      }
+      struct stat above {};
+      path += "/..";
+      if (!S_ISDIR(found.st_mode) || stat(path.c_str(), &above) != 0 ||
+          (above.st_dev == found.st_dev && above.st_ino == found.st_ino)) {
+        return false;
+      }
+    } else {
+      const std::size_t slash = path.rfind('/');
+      path = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+      if (path != "." && path.size() > 1) {
+        path.pop_back();
+      }
+    }
+  }
+}
+
+} // namespace
+
+Tree::Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take)
+    : no_clobber_(no_clobber), report_(report), stop_(stop), take_(std::move(take)) {}
+
+void Tree::walk(const std::vector<std::string> &sources, const std::string &target) {
+  struct stat there {};
+  const bool exists = stat(target.c_str(), &there) == 0;
+  const bool is_directory = exists && S_ISDIR(there.st_mode);
+  if ((sources.size() > 1 || target.back() == '/') && !is_directory) {
+    struct stat only {};
+    const bool makes_one = sources.size() == 1 && !exists &&
+                           lstat(sources[0].c_str(), &only) == 0 && S_ISDIR(only.st_mode);
+    if (!makes_one) {
+      throw Failure(target, exists ? "is not a directory" : "is not a directory that exists");
+    }
+  }
+  for (const std::string &source : sources) {
+    struct stat from {};
+    if (lstat(source.c_str(), &from) == 0 && S_ISDIR(from.st_mode) && lies_in(target, from)) {
+      throw Failure(source, "is not copied into itself (" + target + ")");
+    }
+  }
+  for (const std::string &source : sources) {
+    const std::string name = last_name(source);
+    if (name.empty() || name == "." || name == "..") {
+      // What is inside goes into the target itself, as with cp.
+      visit(source, without_slashes(target));
+    } else {
+      visit(without_slashes(source), is_directory ? joined(target, name) : without_slashes(target));
+    }
+  }
+}
+
+void Tree::visit(const std::string &source, const std::string &target) {
+  if (stop_) {
+    return;
+  }
+  struct stat from {};
+  if (lstat(source.c_str(), &from) != 0) {
+    report_.failure(failed(source, "cannot be read").what());
+    return;
+  }
+  try {
+    if (S_ISDIR(from.st_mode)) {
+      enter(source, target, from);
+      return;
+    }
+    struct stat there {};
+    const bool exists = lstat(target.c_str(), &there) == 0;
+    if (exists && S_ISDIR(there.st_mode)) {
+      throw Failure(target, "is a directory, and " + source + " is not");
+    }
+    if (exists && no_clobber_) {
+      report_.skipped(target, "there already");
+      return;
+    }
+    if (from.st_nlink > 1 && is_later_name(target, from)) {
+      return;
+    }
+    if (S_ISREG(from.st_mode)) {
+      take_(source, target, from);
+    } else if (S_ISLNK(from.st_mode)) {
+      link(source, target, from);
+    } else {
+      special(source, target, from);
+    }
+  } catch (const Failure &failure) {
+    report_.failure(failure.what());
+  }
+}
+
+void Tree::enter(const std::string &source, const std::string &target, const struct stat &from) {
+  struct stat there {};
+  if (mkdir(target.c_str(), 0700) != 0) {
+    const int error = errno;
+    if (error != EEXIST || stat(target.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) {
+      errno = error;
+      throw failed(target, "cannot be made a directory");
+    }
+  }
+  directories_.push_back({source, target, from});
+  const std::unique_ptr<DIR, CloseDirectory> open(opendir(source.c_str()));
+  if (open == nullptr) {
+    throw failed(source, "cannot be read");
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent *entry = readdir(open.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") {
+      names.push_back(name);
+    }
+  }
+  if (errno != 0) {
+    report_.failure(failed(source, "cannot be read to its end").what());
+  }
+  for (const std::string &name : names) {
+    visit(joined(source, name), joined(target, name));
+  }
+}
+
+bool Tree::is_later_name(const std::string &target, const struct stat &from) {
+  const auto [found, is_first] = first_names_.emplace(std::pair(from.st_dev, from.st_ino), target);
+  if (!is_first) {
+    later_names_.emplace_back(found->second, target);
+  }
+  return !is_first;
+}
+
+void Tree::link(const std::string &source, const std::string &target, const struct stat &from) {
+  char to[PATH_MAX];
+  const ssize_t size = readlink(source.c_str(), to, sizeof to - 1);
+  if (size < 0) {
+    throw failed(source, "cannot be read");
+  }
+  to[size] = '\0';
+  if ((unlink(target.c_str()) != 0 && errno != ENOENT) || symlink(to, target.c_str()) != 0) {
+    throw failed(target, "cannot be made a symbolic link");
+  }
+  if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
+    report_.warning(target + ": not kept: " + lost);
+  }
+  report_.made_other();
+}
+
+void Tree::special(const std::string &source, const std::string &target, const struct stat &from) {
+  if (S_ISSOCK(from.st_mode)) {
+    report_.warning(source + ": a socket is not copied");
+    return;
+  }
+  if ((unlink(target.c_str()) != 0 && errno != ENOENT) ||
+      mknod(target.c_str(), (from.st_mode & S_IFMT) | 0600, from.st_rdev) != 0) {
+    throw failed(target, "cannot be made a special file");
+  }
+  chmod(target.c_str(), from.st_mode & 07777);
+  if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
+    report_.warning(target + ": not kept: " + lost);
+  }
+  report_.made_other();
+}
+
+void Tree::finish() {
+  for (const auto &[first, later] : later_names_) {
+    if ((unlink(later.c_str()) != 0 && errno != ENOENT) ||
+        ::link(first.c_str(), later.c_str()) != 0) {
+      report_.failure(failed(later, "cannot be made a further name of " + first).what());
+    } else {
+      report_.made_other();
+    }
+  }
+  for (auto made = directories_.rbegin(); made != directories_.rend(); ++made) {
+    const Descriptor in(open(made->source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const std::string lost = in && out ? keep_metadata(in.get(), out.get(), made->from)
+                                       : failed(made->target, "cannot be opened").what();
+    if (!lost.empty()) {
+      report_.warning(made->target + ": not kept: " + lost);
+    }
+    report_.made_other();
+  }
+}
+
+} // namespace ses::copy

@@ -1,0 +1,58 @@
+// What is to be copied where: walks the sources and makes directories, links and special files.
+#ifndef SES_COPY_TREE_H
+#define SES_COPY_TREE_H
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report.h"
+
+namespace ses::copy {
+
+class Tree {
+public:
+  // Called for each regular file, in the thread that walks.
+  using Take = std::function<void(std::string source, std::string target, const struct stat &file)>;
+
+  // NO_CLOBBER: what exists stays as it is; directories are entered all the same.
+  Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take);
+
+  // Copies SOURCES to TARGET as cp -a does: into it where it is a directory, or where there are
+  // several sources; else as it.  Raises Failure when nothing can be begun.
+  void walk(const std::vector<std::string> &sources, const std::string &target);
+
+  // After every file is there: further names of files that have several, then owner, mode and times
+  // of directories, from the inside out.
+  void finish();
+
+private:
+  struct Made {
+    std::string source;
+    std::string target;
+    struct stat from;
+  };
+
+  void visit(const std::string &source, const std::string &target);
+  void enter(const std::string &source, const std::string &target, const struct stat &from);
+  void link(const std::string &source, const std::string &target, const struct stat &from);
+  void special(const std::string &source, const std::string &target, const struct stat &from);
+  bool is_later_name(const std::string &target, const struct stat &from);
+
+  const bool no_clobber_;
+  Report &report_;
+  const std::atomic<bool> &stop_;
+  const Take take_;
+  std::vector<Made> directories_;
+  std::map<std::pair<dev_t, ino_t>, std::string> first_names_;
+  std::vector<std::pair<std::string, std::string>> later_names_;
+};
+
+} // namespace ses::copy
+
+#endif // SES_COPY_TREE_H

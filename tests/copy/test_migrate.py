@@ -1,0 +1,98 @@
+"""ses-migrate: files change their element under the names they have, and none that is in use."""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mergerfs_union import Union
+
+Migrate = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def lying(union: Union) -> Path:
+    """A file on the first branch of the union."""
+    path = union.path / "data"
+    union.run("dd", "if=/dev/urandom", f"of={path}", "bs=1M", "count=3", "status=none")
+    os.setxattr(path, "user.note", b"kept")
+    os.utime(path, ns=(10**18, 10**18 + 5))
+    path.chmod(0o640)
+    assert union.copies(path) == [0]
+    return path
+
+
+def test_a_file_goes_where_it_is_served_best(union: Union, lying: Path, migrate: Migrate) -> None:
+    before, data = lying.stat(), lying.read_bytes()
+    union.agent.choose = lambda _: 1
+    report = migrate("--verify", lying)
+    assert union.copies(lying) == [1]
+    assert lying.read_bytes() == data
+    after = lying.stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    assert os.getxattr(lying, "user.note") == b"kept"
+    (each,) = report["each"]
+    assert each["element"] == "union/b2"
+    assert sorted(path.name for path in union.path.iterdir() if path.name != ".ses") == ["data"]
+
+
+def test_a_file_stays_that_lies_there_or_is_chosen_no_place(
+    union: Union, lying: Path, migrate: Migrate
+) -> None:
+    (why,) = migrate(lying)["why_skipped"]
+    assert why == "it is where it is served best (union/b1)"
+    union.agent.reply = lambda *_: b""
+    (why,) = migrate(lying)["why_skipped"]
+    assert why.startswith("no place was chosen for it")
+    assert union.copies(lying) == [0]
+
+
+def test_a_file_in_use_stays(union: Union, lying: Path, migrate: Migrate) -> None:
+    union.agent.choose = lambda _: 1
+    with lying.open("rb"):
+        report = migrate(lying, status=1)
+    assert "is in use" in report["failures"][0]
+    inode = lying.stat().st_ino
+    os.link(lying, lying.with_name("second"))
+    report = migrate(lying, status=1)
+    assert "has 2 names" in report["failures"][0]
+    assert lying.stat().st_ino == inode
+    assert not list(union.path.glob(".ses-*"))
+
+
+def test_a_file_that_is_opened_or_changed_meanwhile_stays(built: Path, union: Union, lying: Path) -> None:
+    """strace holds the rename back, first while somebody writes, then while somebody only opens."""
+    union.agent.choose = lambda _: 1
+    for mode, said in (("ab", "changed while it was copied"), ("rb", "is in use")):
+        held = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync"]
+        held += ["-e", "inject=fsync:delay_exit=2000000"]
+        running = subprocess.Popen(
+            [*held, built / "ses-migrate", lying],
+            env=union.environment(library=False),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        partial = lying.with_name(".ses-partial.data")
+        until = time.monotonic() + 60
+        while not (partial.exists() and partial.stat().st_mtime_ns == lying.stat().st_mtime_ns):
+            assert time.monotonic() < until, "nothing is copied"
+            time.sleep(0.005)
+        with lying.open(mode) as file:
+            if mode == "ab":
+                file.write(b"more")
+                file.close()
+            _, told = running.communicate(timeout=60)
+        assert running.returncode == 1
+        assert said in told
+        assert union.copies(lying) == [0]
+        assert lying.read_bytes()[3 << 20 :] == b"more"
+        assert not list(union.path.glob(".ses-[pr]*"))
+
+
+def test_directories_are_named_with_what_to_do(union: Union, migrate: Migrate) -> None:
+    (union.path / "directory").mkdir()
+    report = migrate(union.path / "directory", status=1)
+    assert "find DIRECTORY -type f -exec ses-migrate {} +" in report["failures"][0]
