@@ -77,6 +77,8 @@ _PYTHON = (
 )
 _COMPILED = (
     ("ses-run", 1, "libses", "build/libses/run/ses-run"),
+    ("ses-copy", 1, "libses", "build/libses/copy/ses-copy"),
+    ("ses-migrate", 1, "libses", "build/libses/copy/ses-migrate"),
     ("ses-agent", 8, "libses", "build/libses/agent/ses-agent"),
     ("smed-sampler", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
 )

@@ -14,7 +14,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
 COMMANDS = ("ses", "ses-service", "smed-monitor", "ses-webface")
-COMPILED = ("agent/ses-agent", "run/ses-run", "run/ses-supervisor", "smed-monitor/smed-sampler")
+COMPILED = (
+    "agent/ses-agent",
+    "copy/ses-copy",
+    "copy/ses-migrate",
+    "run/ses-run",
+    "run/ses-supervisor",
+    "smed-monitor/smed-sampler",
+)
 
 
 def targets() -> set[str]:

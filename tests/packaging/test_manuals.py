@@ -11,11 +11,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build/libses"
-BY_CMAKE = {"ses-run": "run", "ses-agent": "agent", "smed-sampler": "smed-monitor"}
+BY_CMAKE = {
+    "ses-run": "run",
+    "ses-copy": "copy",
+    "ses-migrate": "copy",
+    "ses-agent": "agent",
+    "smed-sampler": "smed-monitor",
+}
 BY_PIP = ("ses", "ses-service", "smed-monitor", "ses-webface")
 IN_PACKAGES = {
     "ses": ("libses/python", "python3-ses"),
     "ses-run": ("libses", "libses-wrapper"),
+    "ses-copy": ("libses", "ses-copy"),
+    "ses-migrate": ("libses", "ses-copy"),
     "ses-agent": ("libses", "ses-agent"),
     "smed-sampler": ("smed-monitor/native", "smed-sampler"),
 }

@@ -8,6 +8,7 @@ import click
 
 from ses.commands.apply import apply
 from ses.commands.calibrate import calibrate
+from ses.commands.copy import copy, migrate
 from ses.commands.demo import demo
 from ses.commands.discover import discover
 from ses.commands.doctor import doctor
@@ -68,5 +69,7 @@ for _command in (
     discover,
     apply,
     calibrate,
+    copy,
+    migrate,
 ):
     main.add_command(_command)

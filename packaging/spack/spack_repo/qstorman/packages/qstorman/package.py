@@ -23,9 +23,11 @@ class Qstorman(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("cli11")
     depends_on("cpp-httplib@0.11:")
+    depends_on("liburing")
     depends_on("nlohmann-json")
     depends_on("openssl")
     depends_on("spdlog")
+    depends_on("xxhash")
 
     generator("ninja")
 

@@ -1,0 +1,117 @@
+"""How long ses-copy takes against cp, cp --reflink, rsync and dd, in sizes and between file systems.
+
+Each cell copies the same files by every program in turn, several times, and prints the median of the
+ratios to the fastest of the others.  Sources are in the page cache.  `--sync` counts until the copy
+is on the device.  No number makes this fail.
+
+    .venv/bin/python benchmarks/copy_files.py [--build build/libses] [--rounds 5] [--sync] [DIRECTORY...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = (
+    ("1,000 of 4 kB", 1000, 4096),
+    ("100 of 1 MB", 100, 1 << 20),
+    ("1 of 1 GB", 1, 1 << 30),
+)
+
+
+@contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """A directory on the file system of PARENT, removed afterwards."""
+    path = Path(tempfile.mkdtemp(prefix="copy-bench-", dir=parent))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Path]]:
+    """The programs, each copying the directory SOURCE to TARGET; dd copies single files only."""
+    found: dict[str, list[str | Path]] = {
+        "ses-copy": [build / "copy/ses-copy", source, target],
+        "cp": ["cp", "-a", "--reflink=never", source, target],
+        "cp --reflink": ["cp", "-a", "--reflink=auto", source, target],
+        "rsync": ["rsync", "-aW", "--inplace", f"{source}/", f"{target}/"],
+    }
+    files = list(source.iterdir())
+    if len(files) == 1:
+        found["dd"] = ["dd", f"if={files[0]}", f"of={target}.file", "bs=1M", "status=none"]
+    return found
+
+
+def timed(command: list[str | Path], target: Path, sync: bool) -> float:
+    """Seconds of one copy; what it made is removed."""
+    begun = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
+    if sync:
+        subprocess.run(["sync", "-f", target.parent], check=True)
+    taken = time.perf_counter() - begun
+    shutil.rmtree(target, ignore_errors=True)
+    target.with_name(target.name + ".file").unlink(missing_ok=True)
+    subprocess.run(["sync", "-f", target.parent], check=True)
+    return taken
+
+
+def cell(build: Path, source: Path, target: Path, rounds: int, sync: bool) -> dict[str, list[float]]:
+    """Seconds of each program in each round, after one that warms up."""
+    programs = commands(build, source, target)
+    taken: dict[str, list[float]] = {name: [] for name in programs}
+    for turn in range(rounds + 1):
+        for name in (*list(programs)[turn % len(programs) :], *list(programs)[: turn % len(programs)]):
+            seconds = timed(programs[name], target, sync)
+            if turn > 0:
+                taken[name].append(seconds)
+    return taken
+
+
+def main() -> None:
+    """Measure every cell and print a line for each."""
+    parser = argparse.ArgumentParser(description="ses-copy against other programs")
+    parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="CMake's build directory")
+    parser.add_argument("--rounds", type=int, default=5, help="copies by each program that count")
+    parser.add_argument("--sync", action="store_true", help="count until the copy is on the device")
+    parser.add_argument(
+        "directories", nargs="*", type=Path, help="file systems [default: /dev/shm, /var/tmp]"
+    )
+    given = parser.parse_args()
+    parents = given.directories or [Path("/dev/shm"), Path("/var/tmp")]
+    with ExitStack() as stack:
+        places = [stack.enter_context(scratch(parent)) for parent in parents]
+        for (title, count, size), (one, other) in itertools.product(
+            SIZES, itertools.product(places, repeat=2)
+        ):
+            source = one / "source"
+            source.mkdir()
+            for number in range(count):
+                (source / str(number)).write_bytes(os.urandom(min(size, 1 << 20)) * (max(size >> 20, 1)))
+            taken = cell(given.build, source, other / "target", given.rounds, given.sync)
+            shutil.rmtree(source)
+            others = [name for name in taken if name != "ses-copy"]
+            ratios = [
+                mine / min(taken[name][turn] for name in others)
+                for turn, mine in enumerate(taken["ses-copy"])
+            ]
+            medians = ", ".join(f"{name} {statistics.median(times):.3f}" for name, times in taken.items())
+            print(
+                f"{title:14} {one.parent} -> {other.parent}: {statistics.median(ratios):.2f} "
+                f"({min(ratios):.2f} to {max(ratios):.2f}) of the fastest other; s: {medians}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
