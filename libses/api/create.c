@@ -70,7 +70,9 @@ int ses_create_at(int dirfd, const char *path, int flags, mode_t mode, const ses
   flags |= O_CREAT;
   int fd = ses_place_open(dirfd, path, flags, mode, &need, &where);
   int placed = fd >= 0 && where.status == SES_PLACE_PLACED;
-  if (fd < 0)
+  if (fd == SES_EXISTS)
+    fd = -EEXIST;
+  else if (fd < 0)
     fd = ses_sys_openat(dirfd, path, flags, mode);
   if (result)
     account(result, policy, &where, placed, fd < 0 ? -fd : 0);

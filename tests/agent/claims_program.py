@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from patience import PATIENCE
+from program_side import LUSTRE, indexes_in
 
 ALIVE, RETIRED = 1, 2
 CREATED, NOT_CREATED = 1, 2
@@ -124,6 +125,7 @@ class Row:
     pool: str
     index: int
     form: int
+    members: tuple[int, ...]  # of the pool
     own: float
     ended: float
     reserved: float
@@ -140,7 +142,7 @@ class Table(_Segment):
     STATE, ASLEEP, USERS, MOUNTS = 40, 44, 48, 52
     USERS_AT, MOUNTS_AT, SYSTEMS_AT, SYSTEM_SIZE = 4096, 8192, 20480, 41472
     _ELEMENT = struct.Struct("=6d Q 7f 4f II 20x")
-    _PLACE = struct.Struct("=II 96s 16s 288s 104x")
+    _PLACE = struct.Struct("=II 96s 16s 384s 8x")
 
     def __init__(self, socket: Path) -> None:
         end = time.monotonic() + PATIENCE
@@ -160,11 +162,12 @@ class Table(_Segment):
         found = []
         for row in range(head["count"]):
             values = self._ELEMENT.unpack(self.read(at + 512 + row * 128, 128))
-            index, form, element, pool, branch = self._PLACE.unpack(self.read(at + 8704 + row * 512, 512))
+            index, form, element, pool, there = self._PLACE.unpack(self.read(at + 8704 + row * 512, 512))
+            branch, members = (b"", there) if head["backend"] == LUSTRE else (there, b"")
             texts = [text.split(b"\0", 1)[0].decode() for text in (element, branch, pool)]
             found.append(
                 Row(
-                    *(texts[0], Path(texts[1]), texts[2], index, form),
+                    *(texts[0], Path(texts[1]), texts[2], index, form, indexes_in(members)),
                     *(values[11], values[12], values[4], values[9], values[6], values[18]),
                     bool(head["excluded"] >> row & 1),
                 )

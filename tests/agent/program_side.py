@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patience import PATIENCE
 
-MAGIC, VERSION = 0x51534553, 4
+MAGIC, VERSION = 0x51534553, 5
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -21,7 +21,7 @@ HEADER = struct.Struct("=IHHII")
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s IIII" + "IIdd" * 8)
 _ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
 _STAGES = struct.Struct("=320s 320s")
-_LUSTRE = struct.Struct("=II 16s 14H 588x")
+_LUSTRE = struct.Struct("=II 16s 14H 4x 384s 200x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 
 
@@ -53,6 +53,7 @@ class Answer:
     lustre_form: int
     osts: tuple[int, ...]
     pool: str
+    members: tuple[int, ...]  # of the pool
 
 
 def ask_message(
@@ -77,17 +78,23 @@ def ask_message(
     )
 
 
+def indexes_in(bits: bytes) -> tuple[int, ...]:
+    """The OSTs of a set of them."""
+    return tuple(index for index in range(8 * len(bits)) if bits[index // 8] >> index % 8 & 1)
+
+
 def parse_answer(raw: bytes) -> Answer:
     assert len(raw) == _ANSWER.size, f"an answer of {len(raw)} bytes"
     magic, version, kind, size, _, placement, distance, stripe_size, *rest = _ANSWER.unpack(raw)
     assert (magic, version, kind, size) == (MAGIC, VERSION, ANSWER, _ANSWER.size)
     stripe_count, status, backend, _, element, place = rest
-    form, osts, pool, *indexes = _LUSTRE.unpack(place) if backend == LUSTRE else (0, 0, b"\0")
+    on_lustre = _LUSTRE.unpack(place) if backend == LUSTRE else (0, 0, b"\0", b"")
+    form, osts, pool, *indexes, members = on_lustre
     stage, in_union = _STAGES.unpack(place) if backend == MERGERFS else (b"\0", b"\0")
     return Answer(
         *(f"{placement:016x}", distance, stripe_size, stripe_count, status, backend),
         *(_text(element), Path(_text(stage)), Path(_text(in_union))),
-        *(form, tuple(indexes[:osts]), _text(pool)),
+        *(form, tuple(indexes[:osts]), _text(pool), indexes_in(members)),
     )
 
 

@@ -11,11 +11,11 @@ import selectors
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-MAGIC, VERSION = 0x51534553, 4
+MAGIC, VERSION = 0x51534553, 5
 ASK, ANSWER, REPORT = 1, 2, 3
 PLACE, NOT_MANAGED, UNAVAILABLE = 1, 2, 3
 CREATED, NOT_CREATED = 1, 2
@@ -25,7 +25,7 @@ _HEADER = struct.Struct("=IHHII")
 _ASK = struct.Struct("=IHHII II q Q II 64s 16s IIII" + "IIdd" * 8)
 _ANSWER = struct.Struct("=IHHII Q d Q IIII 96s 640s")
 _STAGES = struct.Struct("=320s 320s")
-_LUSTRE = struct.Struct("=II 16s 14H 588x")
+_LUSTRE = struct.Struct("=II 16s 14H 4x 384s 200x")
 _REPORT = struct.Struct("=IHHII Q QQ I i i I")
 _CREDENTIALS = struct.Struct("=iII")
 
@@ -81,6 +81,11 @@ def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode()
 
 
+def bits_of(members: Iterable[int]) -> bytes:
+    """The set of a pool's OSTs, as in an answer and in the table."""
+    return sum(1 << ost for ost in members).to_bytes(384, "little")
+
+
 def answer(
     *,
     placement_id: int,
@@ -101,11 +106,13 @@ def answer(
     osts: tuple[int, ...] = (),
     ost_count: int | None = None,
     pool: str = "",
+    members: tuple[int, ...] = (),
 ) -> bytes:
     """The bytes of one answer; every field can be given a wrong value."""
     if backend == LUSTRE:
         listed = len(osts) if ost_count is None else ost_count
-        place = _LUSTRE.pack(form, listed, pool.encode(), *osts, *[0] * (14 - len(osts)))
+        indexes = (*osts, *[0] * (14 - len(osts)))
+        place = _LUSTRE.pack(form, listed, pool.encode(), *indexes, bits_of(members))
     else:
         place = _STAGES.pack(stage.encode(), stage_in_union.encode())
     return _ANSWER.pack(

@@ -24,7 +24,7 @@ from ses_core import layout
 CREATED, NOT_CREATED = 1, 2
 MERGERFS, LUSTRE = 1, 2
 
-MAGIC, VERSION, SIZE = 0x4C424154, 2, 352256
+MAGIC, VERSION, SIZE = 0x4C424154, 3, 352256
 USERS_AT, MOUNTS_AT, SYSTEMS_AT = 4096, 8192, 20480
 MOUNT_SIZE, SYSTEM_SIZE = 304, 41472
 ELEMENTS_AT, PLACES_AT, ELEMENTS = 512, 8704, 64
@@ -40,7 +40,7 @@ CLAIMS_STATE_AT, GENERATION_AT, NEXT_AT, STAGED_AT = 28, 32, 40, 48
 
 _HEAD = struct.Struct("=IHHQQQQIIII")
 _MOUNT = struct.Struct("=IIII 288s")
-_PLACE = struct.Struct("=II 96s 16s 288s 104x")
+_PLACE = struct.Struct("=II 96s 16s 384s 8x")
 _CLAIMS_HEAD = struct.Struct("=IHHQQIIQQ")
 _CLAIM = struct.Struct("=QQQQQQQ IiiiiIII 14sBB IIIxxxx")
 assert (_MOUNT.size, _PLACE.size, _CLAIM.size) == (304, 512, 120)
@@ -252,9 +252,10 @@ class TableDouble(Segment):
 
     def place(
         self, row: int, element: str, *, branch: str = "", index: int = 0, form: int = 0, pool: str = "",
-        system: int = 0,
+        members: Iterable[int] = (), system: int = 0,
     ) -> None:  # fmt: skip
-        values = (index, form, element.encode(), pool.encode(), branch.encode())
+        there = branch.encode() or sum(1 << ost for ost in members).to_bytes(384, "little")
+        values = (index, form, element.encode(), pool.encode(), there)
         self.write(self.system_at(system) + PLACES_AT + row * _PLACE.size, _PLACE.pack(*values))
 
     def number(self, numbers: Iterable[int], total: int, system: int = 0) -> None:

@@ -86,7 +86,17 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> LayoutLibrary:
     """The C functions that edit layouts."""
     path = tmp_path_factory.mktemp("layout") / "layout.so"
     subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-O2", "-I", SOURCES, "-o", path, SOURCES / "lustre/layout.c"],
+        [
+            "gcc",
+            "-shared",
+            "-fPIC",
+            "-O2",
+            "-I",
+            SOURCES,
+            "-o",
+            path,
+            *(SOURCES / "lustre" / name for name in ("layout.c", "evidence.c")),
+        ],
         check=True,
         timeout=600,
     )

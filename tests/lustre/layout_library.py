@@ -1,4 +1,4 @@
-"""The C functions of libses/src/lustre/layout.c, called from Python."""
+"""The C functions of libses/src/lustre/layout.c and evidence.c, called from Python."""
 
 from __future__ import annotations
 
@@ -21,12 +21,42 @@ class _Choice(ctypes.Structure):
     )
 
 
+class _Members(ctypes.Structure):
+    _fields_ = (("words", ctypes.POINTER(ctypes.c_uint64)), ("count", ctypes.c_uint))
+
+
 class LayoutLibrary:
-    """Edits layouts as libses does."""
+    """Edits and judges layouts as libses does."""
 
     def __init__(self, path: Path) -> None:
-        self._edit = ctypes.CDLL(str(path)).ses_lov_edit
+        library = ctypes.CDLL(str(path))
+        self._edit, self._lies_as = library.ses_lov_edit, library.ses_lov_lies_as
         self._edit.restype = ctypes.c_long
+        self._lies_as.restype = ctypes.c_bool
+
+    def lies_as(
+        self,
+        layout: bytes,
+        form: int,
+        *,
+        pool: str = "",
+        osts: Sequence[int] = (),
+        members: Sequence[int] = (),
+    ) -> bool:
+        """Does a file of this layout lie where the choice said?"""
+        array = (ctypes.c_uint16 * max(1, len(osts)))(*osts)
+        choice = _Choice(form, pool.encode(), array, len(osts), 0, 0)
+        bits = sum(1 << ost for ost in members)
+        words = (ctypes.c_uint64 * 4)(*(bits >> 64 * word & (1 << 64) - 1 for word in range(4)))
+        return bool(
+            self._lies_as(
+                layout,
+                ctypes.c_size_t(len(layout)),
+                ctypes.byref(choice),
+                ctypes.byref(_Members(words, 4)),
+                ctypes.create_string_buffer(512),
+            )
+        )
 
     def edit(
         self,

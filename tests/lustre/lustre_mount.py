@@ -36,6 +36,11 @@ class LustreMount:
     def pool(self, name: str, *members: int) -> None:
         (self.store / "control/pools" / name).write_text(" ".join(map(str, members)))
 
+    def members(self, name: str) -> tuple[int, ...]:
+        """The OSTs of a pool; none of one that does not exist."""
+        file = self.store / "control/pools" / name
+        return tuple(int(word) for word in file.read_text().split()) if file.exists() else ()
+
     def trouble(self, ost: int, word: str) -> None:
         """Make an OST inactive, nocreate, full, readonly, connecting or degraded; "" mends it."""
         (self.store / f"control/ost{ost:04x}").write_text(word)
@@ -46,8 +51,12 @@ class LustreMount:
 
     def requests(self) -> tuple[int, int]:
         """Enqueues and closes that Lustre's clients would have sent until now; see standin/requests.h."""
-        enqueues, closes = os.getxattr(self.path, "standin.requests").split()
-        return int(enqueues), int(closes)
+        enqueues, closes, _ = self.all_requests()
+        return enqueues, closes
+
+    def all_requests(self) -> tuple[int, ...]:
+        """The same, and OST_STATFS."""
+        return tuple(int(word) for word in os.getxattr(self.path, "standin.requests").split())
 
     @property
     def gate(self) -> Gate:

@@ -34,7 +34,8 @@ class Site:
 
     def put(self, form: int, osts: Sequence[int] = (), pool: str = "", **more: object) -> None:
         """Say where the files to come shall go."""
-        self.place = {"form": form, "osts": tuple(osts), "pool": pool, **more}
+        members = self.lustre.members(pool) if form == POOL and pool else ()
+        self.place = {"form": form, "osts": tuple(osts), "pool": pool, "members": members, **more}
 
     def reply(self, _: Ask, number: int) -> bytes:
         given: dict[str, object] = {"placement_id": number, "backend": LUSTRE, "element": "lfs/chosen"}

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def health_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health"
-    sources = ("lustre/health", "lustre/targets", "protocol/wire")
+    sources = ("lustre/health", "lustre/questions", "lustre/targets", "protocol/wire")
     return build(program, Path(__file__).parent / "probes/health.cpp", sources)
 
 
@@ -69,8 +69,8 @@ def watched(health_probe: Path, tmp_path: Path) -> Iterator[Callable[..., tuple[
     """A parameter tree and the agent's view of it."""
     running: list[Health] = []
 
-    def start(release: str = "2.17") -> tuple[Path, Health]:
-        root = write_tree(tmp_path / "root", release=release)
+    def start(release: str = "2.17", *, readable: bool = True) -> tuple[Path, Health]:
+        root = write_tree(tmp_path / "root", release=release, readable_debugfs=readable)
         running.append(Health(health_probe, root))
         return root, running[-1]
 
@@ -149,6 +149,54 @@ def test_smallest_pool_that_holds_the_list_stands_by(watched: Callable[..., tupl
     assert health.ask("list 2 3") == "usable ()"
 
 
+def asked(root: Path) -> list[int]:
+    """The OSTs whose servers were asked, in their order."""
+    file = root / "asked"
+    return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+
+def look_often(root: Path, health: Health, times: int = 3) -> None:
+    """Wait until the agent has looked again and again: each change is seen in another look."""
+    for number in range(2 * times):
+        set_parameter(root / SYS, "osc", client(5), "active", f"{number % 2}\n")
+        health.wait_for_change()
+
+
+@pytest.mark.parametrize(("readable", "used"), [(True, True), (False, False)])
+def test_no_server_is_asked_of_what_can_be_read_or_is_not_in_use(
+    watched: Callable[..., tuple[Path, Health]], readable: bool, used: bool
+) -> None:
+    """Nothing that is looked at is a request: idle connections stay idle."""
+    root, health = watched(readable=readable)
+    if used:
+        health.ask("use 0 1 2 3 4")
+    look_often(root, health)
+    assert asked(root) == []
+    assert health.ask("list 0") == "usable (fast)"
+
+
+def test_server_that_hangs_leaves_only_its_own_targets_unknown(
+    watched: Callable[..., tuple[Path, Health]],
+) -> None:
+    root, health = watched(readable=False)
+    (root / "hang-1").touch()
+    (root / "answer-2").write_text("full")
+    health.ask("use 0 1 2")
+    wait_for(lambda: health.ask("list 1") == "OST 1: its server does not answer (fast)", "OST 1 is withdrawn")
+    wait_for(lambda: health.ask("list 2") == "OST 2: full (fast)", "OST 2 was asked about")
+    look_often(root, health)
+    assert asked(root).count(1) == 1, "no second question to a server that hangs"
+    assert health.ask("list 0") == "usable (fast)"
+    wait_for(lambda: asked(root).count(0) > 2, "the others are still asked about")
+    (root / "hang-1").unlink()
+    wait_for(lambda: health.ask("list 1") == "usable (fast)", "it is back")
+
+
+def test_six_questions_a_minute_are_the_most_that_a_node_asks(health_probe: Path) -> None:
+    done = subprocess.run([health_probe], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["6", "0"]
+
+
 @pytest.fixture
 def chain(
     lustre: LustreMount, tmp_path: Path
@@ -189,8 +237,12 @@ def test_program_s_file_lies_on_the_target_the_service_named(
 
 
 def test_index_becomes_a_strict_list_and_a_name_a_pool(
-    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]], lustre: LustreMount
+    chain: Callable[[dict[str, str]], tuple[Agent, ServiceDouble]],
+    lustre: LustreMount,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("SES_LUSTRE_STANDIN", str(write_tree(tmp_path / "root")))
     agent, service = chain({"union/OST0004": "4"})
     device = lustre.path.stat().st_dev
     with agent.ask(device) as conversation:

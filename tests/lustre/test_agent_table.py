@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from lustre_mount import LustreMount, osts_of, wait_for
-from parameter_tree import lose_server, write_tree
+from parameter_tree import DEBUG, SYS, client, lose_server, set_parameter, write_tree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
@@ -117,6 +119,48 @@ def test_server_lost_before_the_agent_began_gets_no_file(
     claims.complete(claim, NOT_CREATED)
 
 
+def look_often(agent: Agent, parameters: Path, times: int = 1) -> None:
+    """Wait until the agent has looked at the OSTs again and again: each change is seen in another look."""
+
+    def said(text: str) -> int:
+        return agent.log.read_text().count(f"OST 5 of union is {text}")
+
+    for _ in range(times):
+        for value, text in (("0", "not used"), ("1", "used again")):
+            before = said(text)
+            set_parameter(parameters / SYS, "osc", client(5), "active", f"{value}\n")
+            wait_for(partial(lambda text, before: said(text) > before, text, before), "the agent looks")
+
+
+def test_agent_of_an_idle_node_sends_no_request(chain: Start, lustre: LustreMount, parameters: Path) -> None:
+    """To the metadata server as little as to those of OSTs, whether it can read their state or not."""
+    agent, _ = chain("1", "4")
+    before = lustre.all_requests()
+    look_often(agent, parameters)
+    for file in (parameters / DEBUG).rglob("import"):
+        file.unlink()
+    look_often(agent, parameters, 2)
+    assert lustre.all_requests() == before
+
+
+def test_agent_that_cannot_read_the_state_asks_of_what_is_in_use_and_seldom(
+    chain: Start, lustre: LustreMount, parameters: Path
+) -> None:
+    for file in (parameters / DEBUG).rglob("import"):
+        file.unlink()
+    begun = time.monotonic()
+    agent, _ = chain("4")
+    before = lustre.all_requests()
+    with agent.ask(lustre.path.stat().st_dev) as conversation:
+        assert conversation.answer.status == PLACE
+    wait_for(lambda: lustre.all_requests()[2] == before[2] + 1, "the server of OST 4 is asked")
+    look_often(agent, parameters)
+    after = lustre.all_requests()
+    assert after[2] - before[2] <= 1 + (time.monotonic() - begun) / 10
+    # The mount point is opened for each question; the answer was not followed by a create.
+    assert after[0] - before[0] == after[1] - before[1] == after[2] - before[2]
+
+
 @pytest.mark.parametrize(
     ("form", "target", "place"),
     [
@@ -139,6 +183,8 @@ def test_form_of_a_placement_is_the_site_s_choice(
     assert (answer.lustre_form, answer.osts, answer.pool) == place
     chosen, _, pool = place
     (row,) = Table(agent.socket).rows()
+    members = lustre.members(pool) if chosen == POOL else ()
+    assert answer.members == row.members == members
     index = int(target) if target.isdigit() else 0
     assert (row.form, row.index, row.pool) == (chosen, index, pool)
 

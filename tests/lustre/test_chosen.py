@@ -16,6 +16,7 @@ from table_double import CREATED, NOT_CREATED, ClaimsDouble, TableDouble
 
 WRITE = os.O_CREAT | os.O_WRONLY
 OSTS = 6
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -88,13 +89,14 @@ def test_file_that_exists_is_opened_and_the_claim_comes_to_nothing(
 def test_pool_of_an_element_is_written(site: Site, table: TableDouble, claims: ClaimsDouble) -> None:
     """The file system takes care of the stripes."""
     claims.need(0, (Kind.CURRENT_WRITE, False, False, 2.5e8, 1.0))
-    table.place(2, "lfs/slow", form=POOL, pool="slow")
+    table.place(2, "lfs/slow", form=POOL, pool="slow", members=(3, 4))
     table.only(2)
     site.create("file")
     layout = layout_of(site.lustre.path / "file")
     assert layout
     assert lov.read_plain(layout).pool == "slow"
-    assert claims.claims()[0].rows == (2,)
+    (claim,) = claims.claims()
+    assert (claim.rows, claim.outcome) == ((2,), CREATED)
 
 
 def test_refused_list_of_a_choice_becomes_its_pool(
@@ -122,3 +124,26 @@ def test_exclusive_create_of_a_name_that_exists_is_one_create(
     assert len(re.findall(r'"file"', trace.read_text())) == 1
     (claim,) = claims.claims()
     assert (claim.outcome, claim.error) == (NOT_CREATED, 17)
+
+
+def test_exclusive_create_by_the_c_interface_of_a_name_that_exists_is_one_create(
+    site: Site, table: TableDouble, claims: ClaimsDouble
+) -> None:
+    """The metadata server is asked once."""
+    library = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses") / "libses.so"
+    (site.lustre.path / "file").write_text("content")
+    script = (
+        "import ctypes, os; library = ctypes.CDLL(os.environ['LIBRARY'], use_errno=True);"
+        "result = ctypes.create_string_buffer(4096);"
+        f"made = library.ses_create_at(-100, b'file', {WRITE | os.O_EXCL}, 0o644, None, result);"
+        "print(made, ctypes.get_errno())"
+    )
+    site.run("/usr/bin/python3", "-c", "pass", library=False)
+    before = site.lustre.requests()
+    told = site.run("/usr/bin/python3", "-c", script, library=False, LIBRARY=str(library))
+    after = site.lustre.requests()
+    assert told == "-1 17\n"
+    (claim,) = claims.claims()
+    assert (claim.outcome, claim.error) == (NOT_CREATED, 17)
+    # The directory is looked at, its default is read, and there is one create.
+    assert after[0] - before[0] <= 3

@@ -86,15 +86,25 @@ def test_file_that_is_not_there_or_not_on_lustre_is_told(tmp_path: Path) -> None
         ({"target": "3", "elements": [{"target": "4"}, {"target": "2"}]}, True),
         ({"target": "slow"}, True),
         ({"target": "fast"}, False),
+        ({"target": "gone"}, None),
     ],
 )
 def test_explanation_compares_the_layout_with_the_record(
-    lustre: LustreMount, record: dict[str, Any], verified: bool
+    lustre: LustreMount, record: dict[str, Any], verified: bool | None
 ) -> None:
     lustre.trouble(3, "full")
     os.setxattr(lustre.path, LOV, lov.plain(pool="slow", count=1))
     (lustre.path / "file").write_text("x")
-    assert on_lustre(lustre.path / "file", record) == ((4,), "OST 4, pool slow", verified)
+    pools = {"slow": (3, 4), "fast": (0, 1, 2)}
+    told = on_lustre(lustre.path / "file", record, lambda _: pools)
+    assert told == ((4,), "OST 4, pool slow", verified)
+
+
+def test_name_of_a_pool_in_a_layout_is_no_evidence(lustre: LustreMount) -> None:
+    os.setxattr(lustre.path, LOV, lov.plain(pool="later", count=1, offset=4))
+    (lustre.path / "file").write_text("x")
+    told = on_lustre(lustre.path / "file", {"target": "later"}, lambda _: {"later": (0, 1)})
+    assert told == ((4,), "OST 4, pool later", False)
 
 
 def test_explanation_says_nothing_of_other_file_systems(tmp_path: Path) -> None:

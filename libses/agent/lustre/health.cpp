@@ -8,8 +8,6 @@
 namespace ses::agent {
 namespace {
 
-constexpr std::chrono::seconds kLookEvery{1};
-
 void tell_changes(const std::string &system, const LustreTargets &before,
                   const LustreTargets &after) {
   for (const auto &[index, why] : after.troubled) {
@@ -29,7 +27,7 @@ void tell_changes(const std::string &system, const LustreTargets &before,
 LustreHealth::Sources
 LustreHealth::of_this_node(std::function<std::vector<StorageSystem>()> systems,
                            std::function<std::string()> mountinfo) {
-  Sources sources{std::move(systems), std::move(mountinfo), "/", ""};
+  Sources sources{.systems = std::move(systems), .mountinfo = std::move(mountinfo)};
   const char *standin = secure_getenv("SES_LUSTRE_STANDIN");
   if (standin != nullptr && *standin == '/') {
     sources.root = standin;
@@ -85,10 +83,37 @@ void LustreHealth::work() {
     if (looked_at_.empty()) { // nothing here is Lustre
       wake_.wait(lock, is_due);
     } else {
-      wake_.wait_for(lock, kLookEvery, is_due);
+      wake_.wait_for(lock, sources_.look_every, is_due);
     }
     look_now_ = false;
   }
+}
+
+LustreTargets LustreHealth::look_at(const StorageSystem &system, const LustreMount &mount) {
+  const auto now = std::chrono::steady_clock::now();
+  LustreTargets targets = read_lustre_targets(sources_.root, mount.file_system);
+  LustreQuestions &questions = questions_.try_emplace(system.name, sources_.pace).first->second;
+  std::set<uint16_t> used;
+  {
+    const std::lock_guard lock(mutex_);
+    used.swap(used_[system.name]);
+  }
+  for (const uint16_t ost : used) {
+    questions.use(ost, now);
+  }
+  questions.go_on(
+      targets.unknown,
+      [ask = sources_.ask, at = mount.mount_point](uint16_t ost, std::atomic<bool> &at_server) {
+        return ask(at, ost, at_server);
+      },
+      now);
+  targets.troubled.merge(questions.troubled());
+  return targets;
+}
+
+void LustreHealth::use(const std::string &system, const std::vector<uint16_t> &osts) {
+  const std::lock_guard lock(mutex_);
+  used_[system].insert(osts.begin(), osts.end());
 }
 
 void LustreHealth::look() {
@@ -97,18 +122,20 @@ void LustreHealth::look() {
     const std::lock_guard lock(mutex_);
     targets_.clear();
     looked_at_.clear();
+    questions_.clear();
     return;
   }
   const std::string mountinfo = sources_.mountinfo();
   std::map<std::string, LustreTargets> found;
   for (const StorageSystem &system : systems) {
-    const std::string name = sources_.file_system.empty()
-                                 ? lustre_name_at(mountinfo, system.mount_point)
-                                 : sources_.file_system;
-    if (!name.empty()) {
-      found[system.name] = read_lustre_targets(sources_.root, name, system.mount_point);
+    const auto mount = sources_.file_system.empty()
+                           ? find_lustre(mountinfo, system.mount_point, system.name)
+                           : LustreMount{sources_.file_system, system.mount_point};
+    if (mount) {
+      found[system.name] = look_at(system, *mount);
     }
   }
+  std::erase_if(questions_, [&found](const auto &one) { return !found.contains(one.first); });
   std::function<void()> tell;
   {
     const std::lock_guard lock(mutex_);
@@ -132,9 +159,10 @@ void LustreHealth::look() {
 
 std::string LustreHealth::trouble_of(const std::string &system, const Placement &placement) const {
   const std::lock_guard lock(mutex_);
+  const bool is_pool = placement.lustre_form == SES_LUSTRE_POOL;
   const auto targets = targets_.find(system);
   if (targets == targets_.end()) {
-    return "";
+    return is_pool ? "the pools of this node's client are not to be seen" : "";
   }
   for (const uint16_t ost : placement.osts) {
     if (const auto found = targets->second.troubled.find(ost);
@@ -145,12 +173,16 @@ std::string LustreHealth::trouble_of(const std::string &system, const Placement 
       return "there is no OST " + std::to_string(ost) + " on this node's client";
     }
   }
-  if (placement.lustre_form != SES_LUSTRE_POOL) {
+  if (!is_pool) {
     return "";
   }
   const auto pool = targets->second.pools.find(placement.pool);
   if (pool == targets->second.pools.end()) {
     return "there is no pool " + placement.pool;
+  }
+  if (!pool->second.empty() && *pool->second.rbegin() >= SES_MEMBERS_MAX) {
+    return "pool " + placement.pool + " has an OST of an index above " +
+           std::to_string(SES_MEMBERS_MAX - 1);
   }
   const bool usable = std::ranges::any_of(
       pool->second, [&](uint16_t ost) { return !targets->second.troubled.contains(ost); });
@@ -176,26 +208,26 @@ void LustreHealth::add_pool(const std::string &system, Placement &placement) con
 
 void LustreHealth::write_as(ses_lustre_form form, const std::string &system,
                             Placement &placement) const {
-  if (placement.lustre_form != SES_LUSTRE_LIST) {
-    return;
-  }
-  add_pool(system, placement);
-  if (form == SES_LUSTRE_OFFSET) {
-    placement.lustre_form = SES_LUSTRE_OFFSET;
-  }
-  if (form != SES_LUSTRE_POOL || placement.pool.empty()) {
-    return;
+  if (placement.lustre_form == SES_LUSTRE_LIST) {
+    add_pool(system, placement);
   }
   const std::lock_guard lock(mutex_);
   const auto targets = targets_.find(system);
-  if (targets == targets_.end()) {
-    return;
+  const std::set<uint16_t> *members = nullptr;
+  if (targets != targets_.end()) {
+    const auto pool = targets->second.pools.find(placement.pool);
+    members = pool != targets->second.pools.end() ? &pool->second : nullptr;
   }
   const std::set<uint16_t> chosen(placement.osts.begin(), placement.osts.end());
-  const auto pool = targets->second.pools.find(placement.pool);
-  if (pool != targets->second.pools.end() && pool->second == chosen) {
+  if (placement.lustre_form == SES_LUSTRE_LIST && form == SES_LUSTRE_OFFSET) {
+    placement.lustre_form = SES_LUSTRE_OFFSET;
+  } else if (placement.lustre_form == SES_LUSTRE_LIST && form == SES_LUSTRE_POOL &&
+             members != nullptr && *members == chosen) {
     placement.lustre_form = SES_LUSTRE_POOL;
     placement.osts.clear();
+  }
+  if (placement.lustre_form == SES_LUSTRE_POOL && members != nullptr) {
+    placement.members.assign(members->begin(), members->end());
   }
 }
 

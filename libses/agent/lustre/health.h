@@ -1,9 +1,11 @@
 // Which OSTs and pools of the Lustre systems on this node can take files now.
 //
 // A create on an OST whose server is down can hang beyond any signal, so such OSTs must be known
-// before a program is sent there.  A thread looks at every system once a second.  The questions are
-// for any thread and never wait.  What cannot be seen (no Lustre, no rights)
-// counts as usable.
+// before a program is sent there.  A thread looks at every system once a second, at what the client
+// shows; where it does not show the state of connections (to who is not root, from 2.17 on),
+// servers are asked, seldom and only about OSTs in use (questions.h).  The questions below are for
+// any thread and never wait.  An OST of which nothing can be seen counts as usable, a pool does
+// not.
 #ifndef SES_AGENT_LUSTRE_HEALTH_H
 #define SES_AGENT_LUSTRE_HEALTH_H
 
@@ -15,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "lustre/questions.h"
 #include "lustre/targets.h"
 #include "protocol/wire.h"
 #include "service/messages.h"
@@ -28,6 +31,10 @@ public:
     std::function<std::string()> mountinfo;              // the text of /proc/self/mountinfo
     std::string root = "/";                              // of the files that are read
     std::string file_system = ""; // the name of all of them; empty: as mountinfo says
+    std::function<std::string(const std::string &mount_point, uint16_t ost, std::atomic<bool> &)>
+        ask = ask_lustre_target;
+    LustreQuestions::Pace pace{};
+    std::chrono::milliseconds look_every{1'000};
   };
   // For this machine.  With SES_LUSTRE_STANDIN=/DIRECTORY (tests only) the parameters below
   // DIRECTORY, of a file system "lustre", for whatever is mounted.
@@ -44,6 +51,8 @@ public:
   [[nodiscard]] bool has_looked_at(const std::string &system) const;
   // There may be other systems than before.
   void look_soon();
+  // Files went to these OSTs.
+  void use(const std::string &system, const std::vector<uint16_t> &osts);
   // ON_CHANGE is called, on the thread, when some OST or pool can no longer, or again, take files.
   void set_on_change(std::function<void()> on_change);
 
@@ -54,20 +63,23 @@ public:
   void add_pool(const std::string &system, Placement &placement) const;
   // Makes of a list of OSTs what a site wants: for POOL the pool that has just these members, where
   // there is one; for OFFSET a hint.  With a list and a hint stands the smallest pool that holds
-  // them, as above.  Other placements stay as they are.
+  // them, as above.  With a pool stand its members.
   void write_as(ses_lustre_form form, const std::string &system, Placement &placement) const;
 
 private:
   void work();
   void look();
+  LustreTargets look_at(const StorageSystem &system, const LustreMount &mount);
 
   const Sources sources_;
   std::function<void()> on_change_;
   mutable std::mutex mutex_; // guards what follows
   std::condition_variable wake_;
   bool stopping_ = false, look_now_ = false;
-  std::set<std::string> looked_at_;              // systems, as of the last look
-  std::map<std::string, LustreTargets> targets_; // by system
+  std::set<std::string> looked_at_;                  // systems, as of the last look
+  std::map<std::string, LustreTargets> targets_;     // by system
+  std::map<std::string, std::set<uint16_t>> used_;   // since the last look; by system
+  std::map<std::string, LustreQuestions> questions_; // of the thread alone; by system
   std::thread thread_;
 };
 

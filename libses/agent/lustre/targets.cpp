@@ -88,50 +88,16 @@ std::string state_in(const std::string &import) {
   return import.substr(begin, import.find_first_of(" \n", begin) - begin);
 }
 
-// Asks the client for one OST: empty, or why no file may go there.
-std::string ask(int mount, uint16_t index) {
-  std::array<unsigned char, kHead + 16> data{};
-  std::array<unsigned char, kStatfs> statfs{};
-  std::array<char, kUuid> uuid{};
-  const auto put = [&data](size_t at, const auto &value) {
-    std::memcpy(data.data() + at, &value, sizeof value);
-  };
-  const uint64_t somewhere = 1; // the kernel finds the inline buffers behind the head
-  put(0, static_cast<uint32_t>(data.size()));
-  put(4, kVersion);
-  put(480, static_cast<uint32_t>(kStatfs));
-  put(488, statfs.data());
-  put(496, static_cast<uint32_t>(kUuid));
-  put(504, uuid.data());
-  put(512, static_cast<uint32_t>(sizeof(uint32_t)));
-  put(520, somewhere);
-  put(528, static_cast<uint32_t>(sizeof(uint32_t)));
-  put(536, somewhere);
-  put(kHead, kLov | kNodelay);
-  put(kHead + 8, static_cast<uint32_t>(index));
-  if (ioctl(mount, kObdStatfs, data.data()) != 0) {
-    const bool cannot_ask = errno == ENOTTY || errno == EOPNOTSUPP || errno == EPERM;
-    return cannot_ask ? "" : std::string("its server does not answer: ") + std::strerror(errno);
-  }
-  uint32_t state = 0;
-  std::memcpy(&state, statfs.data() + kStateAt, sizeof state);
-  if (state & (kReadOnly | kNoCreate)) {
-    return "it takes no files";
-  }
-  return state & (kNoSpace | kNoInodes) ? "it is full" : "";
-}
-
-std::string trouble_of(const fs::path &root, const std::string &device, int mount, uint16_t index) {
+// Why no file may go to the OST of DEVICE, as far as is shown; none: its state is not.
+std::optional<std::string> trouble_of(const fs::path &root, const std::string &device) {
   if (parameter(root, "osc", device, "active").value_or("1").starts_with('0')) {
     return "it is deactivated on this node";
   }
-  if (const auto import = parameter(root, "osc", device, "import")) {
-    const std::string state = state_in(*import);
-    if (!state.empty() && state != "FULL" && state != "IDLE") {
-      return "its server is not connected: " + state;
-    }
+  const std::string state = state_in(parameter(root, "osc", device, "import").value_or(""));
+  if (state.empty()) {
+    return std::nullopt;
   }
-  return mount >= 0 ? ask(mount, index) : "";
+  return state == "FULL" || state == "IDLE" ? "" : "its server is not connected: " + state;
 }
 
 std::map<std::string, std::set<uint16_t>> read_pools(const fs::path &root,
@@ -161,11 +127,46 @@ std::map<std::string, std::set<uint16_t>> read_pools(const fs::path &root,
 
 } // namespace
 
-LustreTargets read_lustre_targets(const std::string &root, const std::string &file_system,
-                                  const std::string &mount_point) {
+std::string ask_lustre_target(const std::string &mount_point, uint16_t ost,
+                              std::atomic<bool> &at_server) {
+  const UniqueFd mount(open(mount_point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (mount.get() < 0) {
+    return "";
+  }
+  at_server = true;
+  std::array<unsigned char, kHead + 16> data{};
+  std::array<unsigned char, kStatfs> statfs{};
+  std::array<char, kUuid> uuid{};
+  const auto put = [&data](size_t at, const auto &value) {
+    std::memcpy(data.data() + at, &value, sizeof value);
+  };
+  const uint64_t somewhere = 1; // the kernel finds the inline buffers behind the head
+  put(0, static_cast<uint32_t>(data.size()));
+  put(4, kVersion);
+  put(480, static_cast<uint32_t>(kStatfs));
+  put(488, statfs.data());
+  put(496, static_cast<uint32_t>(kUuid));
+  put(504, uuid.data());
+  put(512, static_cast<uint32_t>(sizeof(uint32_t)));
+  put(520, somewhere);
+  put(528, static_cast<uint32_t>(sizeof(uint32_t)));
+  put(536, somewhere);
+  put(kHead, kLov | kNodelay);
+  put(kHead + 8, static_cast<uint32_t>(ost));
+  if (ioctl(mount.get(), kObdStatfs, data.data()) != 0) {
+    const bool cannot_ask = errno == ENOTTY || errno == EOPNOTSUPP || errno == EPERM;
+    return cannot_ask ? "" : std::string("its server does not answer: ") + std::strerror(errno);
+  }
+  uint32_t state = 0;
+  std::memcpy(&state, statfs.data() + kStateAt, sizeof state);
+  if (state & (kReadOnly | kNoCreate)) {
+    return "it takes no files";
+  }
+  return state & (kNoSpace | kNoInodes) ? "it is full" : "";
+}
+
+LustreTargets read_lustre_targets(const std::string &root, const std::string &file_system) {
   LustreTargets targets;
-  const UniqueFd mount(
-      mount_point.empty() ? -1 : open(mount_point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::string prefix = file_system + "-";
   for (const std::string &device : devices(root, "osc")) {
     // lustre-OST0003-osc-ffff8930265bc000; a server's own ends in -osc-MDT0000.
@@ -177,8 +178,10 @@ LustreTargets read_lustre_targets(const std::string &root, const std::string &fi
       continue;
     }
     targets.seen.insert(*index);
-    if (std::string why = trouble_of(root, device, mount.get(), *index); !why.empty()) {
-      targets.troubled.try_emplace(*index, std::move(why));
+    if (auto why = trouble_of(root, device); !why) {
+      targets.unknown.insert(*index);
+    } else if (!why->empty()) {
+      targets.troubled.try_emplace(*index, std::move(*why));
     }
   }
   targets.pools = read_pools(root, file_system);
@@ -203,6 +206,23 @@ std::string lustre_name_at(const std::string &mountinfo, const std::string &moun
                : "";
   }
   return name;
+}
+
+std::optional<LustreMount> find_lustre(const std::string &mountinfo, const std::string &mount_point,
+                                       const std::string &name) {
+  if (std::string found = lustre_name_at(mountinfo, mount_point); !found.empty()) {
+    return LustreMount{std::move(found), mount_point};
+  }
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, numbers, within, point;
+    if (fields >> id >> parent >> numbers >> within >> point &&
+        line.find(" - lustre ") != std::string::npos && lustre_name_at(mountinfo, point) == name) {
+      return LustreMount{name, point};
+    }
+  }
+  return std::nullopt;
 }
 
 } // namespace ses::agent

@@ -41,6 +41,21 @@ template <size_t N> bool copy_text(char (&array)[N], const std::string &text) {
   return true;
 }
 
+} // namespace
+
+bool put_members(uint64_t (&words)[SES_MEMBER_WORDS], const std::vector<uint16_t> &members) {
+  std::fill(std::begin(words), std::end(words), 0);
+  for (const uint16_t ost : members) {
+    if (ost >= SES_MEMBERS_MAX) {
+      return false;
+    }
+    words[ost / 64] |= uint64_t{1} << ost % 64;
+  }
+  return true;
+}
+
+namespace {
+
 // Where on Lustre; false when it does not fit.
 bool put_lustre(ses_answer &answer, const Placement &placement) {
   if (!copy_text(answer.pool, placement.pool) || placement.osts.size() > SES_OSTS_MAX) {
@@ -49,7 +64,7 @@ bool put_lustre(ses_answer &answer, const Placement &placement) {
   answer.lustre_form = placement.lustre_form;
   answer.ost_count = static_cast<uint32_t>(placement.osts.size());
   std::copy(placement.osts.begin(), placement.osts.end(), answer.osts);
-  return true;
+  return put_members(answer.members, placement.members);
 }
 
 bool sensible(const ses_wire_requirement &requirement) {

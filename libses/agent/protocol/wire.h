@@ -74,6 +74,7 @@ struct Placement {
   uint32_t lustre_form = SES_LUSTRE_NONE; // enum ses_lustre_form
   std::vector<uint16_t> osts;             // Lustre: in the order of stripes
   std::string pool;                       // Lustre: empty: none
+  std::vector<uint16_t> members;          // Lustre, with SES_LUSTRE_POOL: the pool's OSTs
   std::shared_ptr<const Origin> origin;   // how it came about, as the next; null: not known
   std::shared_ptr<const Choice> choice;
 };
@@ -89,6 +90,10 @@ struct Placement {
 [[nodiscard]] std::optional<ses_answer> make_place_answer(const Placement &placement,
                                                           uint32_t asked_stripe_count,
                                                           uint64_t asked_stripe_size);
+
+// The set of the OSTs MEMBERS, as protocol.h has it; false when one does not fit.
+[[nodiscard]] bool put_members(uint64_t (&words)[SES_MEMBER_WORDS],
+                               const std::vector<uint16_t> &members);
 
 // TEXT with every control character replaced, fit for a log line and for JSON.
 [[nodiscard]] std::string printable(std::string text);

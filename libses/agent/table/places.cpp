@@ -13,6 +13,10 @@ template <size_t N> bool put(char (&field)[N], const std::string &text) {
   return text.size() < N;
 }
 
+template <size_t N> std::string text_in(const char (&field)[N]) {
+  return std::string(field, strnlen(field, N));
+}
+
 bool put_on_lustre(const std::string &system, const std::string &target, const LustreHealth &lustre,
                    ses_lustre_form form, ses_table_place &place) {
   Placement placement;
@@ -22,7 +26,7 @@ bool put_on_lustre(const std::string &system, const std::string &target, const L
   usable = usable && lustre.trouble_of(system, placement).empty();
   lustre.write_as(form, system, placement);
   place.lustre_form = placement.lustre_form;
-  return put(place.pool, placement.pool) && usable;
+  return put(place.pool, placement.pool) && put_members(place.members, placement.members) && usable;
 }
 
 } // namespace
@@ -45,6 +49,35 @@ Places places_of(const StorageSystem &system, const TableFacts &facts, const Lus
     places.excluded |= usable ? 0 : uint64_t{1} << row;
   }
   return places;
+}
+
+std::vector<uint16_t> osts_of(const Places &places, uint64_t rows) {
+  std::vector<uint16_t> osts;
+  for (size_t row = 0; row < places.rows.size(); ++row) {
+    const ses_table_place &place = places.rows[row];
+    if ((rows >> row & 1) != 0 && place.lustre_form != SES_LUSTRE_POOL) {
+      osts.push_back(static_cast<uint16_t>(place.index));
+    } else if ((rows >> row & 1) != 0) {
+      for (uint16_t ost = 0; ost < SES_MEMBERS_MAX; ++ost) {
+        if ((place.members[ost / 64] >> ost % 64 & 1) != 0) {
+          osts.push_back(ost);
+        }
+      }
+    }
+  }
+  return osts;
+}
+
+TableFacts left_in(const ses_table_system &system) {
+  TableFacts facts;
+  for (uint32_t row = 0; row < std::min<uint32_t>(system.count, SES_TABLE_ELEMENTS); ++row) {
+    facts.rows.push_back({});
+    facts.rows.back().element = text_in(system.places[row].element);
+    if (system.backend == SES_BACKEND_MERGERFS) {
+      facts.rows.back().target = text_in(system.places[row].branch);
+    }
+  }
+  return facts;
 }
 
 bool same_rows(const Places &a, const Places &b) {

@@ -23,6 +23,12 @@ struct Places {
 [[nodiscard]] Places places_of(const StorageSystem &system, const TableFacts &facts,
                                const LustreHealth &lustre, ses_lustre_form form);
 
+// On Lustre, the OSTs of files that go to ROWS (bit r: row r).
+[[nodiscard]] std::vector<uint16_t> osts_of(const Places &places, uint64_t rows);
+
+// What an earlier agent left in the table of SYSTEM.
+[[nodiscard]] TableFacts left_in(const ses_table_system &system);
+
 [[nodiscard]] bool same_rows(const Places &a, const Places &b);
 
 } // namespace ses::agent

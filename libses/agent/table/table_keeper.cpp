@@ -22,10 +22,6 @@ uint64_t in_ms(TableKeeper::Time time) {
       std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
 }
 
-template <size_t N> std::string text_in(const char (&field)[N]) {
-  return std::string(field, strnlen(field, N));
-}
-
 } // namespace
 
 TableKeeper::TableKeeper(const Parts &parts)
@@ -60,12 +56,7 @@ void TableKeeper::take_over() {
     if (shared.sequence == 0) {
       continue;
     }
-    TableFacts facts;
-    for (uint32_t row = 0; row < std::min<uint32_t>(shared.count, SES_TABLE_ELEMENTS); ++row) {
-      facts.rows.push_back({});
-      facts.rows.back().element = text_in(shared.places[row].element);
-      facts.rows.back().target = text_in(shared.places[row].branch);
-    }
+    TableFacts facts = left_in(shared);
     if (shared.sequence % 2 == 0 && !facts.rows.empty()) {
       const std::string &element = facts.rows.front().element;
       facts.system = element.substr(0, element.find('/'));
@@ -309,9 +300,13 @@ void TableKeeper::tick(Time now) {
     if (!system.candidates || !system.mounted) {
       continue;
     }
+    const bool is_lustre = system.about.backend == SES_BACKEND_LUSTRE;
+    if (const uint64_t used = std::exchange(system.used, 0); used != 0 && is_lustre) {
+      parts_.lustre.use(system.about.name, osts_of(system.places, used));
+    }
     const uint64_t excluded = system.places.excluded;
     bool changed = system.candidates->unseen(now) != system.unseen;
-    if (lustre && system.about.backend == SES_BACKEND_LUSTRE) {
+    if (lustre && is_lustre) {
       changed = look_at_places(system) || changed;
     }
     if (changed) {
@@ -348,6 +343,11 @@ bool TableKeeper::place(uint64_t id, unsigned number, std::shared_ptr<const Tabl
   placed.facts = std::move(facts);
   placed.rows = rows;
   placed.bytes = bytes;
+  System &system = systems_[number];
+  for (const uint8_t row : rows) {
+    const bool is_row = system.candidates && placed.facts == system.candidates->facts();
+    system.used |= is_row ? uint64_t{1} << row : 0;
+  }
   const auto [found, is_first] = placed_.try_emplace(id, std::move(placed));
   if (is_first) {
     count(found->second, true);

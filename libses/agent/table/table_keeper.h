@@ -104,6 +104,7 @@ private:
     std::array<int, SES_TABLE_ELEMENTS> claims{};
     std::vector<uint64_t> heard; // placements the service spoke of, but not yet of this table
     bool dirty = false;
+    uint64_t used = 0; // bit r: files went to row r since the last tick
   };
   void take_over();
   [[nodiscard]] std::optional<unsigned> slot_of(const std::string &name);

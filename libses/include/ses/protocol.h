@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #define SES_PROTOCOL_MAGIC 0x51534553u /* "SESQ" in memory on little-endian machines */
-#define SES_PROTOCOL_VERSION 4u
+#define SES_PROTOCOL_VERSION 5u
 
 /* Where the agent listens unless SES_AGENT_SOCKET says otherwise. */
 #define SES_AGENT_SOCKET_DEFAULT "/run/ses/agent.sock"
@@ -49,6 +49,9 @@
 #define SES_STAGE_MAX 320      /* bytes, with the NUL */
 #define SES_POOL_MAX 16        /* bytes, with the NUL (a Lustre pool name has at most 15) */
 #define SES_OSTS_MAX 14        /* OSTs of one file on Lustre */
+#define SES_MEMBER_WORDS                                                                           \
+  48 /* of the set of a Lustre pool's OSTs; bit i % 64 of word i / 64: OST i */
+#define SES_MEMBERS_MAX (64 * SES_MEMBER_WORDS) /* above all indexes in such a set */
 
 enum ses_message_type {
   SES_MESSAGE_ASK = 1,
@@ -156,6 +159,10 @@ struct ses_answer {
       uint32_t ost_count;
       char pool[SES_POOL_MAX]; /* empty: none */
       uint16_t osts[SES_OSTS_MAX];
+      uint32_t unused;
+      /* With SES_LUSTRE_POOL: the pool's OSTs.  Any name of a pool is taken by the file system, so
+       * that only the OSTs a file has show whether it lies in this one. */
+      uint64_t members[SES_MEMBER_WORDS];
     };
   };
 };

@@ -40,7 +40,7 @@
 #include "ses/protocol.h"
 
 #define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
-#define SES_TABLE_VERSION 2u
+#define SES_TABLE_VERSION 3u
 
 #define SES_TABLE_SYSTEMS 8    /* storage systems mounted here */
 #define SES_TABLE_ELEMENTS 64  /* of a system */
@@ -67,12 +67,15 @@ struct ses_table_mount {
 
 /* Where an element is. */
 struct ses_table_place {
-  uint32_t index;                  /* Lustre: the OST's index; else 0 */
-  uint32_t lustre_form;            /* Lustre: enum ses_lustre_form */
-  char element[SES_ELEMENT_MAX];   /* "system/element" */
-  char pool[SES_POOL_MAX];         /* Lustre: the pool to create in; empty: none */
-  char branch[SES_TABLE_PATH_MAX]; /* mergerfs: the branch's directory */
-  char reserved[104];
+  uint32_t index;                /* Lustre: the OST's index; else 0 */
+  uint32_t lustre_form;          /* Lustre: enum ses_lustre_form */
+  char element[SES_ELEMENT_MAX]; /* "system/element" */
+  char pool[SES_POOL_MAX];       /* Lustre: the pool to create in; empty: none */
+  __extension__ union {
+    char branch[SES_TABLE_PATH_MAX];    /* mergerfs: the branch's directory */
+    uint64_t members[SES_MEMBER_WORDS]; /* Lustre: as in struct ses_answer */
+  };
+  uint64_t reserved;
 };
 
 struct ses_table_system {

@@ -22,10 +22,13 @@
 #include "backends/backend.h"
 
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include "lustre/directory_default.h"
+#include "lustre/evidence.h"
 #include "lustre/layout.h"
 #include "request/need.h"
 #include "runtime/area.h"
@@ -118,38 +121,39 @@ static long set_layout(int fd, const void *blob, size_t size) {
   return ses_sys5(SYS_fsetxattr, fd, ses_address("lustre.lov"), ses_address(blob), (long)size, 0);
 }
 
-/* The file's layout into area->blob: its size, or -errno (-ENODATA: it has none).  No RPC: the
- * client holds it. */
-static long get_layout(const struct making *making) {
-  return ses_sys4(SYS_fgetxattr, making->fd, ses_address("lustre.lov"),
-                  ses_address(making->area->blob), BLOB_ROOM);
+/* The file's layout into BYTES: its size, or -errno (-ENODATA: it has none).  No RPC: the client
+ * holds it. */
+static long get_layout(const struct making *making, void *bytes, long room) {
+  return ses_sys4(SYS_fgetxattr, making->fd, ses_address("lustre.lov"), ses_address(bytes), room);
 }
 
-static bool is_listed(const struct ses_answer *answer, uint32_t ost) {
-  for (unsigned i = 0; i < answer->ost_count; i++)
-    if (answer->osts[i] == ost)
-      return true;
-  return false;
-}
-
-/* Do the objects that the file has lie where the answer said?  What cannot be read is believed. */
-static __attribute__((noinline)) bool lies_as_chosen(const struct making *making, long size) {
+static bool lies_as_chosen(const struct making *making, const void *bytes, long size) {
   const struct ses_answer *answer = making->creation->answer;
-  struct ses_lov *lov = &making->area->work.lov;
-  struct ses_lov_component *component = &making->area->work.component;
-  if (size < 0 || ses_lov_read(lov, making->area->blob, (size_t)size) != 0)
-    return true;
-  for (unsigned i = 0; ses_lov_component(lov, i, component); i++) {
-    if (component->pattern & SES_LOV_PATTERN_MDT || component->objects == 0)
-      continue;
-    if (answer->lustre_form == SES_LUSTRE_POOL)
-      return strcmp(component->pool, answer->pool) == 0;
-    for (unsigned j = 0; j < component->objects; j++)
-      if (!is_listed(answer, ses_lov_ost(component, j)))
-        return false;
-    return true;
-  }
-  return true;
+  struct ses_lov_members members = {answer->members, SES_MEMBER_WORDS};
+  struct ses_lov_choice *choice = &making->area->choice;
+  choice->form = (enum ses_lov_form)answer->lustre_form;
+  return size > 0 && ses_lov_lies_as(bytes, (size_t)size, choice, &members, &making->area->work);
+}
+
+/* The same for a layout of more objects than area->blob has room for. */
+static __attribute__((noinline)) bool wide_lies_as_chosen(const struct making *making) {
+  long mapped = ses_sys6(SYS_mmap, 0, XATTR_SIZE_MAX, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped < 0 && mapped >= -4095)
+    return false;
+  void *bytes = (void *)mapped; // NOLINT
+  bool lies = lies_as_chosen(making, bytes, get_layout(making, bytes, XATTR_SIZE_MAX));
+  ses_sys2(SYS_munmap, mapped, XATTR_SIZE_MAX);
+  return lies;
+}
+
+/* Do the objects that the file has lie where the answer said?  Success of the call that sets a
+ * layout proves nothing: a file that has one by now keeps it.  It has one in any case: a client
+ * that was not the one to set it may only not have heard of it yet (ENODATA). */
+static bool is_proven(const struct making *making) {
+  long size = get_layout(making, making->area->blob, BLOB_ROOM);
+  return size == -ERANGE ? wide_lies_as_chosen(making)
+                         : lies_as_chosen(making, making->area->blob, size);
 }
 
 /* Give the file a layout of FORM.  0: it has one now, perhaps another (creation->strayed); or
@@ -167,10 +171,7 @@ static __attribute__((noinline)) int give_layout(struct making *making, unsigned
   }
   if (failed)
     return (int)failed;
-  /* Success proves nothing: a file that has a layout by now keeps it.  It has one in any case: a
-   * client that was not the one to set it may only not have heard of it yet (ENODATA). */
-  size = get_layout(making);
-  if (size == -ENODATA || !lies_as_chosen(making, size))
+  if (!is_proven(making))
     making->creation->strayed = EEXIST;
   return 0;
 }
@@ -207,7 +208,7 @@ static __attribute__((noinline)) int check_plain(struct making *making) {
     return failed;
   if (!is_ours(making))
     return -ESTALE;
-  if (get_layout(making) != -ENODATA)
+  if (get_layout(making, making->area->blob, BLOB_ROOM) != -ENODATA)
     return 0;
   /* Another process of this node has it open without objects, and the handle was shared. */
   return (int)(making->inherited

@@ -298,6 +298,8 @@ static bool write_lustre(const struct ses_table_system *system, const struct ses
       return false;
     answer->osts[i] = (uint16_t)index;
   }
+  if (pool)
+    memcpy(answer->members, first->members, sizeof answer->members);
   return true;
 }
 

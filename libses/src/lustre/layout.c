@@ -284,10 +284,14 @@ static __attribute__((noinline)) void write_part(unsigned char *part,
   put16(part + AT_STRIPE_COUNT, count);
 }
 
-static bool holds_data_on_osts(const struct ses_lov_component *component) {
-  return is_plain(component->magic) && !(component->pattern & SES_LOV_PATTERN_MDT) &&
+bool ses_lov_holds_data_on_osts(const struct ses_lov_component *component) {
+  return is_plain(component->magic) &&
          !(component->pattern & ~(SES_LOV_PATTERN_RAID0 | SES_LOV_PATTERN_OVERSTRIPING)) &&
-         !(component->flags & (SES_LOV_COMPONENT_EXTENSION | SES_LOV_COMPONENT_INIT));
+         !(component->flags & SES_LOV_COMPONENT_EXTENSION);
+}
+
+static bool may_change(const struct ses_lov_component *component) {
+  return ses_lov_holds_data_on_osts(component) && !(component->flags & SES_LOV_COMPONENT_INIT);
 }
 
 /* May a component behind the first one be changed as well? */
@@ -329,7 +333,7 @@ static long edit_composite(const struct ses_lov_choice *choice, unsigned char *i
       return -EINVAL; /* parts that lie on each other do not survive a change */
     if (!ses_lov_component(&work->lov, i, was) || (i > 0 && was->start == 0))
       return changed ? (long)size : -EOPNOTSUPP; /* the end, or the second mirror */
-    if (!holds_data_on_osts(was) || (changed && !is_open_to(was, choice)))
+    if (!may_change(was) || (changed && !is_open_to(was, choice)))
       continue;
     struct change change = change_of(choice, was->stripe_count, !changed, false);
     long resized = resize(into, size, room, i, was, changed_size(&change));
@@ -349,7 +353,7 @@ static long edit_plain(const struct ses_lov_choice *choice, unsigned char *into,
     ses_lov_component(&work->lov, 0, was);
   else
     *was = (struct ses_lov_component){.magic = SES_LOV_V1};
-  if (!holds_data_on_osts(was))
+  if (!may_change(was))
     return -EOPNOTSUPP;
   struct change change = change_of(choice, was->stripe_count, true, true);
   if (changed_size(&change) > room)

@@ -99,6 +99,9 @@ bool ses_lov_component(const struct ses_lov *lov, unsigned number,
 /* The OST of listed object NUMBER (from 0, below component->objects). */
 uint32_t ses_lov_ost(const struct ses_lov_component *component, unsigned number);
 
+/* Is it one of plain stripes on OSTs: not on the metadata target, no extension, nothing unknown? */
+bool ses_lov_holds_data_on_osts(const struct ses_lov_component *component);
+
 /* What a directory's default leaves open for the root's; only a plain one does. */
 enum ses_lov_open {
   SES_LOV_WHOLE = 0,   /* nothing; or it is no layout known here */

@@ -14,8 +14,8 @@
  * shares that one's handle and makes no objects, as measured.
  *
  * What it is NOT: fast, safe, or Lustre.  No locks, caches, RPCs or recovery;
- * no ioctl, lustre.lov.add or trusted.lov; no ACL, quota or HSM; names live in
- * memory and are gone with the process; f_type is that of FUSE.  The kernel
+ * no ioctl but the counting of IOC_OBD_STATFS, no lustre.lov.add or trusted.lov; no ACL, quota or
+ * HSM; names live in memory and are gone with the process; f_type is that of FUSE.  The kernel
  * takes O_NOCTTY away from what FUSE is told, so the stand-in reads the flags of
  * the waiting call in /proc; and it cannot take O_ASYNC from what F_GETFL says,
  * as Lustre does with both bits: "standin.delayed" tells tests where it would.
@@ -33,7 +33,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* STANDIN_SERVER_US: how long a create and the setting of a layout take, as if a server did them;
- * what a client knows by itself (a layout it has just set) takes nothing more than FUSE does. */
+ * what a client knows by itself (a layout it has just set) takes nothing more than FUSE does.  Then
+ * the kernel also remembers attributes for a second, as a Lustre client does under its locks. */
 static useconds_t server_us;
 
 #define LOCKED(call)                                                                               \
@@ -94,6 +95,13 @@ static void on_fsync(request r, number n, int data, file f) {
   (void)n, (void)data, (void)f;
   fuse_reply_err(r, 0);
 }
+static void on_opendir(request r, number n, file f) { LOCKED(do_opendir(r, n, f)); }
+static void on_ioctl(request r, number n, unsigned command, void *argument, file f, unsigned flags,
+                     const void *in, size_t in_size, size_t out_size) {
+  (void)n, (void)argument, (void)f, (void)flags, (void)in, (void)in_size, (void)out_size;
+  gate("before-answer");
+  LOCKED(do_ioctl(r, command));
+}
 static void on_readdir(request r, number n, size_t size, off_t offset, file f) {
   (void)f;
   LOCKED(do_readdir(r, n, size, offset));
@@ -137,6 +145,8 @@ static const struct fuse_lowlevel_ops operations = {.lookup = on_lookup,
                                                     .read = on_read,
                                                     .write = on_write,
                                                     .fsync = on_fsync,
+                                                    .opendir = on_opendir,
+                                                    .ioctl = on_ioctl,
                                                     .readdir = on_readdir,
                                                     .statfs = on_statfs,
                                                     .setxattr = on_setxattr,
@@ -168,8 +178,10 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: standin STORE MOUNT [MOUNT]; STORE holds ost0000, ost0001, ...\n");
     return 2;
   }
-  if (getenv("STANDIN_SERVER_US"))
+  if (getenv("STANDIN_SERVER_US")) {
     server_us = (useconds_t)atoi(getenv("STANDIN_SERVER_US"));
+    known_seconds = 1;
+  }
   root = tree_make(NULL, S_IFDIR | 0755, getuid(), getgid());
   root->stat.st_ino = ROOT_NUMBER;
   for (unsigned i = 0; i < clients; i++)

@@ -12,10 +12,12 @@
 #include "tree.h"
 
 #define LOV "lustre.lov"
+#define OBD_STATFS 0xc00866a4u      /* IOC_OBD_STATFS */
 #define DELAYED "standin.delayed"   /* of a file: was it created with the delay flag? */
 #define REQUESTS "standin.requests" /* of any directory: see requests.h */
 
 struct inode *root;
+double known_seconds;
 
 static struct inode *inode_of(fuse_ino_t number) {
   return number == FUSE_ROOT_ID ? root : (struct inode *)(uintptr_t)number;
@@ -63,7 +65,8 @@ static bool writes(const struct fuse_file_info *file) {
 
 static struct fuse_entry_param entry_of(struct inode *inode) {
   inode->lookups++;
-  return (struct fuse_entry_param){.ino = (fuse_ino_t)(uintptr_t)inode, .attr = inode->stat};
+  return (struct fuse_entry_param){
+      .ino = (fuse_ino_t)(uintptr_t)inode, .attr = inode->stat, .attr_timeout = known_seconds};
 }
 
 static void reply_entry(fuse_req_t request, struct inode *inode) {
@@ -128,7 +131,7 @@ void do_forget(fuse_req_t request, fuse_ino_t number, uint64_t lookups) {
 }
 
 void do_getattr(fuse_req_t request, fuse_ino_t number) {
-  fuse_reply_attr(request, &inode_of(number)->stat, 0);
+  fuse_reply_attr(request, &inode_of(number)->stat, known_seconds);
 }
 
 void do_setattr(fuse_req_t request, fuse_ino_t number, struct stat *to, int set) {
@@ -148,7 +151,7 @@ void do_setattr(fuse_req_t request, fuse_ino_t number, struct stat *to, int set)
     inode->stat.st_mtim = to->st_mtim;
   if (set & (FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW))
     inode->stat.st_atim = inode->stat.st_mtim = inode->stat.st_ctim;
-  fuse_reply_attr(request, &inode->stat, 0);
+  fuse_reply_attr(request, &inode->stat, known_seconds);
 }
 
 /* What has no name yet, or NULL and the request is answered. */
@@ -344,6 +347,23 @@ void do_write(fuse_req_t request, fuse_ino_t number, const char *bytes, size_t s
     inode->stat.st_size = offset + (off_t)total;
   tree_touch(inode, true);
   fuse_reply_write(request, total);
+}
+
+void do_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file) {
+  requests_count(caller_of(request), inode_of(number), 1, 1);
+  fuse_reply_open(request, file);
+}
+
+/* Of a question to an OST's server the kernel shows FUSE that there is one, not which OST; and says
+ * back that all is well with it. */
+void do_ioctl(fuse_req_t request, unsigned command) {
+  char nothing[8] = {0};
+  if (command != OBD_STATFS) {
+    fuse_reply_err(request, ENOTTY);
+    return;
+  }
+  requests_statfs();
+  fuse_reply_ioctl(request, 0, nothing, sizeof nothing);
 }
 
 void do_readdir(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset) {

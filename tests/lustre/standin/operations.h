@@ -10,6 +10,8 @@
 
 struct inode;
 extern struct inode *root;
+/* How long a client goes on with attributes it has seen. */
+extern double known_seconds;
 
 void do_lookup(fuse_req_t request, fuse_ino_t parent, const char *name);
 void do_forget(fuse_req_t request, fuse_ino_t number, uint64_t lookups);
@@ -30,6 +32,8 @@ void do_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
 void do_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset);
 void do_write(fuse_req_t request, fuse_ino_t number, const char *bytes, size_t size, off_t offset,
               struct fuse_file_info *file);
+void do_opendir(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file);
+void do_ioctl(fuse_req_t request, unsigned command);
 void do_readdir(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset);
 void do_setxattr(fuse_req_t request, fuse_ino_t number, const char *name, const char *value,
                  size_t size);

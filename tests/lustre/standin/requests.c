@@ -14,6 +14,7 @@ static struct waiting {
 
 static unsigned long enqueues;
 static unsigned long closes;
+static unsigned long statfs;
 
 static struct waiting *waiting_of(pid_t caller) {
   for (int i = 0; i < CALLERS; i++)
@@ -66,9 +67,11 @@ void requests_forget(const struct inode *inode) {
       settle(&waiting[i]);
 }
 
+void requests_statfs(void) { statfs++; }
+
 size_t requests_text(char *into, size_t size) {
   for (int i = 0; i < CALLERS; i++)
     if (waiting[i].caller)
       settle(&waiting[i]);
-  return (size_t)snprintf(into, size, "%lu %lu", enqueues, closes);
+  return (size_t)snprintf(into, size, "%lu %lu %lu", enqueues, closes, statfs);
 }

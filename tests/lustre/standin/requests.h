@@ -4,10 +4,12 @@
  * flag and a layout set: 200 of each; with a look at the directory by its path before it: 300 and
  * 200):
  *
- *   an enqueue   an open, a create, a layout that is set; a look (stat) at a name, but for one
- * whose lock this client has had since it last looked at it or opened it a close      of each of
- * these but the look nothing      a directory on the way to something else; a descriptor that is
- * looked at; a file's layout, which the client has
+ *   - an enqueue: an open (of a directory, too), a create, a layout that is set; a look (stat) at a
+ *     name, but for one whose lock this client has had since it last looked at it or opened it;
+ *   - a close: of each of these but the look;
+ *   - an OST_STATFS: IOC_OBD_STATFS;
+ *   - nothing: a directory on the way to something else; a descriptor that is looked at; a file's
+ *     layout, which the client has.
  *
  * A create takes the directory's lock from all clients.  FUSE looks up each name of a path, so a
  * look at a name is a lookup that the same thread follows up with nothing in or on what was found.
@@ -28,7 +30,9 @@ void requests_count(pid_t caller, const struct inode *inode, unsigned enqueues, 
 void requests_changed(struct inode *directory);
 /* INODE is freed. */
 void requests_forget(const struct inode *inode);
-/* "ENQUEUES CLOSES" until now. */
+/* IOC_OBD_STATFS: the server of an OST is asked. */
+void requests_statfs(void);
+/* "ENQUEUES CLOSES STATFS" until now. */
 size_t requests_text(char *into, size_t size);
 
 #endif

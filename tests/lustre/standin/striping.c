@@ -296,8 +296,10 @@ static int allocate_any(struct part *part, const bool *member, bool pooled) {
   unsigned start = part->stripe_offset;
   if (start != ANY && (start >= osts || (pooled && !member[start])))
     return -EINVAL;
-  if (wanted > osts)
-    wanted = osts;
+  bool repeats = part->pattern & OVERSTRIPED;
+  unsigned most = repeats ? STRIPES_MAX : osts;
+  if (wanted > most)
+    wanted = most;
   if (start == ANY)
     start = next_ost++ % osts;
   for (int pass = 0; pass < 2; pass++)
@@ -307,6 +309,9 @@ static int allocate_any(struct part *part, const bool *member, bool pooled) {
       if ((!pooled || member[ost]) && (pass == 0 ? trouble == 0 : trouble < 0))
         add_object(part, (int)ost);
     }
+  for (unsigned i = 0, different = part->objects; repeats && different && part->objects < wanted;
+       i++)
+    add_object(part, part->object[i % different].ost);
   return part->objects ? 0 : -ENOSPC;
 }
 

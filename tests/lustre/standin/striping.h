@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define OSTS_MAX 64
-#define STRIPES_MAX 64
+#define STRIPES_MAX 128
 #define PARTS_MAX 16
 #define MDT (-1) /* as an OST: data on the metadata server */
 

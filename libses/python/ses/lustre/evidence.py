@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ses.errors import NotFoundError
 from ses.lustre import blob
+from ses.lustre.mounts import mount_of
+from ses.lustre.parameters import Parameters
+from ses.lustre.targets import pools_of
+
+Pools = Mapping[str, tuple[int, ...]]  # the OSTs of each
 
 
-def on_lustre(path: Path, record: dict[str, Any]) -> tuple[tuple[int, ...] | None, str | None, bool | None]:
+def pools_at(path: Path) -> Pools:
+    """Return the pools of the Lustre that holds a path; none where this machine's client shows none."""
+    try:
+        return pools_of(Parameters(), mount_of(path).file_system)
+    except (NotFoundError, OSError):
+        return {}
+
+
+def on_lustre(
+    path: Path, record: dict[str, Any], pools_at: Callable[[Path], Pools] = pools_at
+) -> tuple[tuple[int, ...] | None, str | None, bool | None]:
     """Return the OSTs of a file, what to tell of them, and whether they are those of the record.
 
     All None where the file system is no Lustre, or the layout cannot be read; the last None where the
-    record names a pool, or the file has no objects yet.
+    file has no objects yet, or the members of the record's pool cannot be read: the name of a pool in a
+    layout proves nothing.
     """
     try:
         raw = blob.of_path(path)
@@ -29,4 +47,7 @@ def on_lustre(path: Path, record: dict[str, Any]) -> tuple[tuple[int, ...] | Non
         return layout.osts, told, None
     if all(target.isdigit() for target in targets):
         return layout.osts, told, {str(ost) for ost in first} <= targets
-    return layout.osts, told, bool(set(pools) & targets)
+    known = pools_at(path)
+    if not targets <= known.keys():
+        return layout.osts, told, None
+    return layout.osts, told, set(first) <= {ost for target in targets for ost in known[target]}

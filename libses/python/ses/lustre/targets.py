@@ -73,7 +73,8 @@ def _clients(parameters: Parameters, name: str) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _pools(parameters: Parameters, name: str) -> dict[str, tuple[int, ...]]:
+def pools_of(parameters: Parameters, name: str) -> dict[str, tuple[int, ...]]:
+    """Return the OSTs of each pool of the file system ``name``; any user can read them."""
     member = re.compile(rf"^{re.escape(name)}-OST([0-9a-f]{{4}})_UUID$", re.MULTILINE)
     for device in parameters.names("lov"):
         if device.startswith(f"{name}-clilov"):
@@ -103,7 +104,7 @@ def gather(
     """Return the file system ``name``: parameters, and over them what the client said when asked."""
     clients, pools, said = (
         _clients(parameters, name),
-        _pools(parameters, name),
+        pools_of(parameters, name),
         {one.index: one for one in asked},
     )
     inactive = _inactive(parameters, name)
