@@ -153,12 +153,13 @@ def test_agent_that_cannot_read_the_state_asks_of_what_is_in_use_and_seldom(
     before = lustre.all_requests()
     with agent.ask(lustre.path.stat().st_dev) as conversation:
         assert conversation.answer.status == PLACE
-    wait_for(lambda: lustre.all_requests()[2] == before[2] + 1, "the server of OST 4 is asked")
+    wait_for(lambda: lustre.all_requests()[2] > before[2], "the server of OST 4 is asked")
     look_often(agent, parameters)
-    after = lustre.all_requests()
-    assert after[2] - before[2] <= 1 + (time.monotonic() - begun) / 10
-    # The mount point is opened for each question; the answer was not followed by a create.
-    assert after[0] - before[0] == after[1] - before[1] == after[2] - before[2]
+    opened, closed, asked = (now - then for now, then in zip(lustre.all_requests(), before, strict=True))
+    assert opened <= 1 + (time.monotonic() - begun) / 10
+    # The mount point is opened for each question, of which one may be under way.
+    assert opened == closed
+    assert 0 <= opened - asked <= 1
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,21 @@ def test_default_follows_the_choice_and_goes_back(
     assert run("apply", directory, "--undo").exit_code == 5
 
 
+def test_pool_that_lustre_would_take_for_everything_is_not_applied(
+    lustre: LustreMount, chosen: Callable[[str, str | None], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("ses.commands.apply")
+    monkeypatch.setattr(module, "pools_at", lambda _: {"fast": (0, 1, 2), "empty": ()})
+    for pool in ("nosuch", "empty", "lustre.fast"):
+        chosen("4", pool)
+        done = run("apply", lustre.path)
+        assert done.exit_code != 0
+        assert f"pool {pool}" in " ".join(done.output.split())
+        assert layout_of(lustre.path) is None
+    chosen("4", "fast")
+    assert run("apply", lustre.path).exit_code == 0
+
+
 def test_own_default_comes_back_byte_for_byte(
     lustre: LustreMount, chosen: Callable[[str, str | None], None]
 ) -> None:

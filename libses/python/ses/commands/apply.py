@@ -13,6 +13,7 @@ from ses.commands.layout import layout_of
 from ses.commands.options import service_command, subject_options
 from ses.errors import NotFoundError, SesError
 from ses.lustre import applied, blob
+from ses.lustre.evidence import pools_at
 from ses.output import console, line, print_json
 from ses.service import JSON, ServiceClient
 
@@ -96,6 +97,12 @@ def _apply(client: ServiceClient, directory: Path, subject: JSON) -> dict[str, A
         raise SesError(
             f"The default of {directory} is left as it is: {place} would be combined with pool {pool} of the "
             "root's default. Put the OST into a pool that the site describes."
+        )
+    pools = pools_at(directory)
+    if place.pool and pools and not pools.get(place.pool):
+        raise SesError(
+            f"The default of {directory} is left as it is: this node's client shows no OST of pool "
+            f"{place.pool}, and Lustre would take any. Mend the pool, or the site's description of it."
         )
     try:
         now = blob.with_place(base or b"", pool=place.pool, first_ost=place.first_ost)
