@@ -76,6 +76,8 @@ class SelectionServiceDouble:
             "refused": [],
             "notes": [],
         }
+        self.node_selection: JSON = {"requirements": [], "candidates": [], "refused": [], "notes": []}
+        self.node_classes: list[JSON] = []
         self.passed_over: list[JSON] = []
         self.placements: list[JSON] = []
         self.files: list[JSON] = []
@@ -105,6 +107,10 @@ class SelectionServiceDouble:
                          "knowledge_base": self.knowledge_base}  # fmt: skip
         if path == "/v1/selections":
             return 200, self.selection
+        if path == "/v1/nodes/selections":
+            return 200, self.node_selection
+        if path == "/v1/node-classes":
+            return 200, {"node_classes": self.node_classes}
         if path == "/v1/placements":
             wanted = query.get("path", [None])[0]
             file = tuple(query.get(name, [None])[0] for name in ("device", "inode"))

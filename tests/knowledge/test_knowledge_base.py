@@ -13,6 +13,7 @@ from ses_service.knowledge import (
     StoreUnavailableError,
 )
 from ses_service.model.entities import ElementState, Kind, Level, Requirement, RequirementSet, Strictness
+from ses_service.model.nodes import NetworkLink
 
 WRITE = Requirement(Kind.CURRENT_WRITE_RATE, 80e6)
 SPACE = Requirement(Kind.FREE_CAPACITY, 2.5e9, 2.0, Strictness.HARD)
@@ -46,7 +47,10 @@ def test_units_states_pools_and_access_are_read(knowledge: KnowledgeBase, lustre
     assert (flash.nominal_read_rate, flash.nominal_write_rate, flash.capacity_bytes) == (5e9, 3e9, 8e12)
     assert (flash.pool, flash.tier, flash.target) == ("flash", "nvme", "0")
     assert drained.state is ElementState.DRAINING
-    assert environment.node_access == {"n1": frozenset({"lfs01"})}
+    assert environment.node_access["n1"] == environment.node_access["n0048"] == frozenset({"lfs01"})
+    (thin,) = environment.node_classes
+    assert (thin.name, thin.hosts, len(thin.nodes), thin.link_rate) == ("thin", "n[0001-0048]", 48, 12.5e9)
+    assert thin.uplink == NetworkLink("leaf1", 25e9)
 
 
 def test_an_empty_store_has_no_site_and_no_requirements(knowledge: KnowledgeBase) -> None:

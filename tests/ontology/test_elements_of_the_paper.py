@@ -17,7 +17,7 @@ ELEMENTS = {
     "storage resource address (4.1)": "target",
     "disks of a kind, in pools, with a total capacity (5)": "medium StoragePool pool capacity",
     "server of storage resources (5)": "Server servedBy",
-    "worker node with access to storage resources (4)": "ComputeNode hasAccess",
+    "worker node with access to storage resources (4)": "ComputeNode NodeClass nodes hasAccess",
     "virtual organisation and home virtual organisation (4.2)": "VirtualOrganization homeOrganization",
     "user (4)": "User",
     "application (4)": "Application runBy",

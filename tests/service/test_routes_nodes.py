@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ses_service.model.entities import Level
+from ses_service.model.nodes import NodeClass
 
 ROUTE = "/v1/nodes/n1/announcements"
 AGENT = {"incarnation": "1" * 16}
@@ -119,3 +120,49 @@ def test_the_windows_and_ages_are_those_of_the_monitor(service: Any, site: Any) 
     service.runtime.state.take_observations([replace(one) for one in seen], window=30.0)
     table = say(service, tables=[{"system": "union"}])["tables"][0]
     assert (table["max_age_seconds"], table["rate_window_seconds"]) == (90.0, 30.0)
+
+
+def select(service: Any, **asked: Any) -> Any:
+    answer = service.post("/v1/nodes/selections", {"subject": {"user": "alice"}, **asked})
+    assert answer.status_code == 200, answer.get_json()
+    return answer.get_json()
+
+
+def with_nodes(service: Any, *classes: NodeClass) -> None:
+    service.knowledge.site = replace(service.knowledge.site, node_classes=classes)
+    service.knowledge.changes += 1
+    service.refresh()
+
+
+def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service: Any) -> None:
+    names = ("n1", "n2", "n3")
+    with_nodes(service, NodeClass("thin", "n[1-3]", names, frozenset({"union"}), 100e6))
+    service.open(1, node="n1")
+    hard = {"kind": "write", "minimum": 60, "unit": "MB/s", "strictness": "hard"}
+    found = select(service, requirements=[hard], exclude="n3")
+    (first,) = found["candidates"]
+    assert (first["node"], first["node_class"], first["limited_by"]) == ("n2", "thin", "element")
+    assert (first["available"]["write_mb_s"], first["distance"], first["open_files"]) == (100, 0, 0)
+    told = {one["nodes"]: (one["reason"], one["count"]) for one in found["refused"]}
+    assert told == {"n3": ("excluded", 1), "n1": ("hard-requirement", 1)}
+    assert found["total"] == 3
+    (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
+    assert (listed["nodes"], listed["count"], listed["heard"], listed["open_files"]) == ("n[1-3]", 3, 1, 1)
+    assert (listed["storage_systems"], listed["link_mb_s"], listed["uplink"]) == (["union"], 100, None)
+
+
+def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:
+    say(service, tables=[{"system": "union"}])
+    found = select(service)
+    assert [one["node"] for one in found["candidates"]] == ["n1"]
+    assert found["candidates"][0]["node_class"] is None
+    (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
+    assert (listed["node_class"], listed["nodes"], listed["storage_systems"]) == (None, "n1", ["union"])
+
+
+@pytest.mark.parametrize("text", ["n[1-", "n[1-9999999]", "@all", "n1 n2", "[1-400][1-400]"])
+def test_what_is_no_list_of_nodes_is_refused_at_once(service: Any, text: str) -> None:
+    asked = {"subject": {"user": "alice"}, "exclude": text}
+    answer = service.post("/v1/nodes/selections", asked)
+    assert answer.status_code == 422
+    assert answer.get_json()["errors"][0]["location"] == "json.exclude"

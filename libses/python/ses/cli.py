@@ -18,6 +18,7 @@ from ses.commands.explain import explain
 from ses.commands.files import files
 from ses.commands.kb import kb
 from ses.commands.layout import layout
+from ses.commands.nodes import nodes
 from ses.commands.rank import rank
 from ses.commands.report import report
 from ses.commands.requirements import requirements
@@ -56,6 +57,7 @@ for _command in (
     status,
     elements,
     rank,
+    nodes,
     explain,
     files,
     report,

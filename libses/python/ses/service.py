@@ -86,6 +86,14 @@ class ServiceClient:
         """Return the ranking for a question; books nothing."""
         return self._json("POST", "/v1/selections", body=question)
 
+    def select_nodes(self, question: JSON) -> JSON:
+        """Return the nodes for a task, ranked; books nothing."""
+        return self._json("POST", "/v1/nodes/selections", body=question)
+
+    def node_classes(self) -> JSON:
+        """Return the classes of nodes, with how many of them are heard of."""
+        return self._json("GET", "/v1/node-classes")
+
     def placements(self, **filters: str | int) -> JSON:
         """Return placement records, newest first, without their explanations."""
         return self._json("GET", "/v1/placements", fields={k: str(v) for k, v in filters.items()})

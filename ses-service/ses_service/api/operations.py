@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from ses_service.api import render
+from ses_service.api import render, render_nodes
 from ses_service.api.problems import InvalidProblem
 from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
+from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
 from ses_service.api.schemas.requests import SelectionRequest, to_profile
 from ses_service.ledger.announcement import merged, parts_of
@@ -56,6 +57,15 @@ def select(now: Runtime, who: Principal, body: SelectionRequest) -> Reply:
     must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
     decision = now.state.select(_asked(now, body))
     return render.reply(render.selection(decision, now.notes(), backends(now)))
+
+
+def select_nodes(now: Runtime, who: Principal, body: NodeSelectionRequest) -> Reply:
+    """Rank nodes for a task, and change nothing.  It is asked once for each job, and goes through Flask."""
+    if body.subject.node is not None:
+        who.must_speak_for(body.subject.node)
+    must_ask_for(who, body.subject.user, body.subject.vo, now.state.environment.home_vo)
+    decision = now.state.select_nodes(_task(now, body), body.shape())
+    return render.reply(render_nodes.node_selection(decision, now.notes()))
 
 
 def announce(now: Runtime, who: Principal, body: AnnouncementIn, node: str) -> Reply:
@@ -118,15 +128,10 @@ def _last(parts: Iterator[Reply | None]) -> Reply:
 
 
 def _asked(now: Runtime, body: SelectionRequest) -> Asked:
-    systems = now.state.environment.systems
-    if body.storage_system is not None and body.storage_system not in systems:
-        known = ", ".join(sorted(systems)) or "none"
-        message = f"no storage system {body.storage_system!r} is described; known: {known}"
-        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
     return Asked(
         subject=body.subject.to_model(),
         explicit=tuple(requirement.to_model() for requirement in body.requirements),
-        storage_system=body.storage_system,
+        storage_system=_known_system(now, body.storage_system),
         exclude=frozenset(body.exclude),
         expected_bytes=body.expected_bytes,
         limit=body.limit,
@@ -134,6 +139,26 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         path=body.path,
         profile=to_profile(body.profile),
     )
+
+
+def _task(now: Runtime, body: NodeSelectionRequest) -> Asked:
+    return Asked(
+        subject=body.subject.to_model(),
+        explicit=tuple(requirement.to_model() for requirement in body.requirements),
+        storage_system=_known_system(now, body.storage_system),
+        expected_bytes=body.expected_bytes,
+        limit=body.limit,
+        profile=to_profile(body.profile),
+    )
+
+
+def _known_system(now: Runtime, name: str | None) -> str | None:
+    systems = now.state.environment.systems
+    if name is not None and name not in systems:
+        known = ", ".join(sorted(systems)) or "none"
+        message = f"no storage system {name!r} is described; known: {known}"
+        raise InvalidProblem([{"location": "json.storage_system", "message": message}])
+    return name
 
 
 def backends(now: Runtime) -> dict[str, str]:

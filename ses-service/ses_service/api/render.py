@@ -36,9 +36,9 @@ from ses_service.model.kinds import KindDescription
 
 Json: TypeAlias = dict[str, Any]
 
-_PLACES = 6
-_MB = Kind.CURRENT_READ_RATE.size
-_GB = Kind.FREE_CAPACITY.size
+PLACES = 6
+MB = Kind.CURRENT_READ_RATE.size
+GB = Kind.FREE_CAPACITY.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +81,20 @@ def answer(body: Json, status: int = 200, headers: dict[str, str] | None = None)
 
 @lru_cache(16384)
 def _rounded(value: float) -> float:
-    return round(value, _PLACES)
+    return round(value, PLACES)
 
 
 @lru_cache(16384)
 def _in_units(value: float, size: float) -> float:
     """Return a value in units of so many bytes; most are asked for again, as long as nothing changes."""
-    return round(value / size, _PLACES)
+    return round(value / size, PLACES)
 
 
 def rates(read: float | None, write: float | None) -> Json:
     """Return a pair of rates in MB/s."""
     return {
-        "read_mb_s": None if read is None else _in_units(read, _MB),
-        "write_mb_s": None if write is None else _in_units(write, _MB),
+        "read_mb_s": None if read is None else _in_units(read, MB),
+        "write_mb_s": None if write is None else _in_units(write, MB),
     }
 
 
@@ -103,7 +103,7 @@ def requirement(one: Requirement) -> Json:
     kind = one.kind
     made: Json = {
         "kind": kind,
-        _bound_name(kind): round(one.bound / kind.size, _PLACES),
+        _bound_name(kind): round(one.bound / kind.size, PLACES),
         "unit": kind.unit,
         "weight": one.weight,
         "strictness": one.strictness.value,
@@ -205,7 +205,7 @@ def candidates(many: Iterable[Candidate], backends: dict[str, str]) -> list[Json
             "target": one.element.target,
             "distance": _rounded(one.distance),
             "available": rates(one.available_read, one.available_write),
-            "free_gb": None if one.free is None else _in_units(one.free, _GB),
+            "free_gb": None if one.free is None else _in_units(one.free, GB),
             "predicted": predictions(one.predicted),
             "age_seconds": one.age if one.age is None else round(one.age, 3),
             "basis": one.basis.value,
@@ -257,7 +257,7 @@ def placement_summary(placement: Placement) -> Json:
         "path": placement.path,
         "device": placement.device,
         "inode": placement.inode,
-        "distance": round(placement.distance, _PLACES),
+        "distance": round(placement.distance, PLACES),
         "predicted": predictions(placement.predicted),
         "requirements": resolved(placement.requirements),
         "booked_at": placement.booked_at,

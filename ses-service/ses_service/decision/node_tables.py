@@ -121,6 +121,13 @@ class NodeTables:
         elements = b"[%b]" % b",".join(map(self._fact, own.rows.tolist())) if whole else b"null"
         return b'%b,"elements":%b,"loads":[%b]}' % (head, elements, self._loads(own.rows, at, now))
 
+    def systems_of_nodes(self) -> dict[str, frozenset[str]]:
+        """Return the storage systems of which each node was told its table."""
+        found: dict[str, set[str]] = {}
+        for node, system in self._of_nodes:
+            found.setdefault(node, set()).add(system)
+        return {node: frozenset(systems) for node, systems in found.items()}
+
     def forget(self, now: float) -> None:
         """Forget tables nobody asked for lately, if there are many."""
         if len(self._of_nodes) > _TABLES:

@@ -42,7 +42,7 @@ def decide(question: Question, view: View, now: float, policies: Policies) -> De
     )
     left_out = _left_out(question, view)
     query = rows.query
-    query.ask(need, _words(left_out))
+    query.ask(need, words(left_out))
     accepted = query.judge()
     order = query.rank(question.limit or None).astype(np.int64)
     refused, unseen = _NONE, len(rows.unseen)
@@ -79,8 +79,8 @@ def _left_out(question: Question, view: View) -> Bools | None:
     return left_out
 
 
-def _words(left_out: Bools | None) -> npt.NDArray[np.uint64] | None:
-    """Return a bit for each row, in words of 64."""
+def words(left_out: Bools | None) -> npt.NDArray[np.uint64] | None:
+    """Return a bit for each row, in words of 64, as the core takes rows that are left out."""
     if left_out is None:
         return None
     words = np.zeros((len(left_out) + 63) // 64, dtype=np.uint64)
@@ -103,7 +103,7 @@ def _stripes(query: Query, need: Records, left_out: Bools | None, order: Codes, 
     if others[order[0]]:
         return Stripes()
     if others.any():
-        query.ask(need, _words(others if left_out is None else others | left_out))
+        query.ask(need, words(others if left_out is None else others | left_out))
         query.judge()
     spread, cause = query.stripe()
     if cause not in _CAUSES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ses_service.knowledge.errors import StoreRefusedError
+from ses_service.knowledge.node_classes import read_node_classes
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES
@@ -16,7 +17,7 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlReader, revision: str) -> Environment:
-    """Read the whole site: five queries, and one per kind that is stated.
+    """Read the whole site: six queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
     """
@@ -32,13 +33,16 @@ def read_environment(store: SparqlReader, revision: str) -> Environment:
     access: dict[str, set[str]] = {}
     for row in store.select(bind("node-access.rq", graph=SITE_GRAPH)):
         access.setdefault(row["node"], set()).add(row["system"])
+    classes = read_node_classes(store)
+    of_classes = {node: one.systems for one in classes for node in one.nodes if one.systems is not None}
     return Environment(
         systems={row["name"]: _system(row) for row in systems if row["type"] in vocabulary().backends},
         elements=tuple(_element(row, stated.get(row["iri"], ())) for row in first.values()),
         home_vo={row["user"]: row["vo"] for row in homes},
         organisations=frozenset(row["vo"] for row in groups),
         member_groups=tuple((row["group"], row["vo"]) for row in groups if "group" in row),
-        node_access={node: frozenset(names) for node, names in access.items()},
+        node_access=of_classes | {node: frozenset(names) for node, names in access.items()},
+        node_classes=classes,
         revision=revision,
     )
 

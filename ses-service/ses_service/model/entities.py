@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from ses_service.model.kinds import Kind
+from ses_service.model.nodes import NodeClass
 
 __all__ = [
     "Element",
@@ -216,8 +217,8 @@ class Environment:
 
     ``home_vo`` maps a user's name to the VO whose defaults apply, and ``member_groups`` are pairs of a POSIX
     group and the VO of its members, for users without one; ``node_access`` maps a node's
-    name to the storage systems it mounts (a node that is not listed reaches all of them).  ``organisations``
-    are the names of all VOs.
+    name to the storage systems it mounts (a node that is not listed reaches all of them), those of
+    ``node_classes`` included.  ``organisations`` are the names of all VOs.
     """
 
     systems: Mapping[str, StorageSystem] = field(default_factory=dict)
@@ -227,3 +228,4 @@ class Environment:
     revision: str = ""
     member_groups: tuple[tuple[str, str], ...] = ()
     organisations: frozenset[str] = frozenset()
+    node_classes: tuple[NodeClass, ...] = ()

@@ -16,7 +16,10 @@ from ses_service.decision.explain import offers
 from ses_service.decision.health import learned
 from ses_service.decision.load_history import LoadHistory
 from ses_service.decision.needs import Needs
+from ses_service.decision.node_groups import NodeGroups
+from ses_service.decision.node_selection import rank_nodes
 from ses_service.decision.node_tables import NodeTables, TableAsked
+from ses_service.decision.nodes import NodeDecision
 from ses_service.decision.question import HISTORY, REQUEST, Decision, Question, View
 from ses_service.decision.resolve import SetIndex, index_sets, resolve
 from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
@@ -43,6 +46,7 @@ from ses_service.model.entities import (
 from ses_service.model.policies import Policies
 from ses_service.state.judging import Judge
 from ses_service.state.ledger_access import LedgerAccess
+from ses_service.state.node_access import ClassNow, JobShape, NodeAccess
 
 # Placements that end by themselves: how many are dealt with at once, and after how many seconds a decision
 # deals with more on its way.  The less often the ledger changes, the less decisions work out again.
@@ -115,6 +119,7 @@ class ServiceState:
         self._needs: Needs | None = None
         self._rows = Rows(policies)
         self._tables = NodeTables(self._rows, self._ledger.recent, name, policies.rate_window)
+        self._fleet = NodeAccess(self._ledger, self._tables)
 
     @property
     def environment(self) -> Environment:
@@ -218,6 +223,25 @@ class ServiceState:
             return decision
         size = question.room if source == HISTORY else question.expected_bytes
         return replace(decision, expected_bytes=size, expected_from=source)
+
+    def select_nodes(self, asked: Asked, job: JobShape) -> NodeDecision:
+        """Rank nodes for a task, and change nothing.  Raises NoEnvironmentError."""
+        question, source = self._with_size(self.question(asked), asked.path)
+        with self._lock:
+            now, view = self._now(), self._view()
+            fleet, streams = self._fleet.now(view.table.environment), self._fleet.streams()
+            groups = NodeGroups(job.asked(question), view, fleet, streams, self.policies)
+        decision = rank_nodes(groups, now)
+        if source is None:
+            return decision
+        size = question.room if source == HISTORY else question.expected_bytes
+        return replace(decision, expected_bytes=size, expected_from=source)
+
+    def node_classes(self) -> list[ClassNow]:
+        """Return the classes of nodes as they are now.  Raises NoEnvironmentError."""
+        with self._lock:
+            self._now()
+            return self._fleet.classes(self.environment)
 
     def announced(self, announcement: Announcement) -> Taken:
         """Bring the ledger to what a node says."""

@@ -82,13 +82,14 @@ def _question(
         "subject": {"user": user, "application": application, "vo": vo},
         "storage_system": system,
         "requirements": [one.as_json() for one in explicit],
-        "expected_bytes": None if size is None else _bytes(size),
+        "expected_bytes": None if size is None else bytes_of(size),
         "exclude": list(exclude),
         "limit": limit,
     }
 
 
-def _bytes(size: str) -> int:
+def bytes_of(size: str) -> int:
+    """Return the bytes of a size as typed, like ``500MB``."""
     value, unit = quantity(size)
     if unit not in _BYTES:
         raise click.BadParameter(f"unit {unit!r} is none of {', '.join(_BYTES)}", param_hint="--size")

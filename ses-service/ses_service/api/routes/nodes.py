@@ -1,16 +1,17 @@
-"""Nodes: what their agents announce, and which of them are heard of."""
+"""Nodes: which suit a task, what their agents announce, and which of them are heard of."""
 
 from __future__ import annotations
 
 from apiflask import APIBlueprint
 from flask import Response
 
-from ses_service.api import operations, render
+from ses_service.api import operations, render, render_nodes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
+from ses_service.api.schemas.node_selections import NodeClassList, NodeSelection, NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn, AnnouncementTaken, NodeList
 from ses_service.process.runtime import runtime
-from ses_service.security.tokens import Role
+from ses_service.security.tokens import EVERYONE, Role
 
 blueprint = APIBlueprint("nodes", __name__, tag="nodes")
 
@@ -36,3 +37,31 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
     return render.answer({"nodes": [render.node(one, count) for one, count in runtime().state.nodes()]})
+
+
+@blueprint.post("/v1/nodes/selections")
+@allow(*EVERYONE)
+@blueprint.input(NodeSelectionRequest)
+@blueprint.output(NodeSelection)
+@blueprint.doc(responses=failures(503, body=True))
+def select_nodes(json_data: NodeSelectionRequest) -> Response:
+    """Rank the nodes for a task
+
+    Predicts for each node what a stream of the task would get of the best elements it can reach, over its own
+    link and those it shares, beside what is open there already.  Nodes that miss a hard requirement are
+    refused, with a reason.  Changes nothing.
+    """
+    return operations.select_nodes(runtime(), caller(), json_data).response()
+
+
+@blueprint.get("/v1/node-classes")
+@allow(*EVERYONE)
+@blueprint.output(NodeClassList)
+@blueprint.doc(responses=failures())
+def node_classes() -> Response:
+    """List the classes of nodes
+
+    Nodes that are alike, what they mount, their links, and how many of them are heard of.
+    """
+    found = runtime().state.node_classes()
+    return render.answer({"node_classes": [render_nodes.node_class(one) for one in found]})

@@ -129,7 +129,8 @@ def _known_profile(name: str) -> str:
 KnownProfile = Annotated[ProfileName, AfterValidator(_known_profile)]
 
 
-def _each_kind_once(requirements: list[Requirement]) -> None:
+def each_kind_once(requirements: list[Requirement]) -> None:
+    """Raise ValueError where a kind is stated twice."""
     kinds = [requirement.kind for requirement in requirements]
     twice = sorted({kind for kind in kinds if kinds.count(kind) > 1})
     if twice:
@@ -169,7 +170,7 @@ class SelectionRequest(Body):
 
     @model_validator(mode="after")
     def _kinds_once(self) -> SelectionRequest:
-        _each_kind_once(self.requirements)
+        each_kind_once(self.requirements)
         return self
 
 
@@ -181,7 +182,7 @@ class RequirementSetIn(Body):
 
     @model_validator(mode="after")
     def _kinds_once(self) -> RequirementSetIn:
-        _each_kind_once(self.requirements)
+        each_kind_once(self.requirements)
         return self
 
 

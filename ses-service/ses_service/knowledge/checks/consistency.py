@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from rdflib import RDF, BNode, Graph, URIRef
 from rdflib.term import Node
 
+from ses_service.knowledge.hostlist import HostlistError, expanded
 from ses_service.knowledge.terms import ODRL, QSM, QUDT
 from ses_service.knowledge.vocabulary import vocabulary
 
@@ -36,6 +37,7 @@ def faults(description: Graph) -> Iterator[Fault]:
     yield from _repeated_kinds(description)
     yield from _misfit_metrics(description)
     yield from _stated_values(description)
+    yield from _node_classes(description)
 
 
 def _unknown_terms(description: Graph) -> Iterator[Fault]:
@@ -124,6 +126,21 @@ def _stated_values(description: Graph) -> Iterator[Fault]:
             elif str(unit) not in metric.units:
                 message = f"{name} needs one qudt:hasUnit of {_units(metric.units)}"
                 yield Fault(element, message, metric.constrains)
+
+
+def _node_classes(description: Graph) -> Iterator[Fault]:
+    """Yield lists of nodes that cannot be read, and nodes of two classes."""
+    of_class: dict[str, Node] = {}
+    for owner, text in sorted(description.subject_objects(QSM.nodes)):
+        try:
+            nodes = expanded(str(text))
+        except HostlistError as error:
+            yield Fault(owner, str(error), QSM.nodes, text)
+            continue
+        shared = [name for name in nodes if of_class.setdefault(name, owner) != owner]
+        if shared:
+            message = f"{shared[0]} is in {short(of_class[shared[0]])}, too: a node is of one class"
+            yield Fault(owner, message, QSM.nodes, text)
 
 
 def _units(iris: frozenset[str]) -> str:

@@ -1,0 +1,102 @@
+"""``ses nodes rank``: on which nodes a task would get what it needs.  Books nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ses.answers import parse
+from ses.commands.decision import show_requirements
+from ses.commands.options import service_command, subject_options
+from ses.commands.rank import bytes_of
+from ses.errors import EXIT_NOT_FOUND
+from ses.node_answers import NodeSelection, RankedNode
+from ses.output import console, line, number, print_json, table
+from ses.quantities import requirement as parse_requirement
+from ses.service import ServiceClient
+
+
+@click.command()
+@click.argument("requirement", nargs=-1)
+@subject_options
+@click.option("--count", type=click.IntRange(1, 1024), default=1, show_default=True,
+              help="Nodes of one job, with a stream on each.")  # fmt: skip
+@click.option("--nodes", "among", metavar="NODES", help="Only these nodes, like 'n[0001-0048]'.")
+@click.option("--exclude", metavar="NODES", help="Not these nodes.")
+@click.option("--system", help="Only for files on this storage system.")
+@click.option("--profile", help="Requirements of this profile, for kinds not given here.")
+@click.option("--size", metavar="SIZE", help="Size a file will have, like 500MB.")
+@click.option("--limit", type=click.IntRange(0, 100_000), default=10, show_default=True,
+              help="Ranks; 0: all.")  # fmt: skip
+@service_command
+def rank(
+    client: ServiceClient,
+    as_json: bool,
+    requirement: tuple[str, ...],
+    user: str,
+    application: str | None,
+    vo: str | None,
+    count: int,
+    among: str | None,
+    exclude: str | None,
+    system: str | None,
+    profile: str | None,
+    size: str | None,
+    limit: int,
+) -> None:
+    """Rank the nodes by what a stream of a task would get there.
+
+    REQUIREMENT is KIND>=MINIMUM[!][,weight=N], like 'write>=300MB/s' 'free>=2TB!'; with '!' nodes that miss
+    it are refused.  What is not given comes from the application's, the user's, the VO's or the site's
+    requirements.  A node counts as the best element it can reach, over its links, beside the files open
+    there.  With --count the nodes of one job are chosen, spread over elements, servers and links.  Nothing
+    is booked.  Exits with 5 when no node is left.
+    """
+    question: dict[str, Any] = {
+        "subject": {"user": user, "application": application, "vo": vo},
+        "requirements": [parse_requirement(one).as_json() for one in requirement],
+        "count": count,
+        "nodes": among,
+        "exclude": exclude,
+        "storage_system": system,
+        "profile": profile,
+        "expected_bytes": None if size is None else bytes_of(size),
+        "limit": limit,
+    }
+    data = client.select_nodes(question)
+    selection = parse("the ranking of nodes", NodeSelection.of, data)
+    if as_json:
+        print_json(data)
+    else:
+        _show(selection, f"{user}{f':{application}' if application else ''}")
+    if not selection.nodes:
+        raise SystemExit(EXIT_NOT_FOUND)
+
+
+def _show(selection: NodeSelection, who: str) -> None:
+    out = console()
+    show_requirements(out, selection.requirements, f"Requirements of {who}")
+    if selection.nodes:
+        headers = (">#", "node", ">distance", ">write", ">read", ">free GB", ">open", "element", "limit")
+        table(out, headers, [_row(one) for one in selection.nodes])
+    else:
+        line(out, "No node is left.", "red")
+    for one in selection.refused:
+        line(out, f"Refused: {one.nodes} ({one.count}): {one.detail}")
+    for note in selection.notes:
+        line(out, f"Note: {note}", "yellow")
+
+
+def _row(one: RankedNode) -> list[str]:
+    return [
+        str(one.rank),
+        one.node,
+        f"{one.distance:.3f}",
+        number(one.write),
+        number(one.read),
+        number(one.free_gb, 0),
+        str(one.open_files),
+        one.element,
+        one.limited_by,
+    ]

@@ -1,0 +1,78 @@
+"""Answers about nodes, in the shapes of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ses_service.api.render import GB, MB, PLACES, Json, predictions, rates, resolved
+from ses_service.decision.nodes import NodeCandidate, NodeDecision, NodeRefusal
+from ses_service.knowledge.hostlist import folded
+from ses_service.state.node_access import ClassNow
+
+_FOLDED = 2000  # names that are folded in an answer; folding more would keep others waiting
+
+
+def node_selection(decision: NodeDecision, notes: Iterable[str]) -> Json:
+    """Return a ranking of nodes; ``notes`` are added to its own."""
+    return {
+        "decided_at": decision.decided_at,
+        "requirements": resolved(decision.requirements),
+        "expected_bytes": decision.expected_bytes,
+        "expected_from": decision.expected_from,
+        "total": decision.total,
+        "candidates": [_candidate(one) for one in decision.candidates],
+        "refused": [_refusal(one) for one in decision.refused],
+        "notes": [*notes, *decision.notes],
+    }
+
+
+def node_class(one: ClassNow) -> Json:
+    """Return a class of nodes as it is now."""
+    described = one.described
+    uplink = described.uplink
+    return {
+        "node_class": described.name or None,
+        "nodes": described.hosts or _folded(described.nodes),
+        "count": len(described.nodes),
+        "heard": one.heard,
+        "open_files": one.open_files,
+        "storage_systems": None if described.systems is None else sorted(described.systems),
+        "link_mb_s": _mb(described.link_rate),
+        "uplink": uplink.name if uplink else None,
+        "uplink_mb_s": _mb(uplink.rate) if uplink else None,
+    }
+
+
+def _candidate(one: NodeCandidate) -> Json:
+    return {
+        "rank": one.rank,
+        "node": one.node,
+        "node_class": one.node_class,
+        "element": one.element.id,
+        "storage_system": one.element.storage_system,
+        "distance": round(one.distance, PLACES),
+        "available": rates(one.read, one.write),
+        "free_gb": None if one.free is None else round(one.free / GB, PLACES),
+        "predicted": predictions(one.predicted),
+        "limited_by": one.limited_by.value,
+        "open_files": one.open_files,
+    }
+
+
+def _refusal(one: NodeRefusal) -> Json:
+    return {
+        "nodes": one.hosts or _folded(one.nodes),
+        "count": len(one.nodes),
+        "node_class": one.node_class,
+        "reason": one.reason.value,
+        "detail": one.detail,
+    }
+
+
+def _folded(names: tuple[str, ...]) -> str:
+    text = folded(names[:_FOLDED])
+    return text if len(names) <= _FOLDED else f"{text},..."
+
+
+def _mb(rate: float | None) -> float | None:
+    return None if rate is None else round(rate / MB, PLACES)

@@ -1,0 +1,251 @@
+"""Nodes that are alike, and what a stream on them would get of the best elements each can reach.
+
+The prediction is the one for files, by the core.  The link of a node, and one it shares with others, limit
+it as the network of a server limits its elements: the rate by the streams there and the newcomer.  The work
+grows with groups of nodes that are alike, not with nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import ses_core
+from ses_core import Query, Records, Refusal, State
+
+from ses_service.decision.explain import refusals
+from ses_service.decision.needs import need_of
+from ses_service.decision.nodes import Fleet, LimitedBy, NodesQuestion
+from ses_service.decision.question import Question, View
+from ses_service.decision.selection import words
+from ses_service.ledger.placement import Reason
+from ses_service.model.columns import Bools, Codes, Floats
+from ses_service.model.policies import Policies
+
+_SHORTLIST = 16  # elements among which the best is looked for where a link limits the stream
+_MOST_SHORTLIST = 4096
+_MOST_ROWS = 4000  # judged at once, beyond one for each group
+_LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
+
+
+@dataclass(slots=True)
+class Reach:
+    """What nodes with the same mounts reach: rows of the site, the best first, and the streams given each.
+
+    Without any, ``reason`` and ``detail`` say why.
+    """
+
+    rows: Codes
+    query: Query
+    claims: ses_core.Rows
+    reason: Reason = Reason.UNREACHABLE
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Nodes that are alike: of one class, with as many open files.
+
+    ``first`` is the place in the fleet of the first of each.  By node, ``numbers`` has its group, -1 for a
+    node that is not wanted.
+    """
+
+    of_class: Codes
+    streams: Codes
+    first: Codes
+    numbers: Codes
+
+    def members(self, group: int) -> list[int]:
+        """Return the places of a group's nodes in the fleet."""
+        return np.flatnonzero(self.numbers == group).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """By group: the best element, as a place in its shortlist (-1: none may be used), and what is there.
+
+    ``rows`` are those elements' rows of the site; ``limits`` say what each stream waits for.
+    """
+
+    places: Codes
+    rows: Codes
+    verdicts: Records
+    offers: Records
+    limits: list[LimitedBy]
+
+
+class NodeGroups:
+    """The nodes a question is about, in groups, and what each would get.
+
+    Once made, it holds all it needs: the view may change.
+    """
+
+    def __init__(
+        self, asked: NodesQuestion, view: View, fleet: Fleet, streams: Mapping[str, int], policies: Policies
+    ) -> None:
+        self.asked, self.fleet, self.table = asked, fleet, view.table
+        self.policy = view.rows.policy
+        question = asked.question
+        self.need = need_of(
+            question.wanted, view.rows.stated, size=question.expected_bytes, room=question.room
+        )
+        self.streams = np.zeros(len(fleet.names), dtype=np.int64)
+        at = [fleet.index.get(name, -1) for name in streams]
+        known = np.array(at, dtype=np.int64)
+        self.streams[known[known >= 0]] = np.fromiter(streams.values(), np.int64, len(at))[known >= 0]
+        self.uplink_streams = np.zeros(len(fleet.uplinks))
+        uplink = fleet.uplink[fleet.of_class]
+        if len(fleet.uplinks):
+            self.uplink_streams += np.bincount(uplink + 1, self.streams, len(fleet.uplinks) + 1)[1:]
+        among = np.ones(len(fleet.names), dtype=np.bool_)
+        if asked.among is not None:
+            among = fleet.places(asked.among)
+        self.excluded: Bools = among & fleet.places(asked.exclude)
+        self.looked_at = int(among.sum())
+        self.groups = _grouped(fleet, self.streams, among & ~self.excluded)
+        self.access = fleet.access[self.groups.of_class]
+        self.reach = {code: self._reach(code, view, policies) for code in np.unique(self.access).tolist()}
+        self._ends = np.cumsum([0, *(len(one.rows) for one in self.reach.values())])
+        self._rows = np.concatenate([np.full(1, -1), *(one.rows for one in self.reach.values())])
+
+    def judge(self) -> Judged:
+        """Return what a stream would get in each group; streams given before count."""
+        count = len(self.groups.streams)
+        width = 1 if self.asked.count > 1 else max(1, min(_SHORTLIST, _MOST_ROWS // max(1, count)))
+        places, table = self._best_rows(count, width)
+        before = Query(table, self.need, self.policy).predict()
+        limits = self._limit(table, np.repeat(np.arange(count), width))
+        query = Query(table, self.need, self.policy)
+        query.judge()
+        verdicts, offers = query.verdicts, query.predict()
+        shape = (count, width)
+        worse = np.floor(verdicts["distance"] / self.policy["equal_distance"][0] + 1e-6)
+        worse = np.where(verdicts["refusal"] != 0, np.inf, worse + 1e6 * verdicts["tight"]).reshape(shape)
+        first = np.argmin(worse, axis=1)
+        chosen = np.arange(count) * width + first
+        usable = np.isfinite(worse[np.arange(count), first])
+        limited = (offers["write"] < before["write"]) | (offers["read"] < before["read"])
+        at = places.ravel()[chosen]
+        begin = dict(zip(self.reach, self._ends.tolist(), strict=False))
+        begins = np.array([begin[code] for code in self.access.tolist()], dtype=np.int64)
+        return Judged(
+            places=np.where(usable, at, -1),
+            rows=self._rows[np.where(at >= 0, begins + at + 1, 0)],
+            verdicts=verdicts[chosen],
+            offers=offers[chosen],
+            limits=[_LIMITS[which] for which in np.where(limited[chosen], limits[chosen], 0).tolist()],
+        )
+
+    def give(self, group: int, row: int) -> None:
+        """Give a stream on a node of a group an element, by its row of the site; what follows counts it."""
+        for one in self.reach.values():
+            one.claims[one.rows == row] += 1
+        uplink = self.fleet.uplink[self.groups.of_class[group]]
+        if uplink >= 0:
+            self.uplink_streams[uplink] += 1
+
+    def _reach(self, code: int, view: View, policies: Policies) -> Reach:
+        question, table, mounted = self.asked.question, view.table, self.fleet.mounts[code]
+        usable = [
+            (mounted is None or name in mounted) and question.storage_system in (None, name)
+            for name in table.system_names
+        ]
+        left_out: Bools = ~np.array(usable, dtype=np.bool_)[table.system]
+        query = view.rows.query
+        query.ask(self.need, words(left_out) if left_out.any() else None)
+        query.judge()
+        most = min(_MOST_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
+        rows = query.rank(most).astype(np.int64)
+        if self.asked.count > 1:
+            rows = _servers_in_turn(rows, table.server)
+        elements = view.rows.elements[rows]
+        elements["state"] &= ~np.uint32(State.DEGRADED)  # heeded among all elements, not among these
+        claims = np.zeros(len(rows), dtype=np.uint32)
+        own = Query(elements, self.need, view.rows.policy, claims=claims, keeps_place=True)
+        if len(rows):
+            return Reach(rows, own, claims)
+        return Reach(rows, own, claims, *_why_nothing(question, view, left_out, policies))
+
+    def _best_rows(self, count: int, width: int) -> tuple[Codes, Records]:
+        """Return for each group the first places of its shortlist, -1 beyond its end, and these elements."""
+        places = np.full((count, width), -1, dtype=np.int64)
+        table = ses_core.table(count * width)
+        table["state"] = State.INACTIVE
+        for code, one in self.reach.items():
+            if not len(one.rows):
+                continue
+            best = np.arange(min(width, len(one.rows)))
+            if self.asked.count > 1:
+                best = np.array([max(0, one.query.choose())])
+            elements = one.query.elements[best].copy()
+            elements["own"] += one.claims[best]
+            elements["reserved"] += one.claims[best] * max(0.0, float(self.need["bytes"][0]))
+            mine = np.flatnonzero(self.access == code)
+            places[mine, : len(best)] = best
+            table[(mine[:, None] * width + np.arange(len(best))).ravel()] = np.tile(elements, len(mine))
+        return places, table
+
+    def _limit(self, table: Records, groups: Codes) -> Codes:
+        """Let links limit rows as a server's network would; return which of the limits is the tightest."""
+        of_class = self.groups.of_class[groups]
+        uplink = self.fleet.uplink[of_class]
+        rates = np.stack(
+            [table["server_rate"], self.fleet.link[of_class], _by(uplink, self.fleet.uplink_rate)]
+        )
+        there = np.stack(
+            [
+                table["server_streams"].astype(np.float64),
+                self.groups.streams[groups].astype(np.float64),
+                _by(uplink, self.uplink_streams),
+            ]
+        )
+        shares = np.where(np.isnan(rates), np.inf, rates / (there + 1.0))
+        tightest: Codes = np.argmin(shares, axis=0)
+        at = np.arange(len(table))
+        table["server_rate"] = rates[tightest, at]
+        table["server_streams"] = np.nan_to_num(there[tightest, at])
+        return tightest
+
+
+def _by(places: Codes, values: Floats) -> Floats:
+    """Return the value at each place, ``nan`` for -1."""
+    found: Floats = np.append(values, np.nan)[places]
+    return found
+
+
+def _servers_in_turn(rows: Codes, servers: Codes) -> Codes:
+    """Return rows so that one of each server comes before the second of any."""
+    turns: dict[int, int] = {}
+    turn = []
+    for server in servers[rows].tolist():
+        turns[server] = turns.get(server, -1) + 1
+        turn.append(turns[server])
+    return rows[np.argsort(turn, kind="stable")]
+
+
+def _why_nothing(question: Question, view: View, left_out: Bools, policies: Policies) -> tuple[Reason, str]:
+    """Return why no element may be used of those that are not left out, and the nearest of them."""
+    if left_out.all():
+        mounted = question.storage_system or "a storage system that the site describes"
+        return Reason.UNREACHABLE, f"They do not mount {mounted}."
+    verdicts = view.rows.query.verdicts
+    missed = ~left_out & (verdicts["refusal"] == Refusal.REQUIREMENT)
+    rows = np.flatnonzero(missed if missed.any() else ~left_out)
+    nearest = rows[np.argmin(verdicts["distance"][rows])]
+    (found,) = refusals(question, view, verdicts, np.array([nearest]), policies)
+    return found.reason, f"{found.element} is the nearest. {found.detail}"
+
+
+def _grouped(fleet: Fleet, streams: Codes, wanted: Bools) -> Groups:
+    at = np.flatnonzero(wanted)
+    most = int(streams.max(initial=0)) + 1
+    keys = fleet.of_class[at] * most + streams[at]
+    number = np.full(most * len(fleet.classes), -1, dtype=np.int64)
+    first = np.zeros(len(number), dtype=np.int64)
+    first[keys[::-1]] = at[::-1]  # of several the last one written is the first
+    found = np.flatnonzero(np.bincount(keys))
+    number[found] = np.arange(len(found))
+    numbers = np.full(len(wanted), -1, dtype=np.int64)
+    numbers[at] = number[keys]
+    return Groups(found // most, found % most, first[found], numbers)

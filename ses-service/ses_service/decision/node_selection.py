@@ -1,0 +1,145 @@
+"""Which nodes suit a task best: those where a stream of it gets most of what it needs.
+
+Pure: the same question, view, nodes and streams give the same answer, and change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ses_service.decision.explain import amount, known
+from ses_service.decision.node_groups import Judged, NodeGroups
+from ses_service.decision.nodes import LimitedBy, NodeCandidate, NodeDecision, NodeRefusal
+from ses_service.ledger.node_decisions import Offered, predictions
+from ses_service.ledger.placement import Reason
+from ses_service.model.columns import Codes
+
+
+def rank_nodes(groups: NodeGroups, now: float) -> NodeDecision:
+    """Rank the nodes a question is about.
+
+    They are ordered by distance, in the steps in which elements are; then by the rate a stream would get;
+    then those with fewer open files, and those the site names first.  The nodes of one job are chosen one
+    after the other, and each counts what the ones before it were given: elements, servers and shared links.
+    """
+    asked, judged = groups.asked, groups.judge()
+    refused = tuple(_refused(groups, judged))
+    candidates = tuple(_spread(groups) if asked.count > 1 else _listed(groups, judged))
+    return NodeDecision(
+        decided_at=now,
+        requirements=asked.question.requirements,
+        candidates=candidates,
+        refused=refused,
+        notes=tuple(_notes(groups, len(candidates))),
+        total=groups.looked_at,
+    )
+
+
+def _order(groups: NodeGroups, judged: Judged) -> Codes:
+    """Return the groups that may be used, the best first."""
+    usable = np.flatnonzero(judged.places >= 0)
+    verdicts = judged.verdicts[usable]
+    step = groups.policy["equal_distance"][0]
+    near = np.floor((verdicts["distance"] - verdicts["distance"].min(initial=1.0)) / step + 1e-6)
+    share = np.nan_to_num(verdicts["share"], nan=-1.0)
+    first = groups.groups.first[usable]
+    return usable[np.lexsort((first, groups.groups.streams[usable], -share, near, verdicts["tight"]))]
+
+
+def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
+    """Yield nodes in order, as many as are asked for."""
+    most = groups.asked.question.limit or len(groups.fleet.names)
+    rank = 0
+    for group in _order(groups, judged).tolist():
+        for member in groups.groups.members(group):
+            if rank == most:
+                return
+            rank += 1
+            yield _candidate(rank, member, group, groups, judged)
+
+
+def _spread(groups: NodeGroups) -> Iterator[NodeCandidate]:
+    """Yield the nodes of one job, each chosen after the one before it was given its element."""
+    left = np.bincount(groups.groups.numbers + 1, minlength=len(groups.groups.streams) + 1)[1:]
+    members: dict[int, Iterator[int]] = {}
+    for rank in range(1, groups.asked.count + 1):
+        judged = groups.judge()
+        best = next((group for group in _order(groups, judged).tolist() if left[group]), None)
+        if best is None:
+            return
+        if best not in members:
+            members[best] = iter(groups.groups.members(best))
+        yield _candidate(rank, next(members[best]), best, groups, judged)
+        left[best] -= 1
+        groups.give(best, int(judged.rows[best]))
+
+
+def _candidate(rank: int, member: int, group: int, groups: NodeGroups, judged: Judged) -> NodeCandidate:
+    fleet = groups.fleet
+    element = groups.table.elements[judged.rows[group]]
+    offered = Offered(*[known(value) for value in judged.offers[group].tolist()])
+    return NodeCandidate(
+        rank=rank,
+        node=fleet.names[member],
+        node_class=fleet.classes[fleet.of_class[member]].name or None,
+        element=element,
+        distance=float(judged.verdicts["distance"][group]),
+        read=offered.read,
+        write=offered.write,
+        free=offered.free,
+        predicted=predictions(groups.asked.question.requirements, offered, element),
+        limited_by=judged.limits[group],
+        open_files=int(groups.streams[member]),
+    )
+
+
+def _refused(groups: NodeGroups, judged: Judged) -> Iterator[NodeRefusal]:
+    """Yield the nodes that cannot be used, those of one class and reason together."""
+    fleet = groups.fleet
+    found: dict[tuple[int, Reason, str], list[int]] = {}
+    for member in np.flatnonzero(groups.excluded).tolist():
+        key = int(fleet.of_class[member]), Reason.EXCLUDED, "The request excludes them."
+        found.setdefault(key, []).append(member)
+    for group in np.flatnonzero(judged.places < 0).tolist():
+        reached = groups.reach[int(groups.access[group])]
+        why = (reached.reason, reached.detail)
+        if len(reached.rows):
+            why = _why_limited(groups, judged, group)
+        key = int(groups.groups.of_class[group]), *why
+        found.setdefault(key, []).extend(groups.groups.members(group))
+    for (of_class, reason, detail), members in found.items():
+        names = tuple(fleet.names[member] for member in sorted(members))
+        one = fleet.classes[of_class]
+        hosts = one.hosts if len(names) == len(one.nodes) else ""
+        yield NodeRefusal(names, hosts, one.name or None, reason, detail)
+
+
+def _why_limited(groups: NodeGroups, judged: Judged, group: int) -> tuple[Reason, str]:
+    """Return which hard requirement the links of nodes do not let through."""
+    asked = groups.asked.question.requirements[int(judged.verdicts["unmet"][group])]
+    one = groups.fleet.classes[groups.groups.of_class[group]]
+    link = "own link"
+    if judged.limits[group] is LimitedBy.UPLINK and one.uplink is not None:
+        link = f"shared link {one.uplink.name}"
+    offered = Offered(*[known(value) for value in judged.offers[group].tolist()])
+    element = groups.table.elements[judged.rows[group]]
+    (found,) = predictions((asked,), offered, element)
+    return Reason.HARD_REQUIREMENT, (
+        f"Their {link} leaves a stream a {found.kind.value} of {amount(found.kind, found.value)}; the hard "
+        f"minimum is {amount(found.kind, found.bound)}."
+    )
+
+
+def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
+    asked, fleet = groups.asked, groups.fleet
+    if not fleet.names:
+        yield "No nodes are known: the site describes none, and no agent is heard of."
+    elif not any(one.name for one in fleet.classes):
+        yield "The site describes no classes of nodes: links are not known, and nodes only by name."
+    if fleet.names and asked.count > max(1, found):
+        yield f"{asked.count} nodes are wanted, {found} may be used."
+    unknown = sorted({*asked.exclude, *(asked.among or ())} - set(fleet.index))
+    if unknown:
+        yield f"Not known: {', '.join(unknown[:5])}{' and others' if len(unknown) > 5 else ''}."

@@ -1,0 +1,44 @@
+"""From rows of the store to the classes of compute nodes."""
+
+from __future__ import annotations
+
+import structlog
+
+from ses_service.knowledge.hostlist import HostlistError, expanded
+from ses_service.knowledge.queries import bind
+from ses_service.knowledge.store.store import Row, SparqlReader
+from ses_service.knowledge.terms import SITE_GRAPH
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model.nodes import NetworkLink, NodeClass
+
+_log = structlog.get_logger(__name__)
+
+
+def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
+    """Return the classes of nodes by name: one query.
+
+    A class whose names cannot be read is left out: what is imported is checked, what a store holds may be
+    written by others.
+    """
+    systems: dict[str, set[str]] = {}
+    first: dict[str, Row] = {}
+    for row in store.select(bind("node-classes.rq", graph=SITE_GRAPH)):
+        first.setdefault(row["name"], row)
+        if "system" in row:
+            systems.setdefault(row["name"], set()).add(row["system"])
+    found = []
+    for name, row in first.items():
+        try:
+            nodes = expanded(row["nodes"])
+        except HostlistError as error:
+            _log.warning("node class left out", name=name, detail=str(error))
+            continue
+        link = NetworkLink(row["uplink"], _rate(row, "uplinkRate")) if "uplink" in row else None
+        mounted = frozenset(systems[name]) if name in systems else None
+        found.append(NodeClass(name, row["nodes"], nodes, mounted, _rate(row, "rate"), link))
+    return tuple(found)
+
+
+def _rate(row: Row, column: str) -> float | None:
+    size = vocabulary().unit_sizes.get(row.get(f"{column}Unit", ""))
+    return None if column not in row or size is None else float(row[column]) * size

@@ -1,0 +1,80 @@
+"""The nodes as they are now: those the site describes, and what their agents told.
+
+Not safe for use from several threads; its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ses_service.decision.node_tables import NodeTables
+from ses_service.decision.nodes import Fleet, NodesQuestion, fleet
+from ses_service.decision.question import Question
+from ses_service.ledger.ledger import Ledger
+from ses_service.model.entities import Environment
+from ses_service.model.nodes import NodeClass
+
+
+@dataclass(frozen=True, slots=True)
+class JobShape:
+    """How many nodes a job wants, and of which; see ``NodesQuestion``."""
+
+    count: int = 1
+    among: frozenset[str] | None = None
+    exclude: frozenset[str] = frozenset()
+
+    def asked(self, question: Question) -> NodesQuestion:
+        """Return the question about nodes."""
+        return NodesQuestion(question, self.count, self.among, self.exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNow:
+    """A class of nodes, how many of them are heard of, and how many files are open on them."""
+
+    described: NodeClass
+    heard: int
+    open_files: int
+
+
+class NodeAccess:
+    """Knows which nodes there are; made anew only when the site or the nodes heard of change."""
+
+    def __init__(self, ledger: Ledger, tables: NodeTables) -> None:
+        self._ledger = ledger
+        self._tables = tables
+        self._known: tuple[Environment, Mapping[str, frozenset[str]], Fleet] | None = None
+        self._described: tuple[Environment, frozenset[str]] | None = None
+
+    def now(self, environment: Environment) -> Fleet:
+        """Return the nodes: those described, and those heard of with the storage systems of their tables."""
+        if self._described is None or self._described[0] is not environment:
+            described = {node for one in environment.node_classes for node in one.nodes}
+            self._described = environment, frozenset(described.union(environment.node_access))
+        others = [one.name for one in self._ledger.nodes if one.name not in self._described[1]]
+        heard: Mapping[str, frozenset[str]] = {}
+        if others:
+            systems = self._tables.systems_of_nodes()
+            heard = {name: systems.get(name, frozenset()) for name in others}
+        known = self._known
+        if known is None or known[0] is not environment or known[1] != heard:
+            known = self._known = environment, heard, fleet(environment, heard)
+        return known[2]
+
+    def streams(self) -> dict[str, int]:
+        """Return how many files are open on each node that has any."""
+        return {name: self._ledger.count_open_on(name) for name in self._ledger.open_nodes()}
+
+    def classes(self, environment: Environment) -> list[ClassNow]:
+        """Return every class of nodes, in the order of the site; nodes not described come last."""
+        heard = {one.name for one in self._ledger.nodes if one.incarnation}
+        streams = self.streams()
+        return [
+            ClassNow(
+                one,
+                sum(name in heard for name in one.nodes),
+                sum(streams.get(name, 0) for name in one.nodes),
+            )
+            for one in self.now(environment).classes
+        ]

@@ -1,0 +1,44 @@
+"""Lists of nodes as Slurm writes them: read, bounded, folded again; classes of nodes are checked."""
+
+from __future__ import annotations
+
+import pytest
+from ses_service.knowledge.checks.validation import validate
+from ses_service.knowledge.hostlist import HostlistError, expanded, folded
+
+PREFIXES = "@prefix qsm: <https://w3id.org/qstorman/ontology#> .\n@prefix : <https://example.org/> .\n"
+
+
+def test_names_and_ranges_are_read_in_order_and_folded_again() -> None:
+    assert expanded("n[01-03,07],login1") == ("login1", "n01", "n02", "n03", "n07")
+    assert expanded("r[1-2]c[1-2]") == ("r1c1", "r1c2", "r2c1", "r2c2")
+    assert folded(["n01", "n02", "n03", "login1"]) == "login1,n[01-03]"
+    assert folded(["odd name", "n1", "n2"]) == "n[1-2],odd name"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "n[1-", "n[3-1]", "n[a-b]", "@all", "n1 n2", "n1!n2", "n[1-999999999]", "[0-999][0-999]"],
+)
+def test_what_is_no_list_or_too_long_is_refused(text: str) -> None:
+    with pytest.raises(HostlistError):
+        expanded(text)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (':a a qsm:NodeClass ; qsm:name "a" .', "needs one qsm:nodes"),
+        (':a a qsm:NodeClass ; qsm:name "a" ; qsm:nodes "n[1-" .', "is not a list of"),
+        (':a a qsm:NodeClass ; qsm:name "a" ; qsm:nodes "n1" ; qsm:uplink :b .', "itself a qsm:NetworkLink"),
+        (
+            ':a a qsm:NodeClass ; qsm:name "a" ; qsm:nodes "n[1-5]" .\n'
+            ':b a qsm:NodeClass ; qsm:name "b" ; qsm:nodes "n[5-9]" .',
+            "n5 is in a, too: a node is of one class",
+        ),
+    ],
+)
+def test_a_faulty_class_of_nodes_is_told_by_its_line(classes: str, message: str) -> None:
+    found = [one for one in validate(PREFIXES + classes, "site.ttl") if message in one.message]
+    assert found, message
+    assert found[0].line is not None
