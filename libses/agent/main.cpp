@@ -23,6 +23,7 @@
 #include "claims/survey.h"
 #include "files/watcher.h"
 #include "options.h"
+#include "rates/readers.h"
 #include "rules/rules_board.h"
 #include "server/listener.h"
 #include "server/socket_server.h"
@@ -32,6 +33,7 @@
 #include "systems/stager.h"
 #include "systems/systems.h"
 #include "table/exchange.h"
+#include "table/file_place.h"
 #include "table/kept_state.h"
 #include "table/table_keeper.h"
 
@@ -100,6 +102,28 @@ UniqueFd take_stop_signals() {
   return UniqueFd(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+std::set<dev_t> devices_of(const Systems &systems) {
+  std::set<dev_t> devices;
+  for (const auto &[device, system] : systems.all_mounted()) {
+    devices.insert(device);
+  }
+  return devices;
+}
+
+// Where a file lies that programs read.
+Readers::Place place_of(const Systems &systems, const WritingOut &elements, dev_t device,
+                        int handle) {
+  StorageSystem system;
+  if (handle >= 0 && systems.find(device, system) == Systems::Answer::kManaged) {
+    for (const std::string &target : targets_of_file(system.backend, handle)) {
+      if (std::string element = elements.element_at(system.name, target); !element.empty()) {
+        return {system.name, std::move(element)};
+      }
+    }
+  }
+  return {};
+}
+
 int serve(const Options &options, Services &services, Token &token, const Trust &trust,
           std::unique_ptr<Listener> listener, int stop_signals) {
   const size_t descriptors = raise_descriptor_limit();
@@ -129,6 +153,13 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   Announcer announcer({services, token, trust, options.node, health, exchange, kept});
   Watcher watcher(announcer, writing_out, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
+  Readers readers(
+      {[&systems] { return devices_of(systems); },
+       [&systems, &writing_out](dev_t device, int handle) {
+         return place_of(systems, writing_out, device, handle);
+       },
+       [&announcer](const std::set<FileId> &files) { return announcer.streams_of(files); },
+       [&announcer](std::vector<Reading> reading) { announcer.reading(std::move(reading)); }});
   Housekeeper housekeeper(services, token, trust, health, systems,
                           {[&announcer] { announcer.service_found(); },
                            [&kept](const std::string &text) {
@@ -158,6 +189,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   announcer.start(
       {[&watcher](std::vector<LedgerFile> files) { watcher.compare(std::move(files)); }});
   housekeeper.start();
+  readers.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
   if (!server.run()) {
@@ -167,6 +199,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   alarm(kStopSeconds);
   spdlog::info("stopping");
   listener.reset(); // from here on programs make the plain call at once
+  readers.stop();
   survey.stop();
   server.drop_all();
   claims.stop(kLastClaims);

@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2] / "libses/agent"
 FOLDERS = (
     "protocol",  # messages of programs
     "node",  # what the kernel says of processes and open files
+    "rates",  # at which rates open files are written and read
     "service",  # the connection to the service and its messages
     "lustre",  # targets and their health
     "systems",  # storage systems, branches, staging directories

@@ -120,6 +120,42 @@ void put_opened(JsonText &text, const Announcement::Opened &opened) {
   }
 }
 
+double in_milliseconds(double seconds) { return std::round(seconds * 1e3) / 1e3; }
+
+void put_achieved(JsonText &text, const Achieved &achieved) {
+  text.open("achieved", '{');
+  text.put("bytes_written", achieved.written);
+  text.put("bytes_read", achieved.read);
+  text.put("writing_seconds", in_milliseconds(achieved.writing_seconds));
+  text.put("reading_seconds", in_milliseconds(achieved.reading_seconds));
+  text.put("open_seconds", in_milliseconds(achieved.open_seconds));
+  achieved.on_device ? text.put("bytes_on_device", *achieved.on_device)
+                     : text.put_null("bytes_on_device");
+  text.open("doubts", '[');
+  const std::pair<bool, const char *> doubts[] = {{achieved.is_cached(), "page-cache"},
+                                                  {achieved.is_small(), "too-small"},
+                                                  {achieved.is_short(), "too-short"},
+                                                  {achieved.shared, "shared"},
+                                                  {achieved.gaps, "gaps"},
+                                                  {achieved.mapped, "mapped"}};
+  for (const auto &[is_so, name] : doubts) {
+    if (is_so) {
+      text.put("", name);
+    }
+  }
+  text.close(']');
+  text.open("samples", '[');
+  for (const Sample &sample : achieved.samples) {
+    text.open("", '[');
+    text.put("", in_milliseconds(sample.at));
+    text.put("", sample.written);
+    text.put("", sample.read);
+    text.close(']');
+  }
+  text.close(']');
+  text.close('}');
+}
+
 void put_ended(JsonText &text, const EndedFile &file) {
   text.open("", '{');
   text.put_id("placement_id", file.placement_id);
@@ -127,7 +163,24 @@ void put_ended(JsonText &text, const EndedFile &file) {
   file.bytes_written ? text.put("bytes_written", *file.bytes_written)
                      : text.put_null("bytes_written");
   text.put_text_or_null("path", file.path);
+  if (file.achieved) {
+    put_achieved(text, *file.achieved);
+  }
   text.close('}');
+}
+
+void put_reading(JsonText &text, const std::vector<Reading> &reading) {
+  text.open("reading", '[');
+  for (const Reading &row : reading) {
+    text.open("", '{');
+    text.put("system", row.system);
+    text.put("element", row.element);
+    text.put("user", row.user);
+    text.put("files", row.files);
+    text.put("bytes_per_second", std::round(row.bytes_per_second));
+    text.close('}');
+  }
+  text.close(']');
 }
 
 uint64_t decimal(const json &value) {
@@ -224,6 +277,9 @@ std::string announcement_body(const Announcement &announcement) {
   text.close(']');
   text.put("busy", announcement.busy);
   text.put("in_use", announcement.in_use);
+  if (announcement.reading) {
+    put_reading(text, *announcement.reading);
+  }
   text.close('}');
   return text.take();
 }

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "rates/achieved.h"
+#include "rates/reading.h"
 #include "service/needs.h"
 #include "table/choice.h"
 #include "table/exchange.h"
@@ -55,7 +57,8 @@ struct EndedFile {
   uint64_t placement_id = 0;
   EndReason reason = EndReason::kClosed;
   std::optional<uint64_t> bytes_written;
-  std::string path; // empty: not known
+  std::string path;                                   // empty: not known
+  std::shared_ptr<const Achieved> achieved = nullptr; // null: it was not followed
 };
 
 struct Announcement {
@@ -74,6 +77,7 @@ struct Announcement {
   std::vector<TableWanted> tables;
   bool busy = false;   // programs that can make claims run here
   bool in_use = false; // some began, or files were created, a short while ago
+  std::optional<std::vector<Reading>> reading; // none: as it was said before
 };
 
 // What the service's ledger holds open for this node.

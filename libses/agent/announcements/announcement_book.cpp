@@ -18,6 +18,17 @@ bool AnnouncementBook::crowded_by(uid_t uid) const {
          (found != waiting_of_.end() && found->second >= kMostWaitingOfUid);
 }
 
+std::set<FileId> AnnouncementBook::streams_of(const std::set<FileId> &files) const {
+  std::set<FileId> streams;
+  for (const auto &[id, open] : open_) {
+    const OpenedFile &file = open.opening.file;
+    if (!file.idle && files.contains({file.device, file.inode})) {
+      streams.insert({file.device, file.inode});
+    }
+  }
+  return streams;
+}
+
 void AnnouncementBook::queue_opening(uint64_t id, Open &open, bool at_front) {
   if (open.waiting) {
     return;

@@ -10,10 +10,12 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "announcements/announcement.h"
+#include "node/proc_files.h"
 
 namespace ses::agent {
 
@@ -62,6 +64,8 @@ public:
   void drop(const Batch &batch);
 
   [[nodiscard]] bool knows(uint64_t id) const { return open_.contains(id) || ending_.contains(id); }
+  // Those of FILES, by device and inode, that are open and not idle.
+  [[nodiscard]] std::set<FileId> streams_of(const std::set<FileId> &files) const;
   [[nodiscard]] size_t waiting() const { return openings_.size() + endings_.size(); }
   [[nodiscard]] size_t open() const { return open_.size(); }
   // UID has so much waiting that it should get nothing more.

@@ -144,6 +144,21 @@ void Announcer::user_seen(uid_t uid) {
   wake_.notify_one();
 }
 
+void Announcer::reading(std::vector<Reading> reading) {
+  {
+    const std::lock_guard lock(mutex_);
+    reading_ = std::move(reading);
+    reading_due_ = true;
+    heartbeat_at_ = Clock::now();
+  }
+  wake_.notify_one();
+}
+
+std::set<FileId> Announcer::streams_of(const std::set<FileId> &files) const {
+  const std::lock_guard lock(mutex_);
+  return book_.streams_of(files);
+}
+
 void Announcer::announce_soon() {
   {
     const std::lock_guard lock(mutex_);
@@ -229,14 +244,17 @@ void Announcer::send(Lock &lock, Batch batch) {
   sent_at_ = now;
   sent_files_ = batch.size();
   const bool in_use = now - used_at_ < kUsedFor;
+  const auto reading = std::exchange(reading_due_, false) ? std::optional(reading_) : std::nullopt;
   lock.unlock();
   Announcement announcement = announcement_of(batch, users);
+  announcement.reading = reading;
   announcement.in_use = announcement.busy && in_use;
   const Reply reply =
       client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
   auto parsed = reply.status == 200 ? parse_announcement_reply(reply.body) : std::nullopt;
   lock.lock();
   if (!parsed) {
+    reading_due_ = reading_due_ || reading;
     failed(std::move(batch), reply);
     return;
   }
@@ -331,6 +349,7 @@ void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
   if (reply.instance != instance_) {
     instance_ = reply.instance;
     complete_due_ = true;
+    reading_due_ = !reading_.empty();
     book_.say_again();
   }
   book_.settle(batch, number_, reply.unknown, refused);

@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,10 @@ public:
   void tell(std::vector<AnnouncementBook::Opening> opened,
             const std::vector<IdleFiles::Changed> &moved,
             std::vector<AnnouncementBook::Ending> ended);
+  // All that programs of this node read and did not create, from now on.
+  void reading(std::vector<Reading> reading);
+  // Those of FILES, by device and inode, that the service counts as streams.
+  [[nodiscard]] std::set<FileId> streams_of(const std::set<FileId> &files) const;
   // All that on_ledger() was called with has been said.
   void compared();
   // UID runs programs here: the service says what they need, soon and then with each sign of life,
@@ -117,6 +122,8 @@ private:
   Clock::time_point not_before_{}; // after a request that broke the service
   size_t batch_limit_;
   unsigned attempts_ = 0; // of the smallest request that breaks the service
+  std::vector<Reading> reading_;
+  bool reading_due_ = false;
   bool said_no_announcements_ = false;
   std::string said_nonsense_; // of the thread
   std::minstd_rand random_{std::random_device{}()};

@@ -122,7 +122,7 @@ void Watcher::compare(std::vector<LedgerFile> files) {
 
 int Watcher::milliseconds_to_next() const {
   int next = files_.empty() ? -1 : polled_.empty() ? kLookMilliseconds : kPollMilliseconds;
-  for (const auto &due : {idle_.due(), closed_.due()}) {
+  for (const auto &due : {idle_.due(), rates_.due(), closed_.due()}) {
     if (due) {
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*due - Clock::now());
       const int left = static_cast<int>(std::clamp<long long>(wait.count(), 0, kLookMilliseconds));
@@ -148,6 +148,7 @@ void Watcher::work() {
       }
     }
     moved_ = idle_.look(Clock::now());
+    rates_.look(moved_, Clock::now());
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
       looked_at = Clock::now();
@@ -293,10 +294,21 @@ void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
   }
   if (!polled) {
     idle_.add(id, file.handle.get(), Clock::now());
+    follow(file);
   }
   placement_of_.try_emplace(file.id, id);
   files_.emplace(id, Watched{std::move(file), polled, false, false});
   unchecked_.insert(id); // it may have been closed before the watch was there
+}
+
+void Watcher::follow(const PlacedFile &file) {
+  OpenRates::File followed{file.placement_id, file.handle.get(), file.id,      file.pid,
+                           file.fd,           file.open_for(),   !file.choice, {}};
+  if (file.choice && !file.choice->rows.empty()) {
+    const auto &rows = file.choice->epoch->facts->rows;
+    followed.target = rows.at(file.choice->rows.front()).target;
+  }
+  rates_.add(std::move(followed), Clock::now());
 }
 
 // The watched file of UID under that device and inode.  Only of UID: what one user says ends
@@ -470,9 +482,13 @@ void Watcher::end(Files::iterator it, EndReason reason) {
 void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string path) {
   const int handle = file.handle.get();
   const auto facts = facts_of(handle);
-  AnnouncementBook::Ending ending{
-      file.uid,
-      {file.placement_id, reason, facts ? std::optional(facts->size) : file.size, std::move(path)}};
+  const std::optional<uint64_t> size = facts ? std::optional(facts->size) : file.size;
+  const uint64_t bytes = size.value_or(0);
+  AnnouncementBook::Ending ending{file.uid,
+                                  {file.placement_id, reason, size, std::move(path),
+                                   file.closed
+                                       ? OpenRates::never_seen(bytes, file.open_for())
+                                       : rates_.end(file.placement_id, bytes, Clock::now())}};
   if (!facts || facts->links == 0 || !file.choice ||
       !closed_.add(ending, handle, *file.choice, static_cast<double>(facts->size), Clock::now())) {
     ended_.push_back(std::move(ending));

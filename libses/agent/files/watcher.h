@@ -11,13 +11,15 @@
 // again.
 //
 // An open file in which nothing moves for a while is told to be idle (node/idle_files.h), unless it
-// has to be looked for in its process.
+// has to be looked for in its process.  At its end it is told at which rates it was written and
+// read (rates/open_rates.h).
 //
 // What it does not see: writes through shared memory mappings after the close, other processes
 // that open the file by themselves, and processes of another PID namespace above the agent's.
 #ifndef SES_AGENT_WATCHER_H
 #define SES_AGENT_WATCHER_H
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -33,10 +35,12 @@
 #include "announcements/announcer.h"
 #include "files/closed_files.h"
 #include "node/file_events.h"
+#include "node/identity.h"
 #include "node/idle_files.h"
 #include "node/proc_files.h"
 #include "node/process_look.h"
 #include "node/unique_fd.h"
+#include "rates/open_rates.h"
 
 namespace ses::agent {
 
@@ -58,6 +62,11 @@ struct PlacedFile {
   bool closed = false;          // and nobody has it open any more
   std::optional<uint64_t> size; // of one that is closed, if there is no handle
   bool orphan = false;          // its process was gone by then, so that it comes late
+
+  // Seconds since the create; 0: not known.
+  [[nodiscard]] double open_for() const {
+    return choice ? std::max(wall_clock() - choice->decided_at, 0.0) : 0;
+  }
 };
 
 class Watcher {
@@ -102,6 +111,7 @@ private:
   void forget_processes();
   void look_around();
   void end(Files::iterator it, EndReason reason);
+  void follow(const PlacedFile &file);
   void was_closed(const PlacedFile &file, EndReason reason, std::string path);
   void tell_end(uid_t uid, uint64_t id, EndReason reason,
                 std::optional<uint64_t> size = std::nullopt, std::string path = {});
@@ -115,6 +125,7 @@ private:
   const UniqueFd epoll_;
   FileEvents closes_; // of the thread only, as the next
   IdleFiles idle_;
+  OpenRates rates_;
   ClosedFiles closed_;
   const UniqueFd wake_; // eventfd
   std::atomic<bool> stopping_{false};

@@ -46,9 +46,28 @@ bool gives_access(int directory, const char *name) {
          (link.stx_mode & 0777) != 0;
 }
 
-// Calls VISIT(directory descriptor, entry name) for each entry made of digits, until it returns
-// false.  Without opendir(), which allocates and asks for more than is needed.
-template <typename Visit> void for_each_number(const std::string &path, Visit visit) {
+// Adds the children of one thread, as far as they fit.
+void add_children(int tasks, const char *thread, std::vector<pid_t> &family) {
+  const std::string name = std::string(thread) + "/children";
+  const UniqueFd file(openat(tasks, name.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[8 * kMostOfFamily];
+  const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
+  const char *const end = text + std::max<ssize_t>(length, 0);
+  for (const char *at = text; at < end && family.size() < kMostOfFamily;) {
+    pid_t child = 0;
+    const auto [after, error] = std::from_chars(at, end, child);
+    if (error == std::errc()) {
+      family.push_back(child);
+    }
+    at = after + 1;
+  }
+}
+
+} // namespace
+
+// Without opendir(), which allocates and asks for more than is needed.
+void for_each_number(const std::string &path,
+                     const std::function<bool(int directory, const char *name)> &visit) {
   const UniqueFd directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   alignas(dirent64) char buffer[8192];
   for (;;) {
@@ -68,24 +87,10 @@ template <typename Visit> void for_each_number(const std::string &path, Visit vi
   }
 }
 
-// Adds the children of one thread, as far as they fit.
-void add_children(int tasks, const char *thread, std::vector<pid_t> &family) {
-  const std::string name = std::string(thread) + "/children";
-  const UniqueFd file(openat(tasks, name.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[8 * kMostOfFamily];
-  const ssize_t length = file ? read(file.get(), text, sizeof text) : 0;
-  const char *const end = text + std::max<ssize_t>(length, 0);
-  for (const char *at = text; at < end && family.size() < kMostOfFamily;) {
-    pid_t child = 0;
-    const auto [after, error] = std::from_chars(at, end, child);
-    if (error == std::errc()) {
-      family.push_back(child);
-    }
-    at = after + 1;
-  }
+std::optional<FileFacts> facts_of_open(int directory, const char *name) {
+  auto facts = facts_at(directory, name, 0);
+  return facts && facts->regular && gives_access(directory, name) ? facts : std::nullopt;
 }
-
-} // namespace
 
 UniqueFd open_handle(pid_t pid, int fd) {
   if (fd < 0) {

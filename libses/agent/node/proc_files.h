@@ -9,6 +9,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,6 +46,14 @@ struct FileFacts {
 // The path the kernel has for HANDLE now, the last one of a file that was removed; empty when there
 // is none.
 [[nodiscard]] std::string path_of(int handle);
+
+// Calls VISIT(directory descriptor, entry name) for each entry of the directory PATH that is a
+// number, until it returns false.
+void for_each_number(const std::string &path,
+                     const std::function<bool(int directory, const char *name)> &visit);
+// Of the regular file that entry NAME of a DIRECTORY /proc/PID/fd refers to; none when it is no
+// regular file or O_PATH.
+[[nodiscard]] std::optional<FileFacts> facts_of_open(int directory, const char *name);
 
 // Who runs PID; none when it is gone.
 [[nodiscard]] std::optional<uid_t> owner_of(pid_t pid);

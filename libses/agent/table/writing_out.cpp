@@ -44,4 +44,18 @@ WritingOut::Seconds WritingOut::lasts(const Choice &choice, double bytes, double
   return lasts;
 }
 
+std::string WritingOut::element_at(const std::string &system, const std::string &target) const {
+  const std::lock_guard lock(mutex_);
+  for (const System &known : systems_) {
+    if (known.facts && known.facts->system == system) {
+      for (const ElementFacts &row : known.facts->rows) {
+        if (row.target == target) {
+          return row.element;
+        }
+      }
+    }
+  }
+  return "";
+}
+
 } // namespace ses::agent

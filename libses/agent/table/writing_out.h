@@ -29,6 +29,8 @@ public:
   };
   // Of a file of CHOICE that is closed now, after OPEN_FOR seconds, with so many BYTES.
   [[nodiscard]] Seconds lasts(const Choice &choice, double bytes, double open_for) const;
+  // The element of SYSTEM that is TARGET; empty: none in the table.
+  [[nodiscard]] std::string element_at(const std::string &system, const std::string &target) const;
 
 private:
   struct System {

@@ -1,0 +1,374 @@
+"""Whether the agent says of placed files what programs measure of themselves, and what that costs.
+
+Unmodified programs under the library write and read files on throttled branches of a mergerfs union, and
+say how many bytes they moved in which time; the agent says the same of the file when it ends.  Then a
+program keeps 1,000 files open and writes to all of them, and the agent's processor time is counted; and a
+program writes in small pieces, by turns while the agent looks and while it is stopped (SIGSTOP).  Agent,
+library and union are the real ones, the service is the stand-in of the agent's tests.  No number makes
+this fail.  Needs root.
+
+O_DIRECT is refused by mergerfs 2.33.5 (EINVAL), so that what goes past the page cache is measured by O_DSYNC.
+
+    .venv/bin/python benchmarks/achieved_rates.py [--build build/libses] [--rounds 3] [--only NAME]
+        [--files 1000] [--seconds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests/agent")]
+
+from running_agent import Agent  # noqa: E402
+from service_double import ServiceDouble  # noqa: E402
+from ses.demo.branches import BranchPlan  # noqa: E402
+from ses.demo.storage import set_up  # noqa: E402
+from ses_benchmarks.processes import Usage  # noqa: E402
+
+MEGABYTE = 1_000_000
+PLANS = tuple(BranchPlan(f"b{n}", 40, 20, free=1150, capacity=1200) for n in (1, 2))
+WAIT_SECONDS = 120
+
+# Each says {"written": bytes, "seconds": …, "read": bytes, "reading": seconds}.
+PYTHON = """
+import json, mmap, os, sys, time
+path, how, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
+block = b"x" * 262144
+pace = 262144 / 30e6
+written = read = 0
+seconds = reading = 0.0
+def paced(step, total):
+    begun, done = time.monotonic(), 0
+    while done < total:
+        step(done)
+        done += len(block)
+        time.sleep(max(0.0, begun + done / len(block) * pace - time.monotonic()))
+    return done, time.monotonic() - begun
+begun = time.monotonic()
+if how in ("write", "fsync", "sparse", "append"):
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | (os.O_APPEND if how == "append" else 0))
+    def step(done):
+        if how == "sparse":
+            os.lseek(fd, len(block), os.SEEK_CUR)
+        os.write(fd, block)
+    written, seconds = paced(step, size)
+    if how == "fsync":
+        os.fsync(fd)
+    seconds = time.monotonic() - begun
+elif how == "overwrite":
+    fd = os.open(path, os.O_CREAT | os.O_RDWR)
+    written, _ = paced(lambda done: os.pwrite(fd, block, done % (4 * len(block))), size)
+    seconds = time.monotonic() - begun
+elif how == "mmap":
+    fd = os.open(path, os.O_CREAT | os.O_RDWR)
+    os.ftruncate(fd, size)
+    with mmap.mmap(fd, size) as memory:
+        def step(done):
+            memory[done:done + len(block)] = block
+        written, _ = paced(step, size // len(block) * len(block))
+    seconds = time.monotonic() - begun
+elif how == "both":
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY)
+    other = os.open(path, os.O_RDONLY)
+    def step(done):
+        global read
+        os.write(fd, block)
+        read += len(os.read(other, len(block)))
+    written, _ = paced(step, size)
+    seconds = reading = time.monotonic() - begun
+elif how == "pauses":
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY)
+    for _ in range(3):
+        done, took = paced(lambda done: os.write(fd, block), size // 3)
+        written, seconds = written + done, seconds + took
+        time.sleep(2)
+os.close(fd)
+print(json.dumps({"written": written, "seconds": seconds, "read": read, "reading": reading}))
+"""
+
+HOLD = """
+import os, sys, time
+directory, files, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+open_files = [os.open(f"{directory}/{n}", os.O_CREAT | os.O_WRONLY) for n in range(files)]
+print("open", flush=True)
+end = time.monotonic() + seconds + 15
+while time.monotonic() < end:
+    begun = time.monotonic()
+    for fd in open_files:
+        os.write(fd, b"x" * 4096)
+    time.sleep(max(0.0, 1 - (time.monotonic() - begun)))
+"""
+
+PIECES = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+block = b"x" * 4096
+print("open", flush=True)
+sys.stdin.readline()
+begun = time.process_time(), time.monotonic()
+for _ in range(40000):
+    os.write(fd, block)
+print(time.monotonic() - begun[1], flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of one file: bytes and seconds, written and read."""
+
+    written: float
+    seconds: float
+    read: float = 0.0
+    reading: float = 0.0
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """MB/s of writing and reading."""
+        return (
+            self.written / max(self.seconds, 1e-9) / MEGABYTE,
+            self.read / max(self.reading, 1e-9) / MEGABYTE,
+        )
+
+
+@dataclass(frozen=True)
+class Site:
+    """What runs."""
+
+    union: Path
+    service: ServiceDouble
+    agent: Agent
+    library: Path
+
+    def run(self, command: list[str], error: bool = False) -> str:
+        """Run a program under the library; what it printed."""
+        environment = {**os.environ, "LD_PRELOAD": str(self.library), "LC_ALL": "C"}
+        environment |= {"SES_AGENT_SOCKET": str(self.agent.socket)}
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=300
+        )
+        return done.stderr if error else done.stdout
+
+    def achieved(self, path: Path) -> dict[str, object]:
+        """What was told of the file when it ended."""
+        end = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < end:
+            for id, told in list(self.service.opened_as.items()):
+                if told[-1]["path"] == str(path) and id in self.service.ended_as:
+                    achieved: dict[str, object] = self.service.ended_as[id][-1].get("achieved", {})
+                    return achieved
+            time.sleep(0.1)
+        raise SystemExit(f"the agent told of no end of {path}")
+
+
+def by_python(how: str, megabytes: int) -> Callable[[Site, Path], Measured]:
+    """One way of the program above."""
+
+    def run(site: Site, path: Path) -> Measured:
+        said = site.run([sys.executable, "-c", PYTHON, str(path), how, str(megabytes * MEGABYTE)])
+        return Measured(**json.loads(said))
+
+    return run
+
+
+def by_dd(megabytes: int, *options: str) -> Callable[[Site, Path], Measured]:
+    """``dd``, as it says itself at its end."""
+
+    def run(site: Site, path: Path) -> Measured:
+        count = megabytes * MEGABYTE // 262144
+        said = site.run(
+            ["dd", "if=/dev/zero", f"of={path}", "bs=256k", f"count={count}", *options], error=True
+        )
+        found = re.search(r"(\d+) bytes.* copied, ([\d.]+) s", said)
+        assert found, said
+        return Measured(float(found[1]), float(found[2]))
+
+    return run
+
+
+def by_fio(megabytes: int, *options: str) -> Callable[[Site, Path], Measured]:
+    """``fio``, as its job says."""
+
+    def run(site: Site, path: Path) -> Measured:
+        command = ["fio", "--name=job", f"--filename={path}", "--bs=256k", "--create_on_open=1", "--thread"]
+        command += ["--fallocate=none", f"--size={megabytes * MEGABYTE // 262144 * 262144}", *options]
+        said = site.run([*command, "--ioengine=psync", "--output-format=json"])
+        job = json.loads(said[said.index("{") :])["jobs"][0]
+        write, read = job["write"], job["read"]
+        return Measured(
+            *(write["io_bytes"], write["runtime"] / 1000), *(read["io_bytes"], read["runtime"] / 1000)
+        )
+
+    return run
+
+
+PROGRAMS: dict[str, Callable[[Site, Path], Measured]] = {
+    "dd": by_dd(800),
+    "dd conv=fsync": by_dd(60, "conv=fsync"),
+    "dd oflag=dsync": by_dd(40, "oflag=dsync"),
+    "fio write": by_fio(120, "--rw=write", "--rate=30m"),
+    "fio write sync=dsync": by_fio(40, "--rw=write", "--sync=dsync"),
+    "fio randwrite": by_fio(120, "--rw=randwrite", "--rate=30m"),
+    "python": by_python("write", 120),
+    "python fsync": by_python("fsync", 80),
+    "python append": by_python("append", 120),
+    "python sparse": by_python("sparse", 120),
+    "python overwrite": by_python("overwrite", 120),
+    "python mmap": by_python("mmap", 120),
+    "python pauses": by_python("pauses", 90),
+    "python reads and writes": by_python("both", 120),
+}
+
+
+@contextmanager
+def site_of(build: Path, scratch: Path) -> Iterator[Site]:
+    """Branches, union, agent and the stand-in of the service."""
+    with ExitStack() as undo:
+        storage = set_up(scratch, undo, lambda _: None, PLANS)
+        for note in storage.notes:
+            print(note)
+        targets = {f"union/{branch.name}": branch.directory for branch in storage.branches}
+        service = ServiceDouble(storage.union, targets)
+        undo.callback(service.close)
+        agent = Agent(build / "agent/ses-agent", scratch, service.url)
+        undo.callback(agent.stop)
+        agent.wait_for("union has")
+        time.sleep(1)
+        yield Site(storage.union, service, agent, build / "libses-wrapper.so")
+
+
+def show_accuracy(site: Site, rounds: int, only: str | None) -> None:
+    """Print one line for each program: medians."""
+    print(f"{'program':26}{'itself':>9}{'agent':>9}{'ratio':>7}   {'worst':>6}  {'on device':>9}  doubts")
+    for name, run in PROGRAMS.items():
+        if only is not None and only != name:
+            continue
+        lines: dict[str, list[tuple[float, float]]] = {}
+        last: dict[str, object] = {}
+        for turn in range(rounds):
+            path = site.union / f"{name.replace(' ', '-').replace('=', '-')}-{turn}"
+            itself = run(site, path)
+            last = told = site.achieved(path)
+            numbers = [float(str(told[key])) for key in ("bytes_written", "writing_seconds")]
+            numbers += [float(str(told[key])) for key in ("bytes_read", "reading_seconds")]
+            agents = Measured(*numbers)
+            for kind, mine, its in zip(("", " (read)"), itself.rates, agents.rates, strict=True):
+                if mine > 0:
+                    lines.setdefault(kind, []).append((mine, its))
+            path.unlink()
+        on_device = last["bytes_on_device"]
+        part = "-" if on_device is None else f"{float(str(on_device)) / max(1.0, itself.written):.2f}"
+        for kind, pairs in lines.items():
+            ratios = [its / mine for mine, its in pairs]
+            worst = max(ratios, key=lambda ratio: abs(ratio - 1))
+            median = [statistics.median(column) for column in zip(*pairs, strict=True)]
+            print(
+                f"{name + kind:26}{median[0]:9.1f}{median[1]:9.1f}{statistics.median(ratios):7.2f}"
+                f"   {worst:6.2f}  {part:>9}  {' '.join(map(str, last['doubts']))}",  # type: ignore[call-overload]
+                flush=True,
+            )
+
+
+def watcher_seconds(pid: int) -> float:
+    """Processor seconds of the busiest thread but the first, which serves the socket."""
+    threads = sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())[1:]
+    return (
+        max(float(Path(f"/proc/{pid}/task/{one}/schedstat").read_text().split()[0]) for one in threads) / 1e9
+    )
+
+
+def show_overhead(site: Site, files: int, seconds: float) -> None:
+    """Processor time of the agent while so many files are open and are written to."""
+    directory = site.union / "held"
+    directory.mkdir()
+    environment = {**os.environ, "LD_PRELOAD": str(site.library), "SES_AGENT_SOCKET": str(site.agent.socket)}
+    pid = site.agent.process.pid
+    for label, count in (("none", 0), (f"{files:,}", files)):
+        command = [sys.executable, "-c", HOLD, str(directory), str(count), str(seconds)]
+        program = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        assert program.stdout is not None
+        program.stdout.readline()
+        time.sleep(10)  # what is created is followed by then
+        before, followed, begun = Usage.of(pid), watcher_seconds(pid), time.monotonic()
+        time.sleep(seconds)
+        took = time.monotonic() - begun
+        used = Usage.of(pid).processor_seconds - before.processor_seconds
+        following = watcher_seconds(pid) - followed
+        print(
+            f"agent with {label} open files, each written to once a second: {used / took:.2%} of a processor; "
+            f"of that the thread that follows files {following / took:.2%}",
+            flush=True,
+        )
+        program.terminate()
+        program.wait()
+
+
+def show_times(site: Site, rounds: int) -> None:
+    """Times of a program that writes in small pieces, with the agent looking and stopped, by turns."""
+    environment = {**os.environ, "LD_PRELOAD": str(site.library), "SES_AGENT_SOCKET": str(site.agent.socket)}
+    times: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(2 * rounds):
+        looks = turn % 4 in (0, 3)
+        path = site.union / f"pieces-{turn}"
+        program = subprocess.Popen(
+            [sys.executable, "-c", PIECES, str(path)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdout.readline()
+        time.sleep(0.5)
+        if not looks:
+            site.agent.process.send_signal(signal.SIGSTOP)
+        try:
+            program.stdin.write("\n")
+            program.stdin.flush()
+            times[looks].append(float(program.stdout.readline()))
+        finally:
+            site.agent.process.send_signal(signal.SIGCONT)
+        program.wait()
+        path.unlink()
+    ratios = [with_it / without for with_it, without in zip(times[True], times[False], strict=True)]
+    print(
+        f"program of 40,000 small writes, agent looking over agent stopped, {rounds} pairs: "
+        f"median {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+    )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=ROOT / "build/libses")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", help="one program of the table, and nothing else")
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=20)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, site_of(given.build, Path(scratch)) as site:
+        print(f"load average {os.getloadavg()[0]:.1f}")
+        if given.rounds > 0:
+            show_accuracy(site, given.rounds, given.only)
+        if given.only is None:
+            show_overhead(site, given.files, given.seconds)
+            show_times(site, max(4 * given.rounds, 2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

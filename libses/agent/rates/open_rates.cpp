@@ -1,0 +1,358 @@
+#include "rates/open_rates.h"
+
+#include <sys/inotify.h>
+#include <time.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace ses::agent {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirst{100}, kLongest{500};
+constexpr milliseconds kYoung{50};    // younger ones are mostly closed before the next look
+constexpr milliseconds kTogether{20}; // looks that are due within
+constexpr double kPartOfAge = 0.05;
+constexpr int kPause = 400;          // times as long as the looks took of a processor
+constexpr size_t kMostAtOnce = 4096; // files
+constexpr std::chrono::seconds kSearchEvery{1};
+constexpr size_t kMostDescriptors = 4096; // of a process that are searched
+constexpr size_t kMostOfFile = 8;         // descriptors
+constexpr int kSeen = 1 << 30;            // beside the flags of a descriptor that was looked at
+
+double seconds(OpenRates::Time::duration time) { return duration<double>(time).count(); }
+
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+} // namespace
+
+OpenRates::OpenRates() : modifies_(IN_MODIFY | IN_ONESHOT), accesses_(IN_ACCESS | IN_ONESHOT) {}
+
+void OpenRates::add(File file, Time now) {
+  const uint64_t placement = file.placement;
+  const pid_t pid = file.pid;
+  Followed followed;
+  followed.created = now - duration_cast<Time::duration>(duration<double>(file.open_for));
+  if (file.is_late) {
+    followed.movement.begin_late();
+    followed.size = facts_of(file.handle).value_or(FileFacts()).size;
+  }
+  followed.file = std::move(file);
+  if (!files_.try_emplace(placement, std::move(followed)).second) {
+    return;
+  }
+  Process &process = processes_[pid];
+  process.files.insert(placement);
+  schedule(pid, process, now);
+}
+
+void OpenRates::set_idle(uint64_t placement, bool idle, Time now) {
+  const auto found = files_.find(placement);
+  if (found == files_.end()) {
+    return;
+  }
+  Followed &followed = found->second;
+  followed.idle = idle; // look_at() lets go of it, unless a call goes on
+  if (idle) {
+    return;
+  }
+  Process &process = processes_[followed.file.pid];
+  if (process.files.insert(placement).second) {
+    followed.movement.resume(seconds(now - followed.created));
+    if (process.files.size() == 1) {
+      process.bytes = bytes_of(followed.file.pid);
+    }
+    schedule(followed.file.pid, process, now);
+  }
+}
+
+// The youngest file says how soon; sets of placements are in the order of creates, nearly.
+void OpenRates::schedule(pid_t pid, Process &process, Time now) {
+  looks_.erase({process.due, pid});
+  if (process.files.empty()) {
+    return;
+  }
+  const Time created = files_.at(*process.files.rbegin()).created;
+  const auto interval = duration_cast<Time::duration>(kPartOfAge * (now - created));
+  process.due = now + std::clamp<Time::duration>(interval, kFirst, kLongest);
+  looks_.emplace(process.due, pid);
+}
+
+std::optional<OpenRates::Time> OpenRates::due() const {
+  return looks_.empty() ? std::nullopt
+                        : std::optional(std::max(looks_.begin()->first, not_before_));
+}
+
+void OpenRates::look(const std::vector<IdleFiles::Changed> &moved, Time now) {
+  for (const auto &[placement, idle] : moved) {
+    set_idle(placement, idle, now);
+  }
+  if (now < not_before_ || looks_.empty() || looks_.begin()->first > now) {
+    return;
+  }
+  const auto begun = processor_time();
+  size_t looked_at = 0;
+  while (!looks_.empty() && looks_.begin()->first <= now + kTogether && looked_at < kMostAtOnce) {
+    const pid_t pid = looks_.begin()->second;
+    looks_.erase(looks_.begin());
+    Process &process = processes_.at(pid);
+    looked_at += process.files.size();
+    look_at(pid, process, std::chrono::steady_clock::now());
+    if (process.files.empty()) {
+      processes_.erase(pid);
+    }
+  }
+  not_before_ = now + kPause * (processor_time() - begun);
+}
+
+OpenRates::Files OpenRates::files_of(const Process &process, Time now) {
+  Files files;
+  for (const uint64_t placement : process.files) {
+    Followed &followed = files_.at(placement);
+    if (followed.was_seen || now - followed.created >= kYoung) {
+      files.emplace_back(placement, &followed);
+    }
+  }
+  return files;
+}
+
+SeenFile OpenRates::see_size(Followed &followed, uint64_t placement,
+                             const FileEvents::Happened &modified,
+                             const FileEvents::Happened &accessed) {
+  SeenFile seen;
+  const auto facts = facts_of(followed.file.handle);
+  const uint64_t size = facts ? facts->size : followed.size;
+  seen.grown = size > followed.size ? size - followed.size : 0;
+  followed.size = size;
+  seen.can_write = followed.can_write;
+  seen.can_read = followed.can_read;
+  seen.modified = modified.lost_some || modified.placements.contains(placement);
+  seen.accessed = accessed.lost_some || accessed.placements.contains(placement);
+  seen.mapped = followed.movement.is_mapped();
+  return seen;
+}
+
+// Which descriptors refer to FILES: one look at all of the process.
+void OpenRates::search(pid_t pid, const Files &files) {
+  std::set<dev_t> devices;
+  for (const auto &[placement, followed] : files) {
+    devices.insert(followed->file.id.device);
+  }
+  size_t looked_at = 0;
+  std::map<FileId, std::vector<int>> open;
+  for (const OpenDescriptor &one : descriptors_on(pid, devices, kMostDescriptors, looked_at)) {
+    open[one.file].push_back(one.fd);
+  }
+  for (const auto &[placement, followed] : files) {
+    std::vector<DescriptorInfo> descriptors;
+    for (const int fd : open[followed->file.id]) {
+      const auto known =
+          std::ranges::find(followed->descriptors, fd, [](const auto &one) { return one.fd; });
+      if (descriptors.size() < kMostOfFile) {
+        descriptors.push_back(known != followed->descriptors.end() ? *known
+                                                                   : DescriptorInfo{fd, 0, 0, 0});
+      }
+    }
+    followed->descriptors = std::move(descriptors);
+  }
+}
+
+// What became of the positions of one file's descriptors; false when none of them refers to it.
+bool OpenRates::see_positions(pid_t pid, Followed &followed, SeenFile &seen) {
+  const auto refers_to_it = [&](const DescriptorInfo &at) {
+    if (at.inode == followed.file.id.inode) {
+      return true;
+    }
+    const auto facts = facts_of(open_handle(pid, at.fd).get());
+    return facts && facts->id == followed.file.id;
+  };
+  bool can_write = false, can_read = false, durable = true;
+  std::vector<DescriptorInfo> now_there;
+  for (const DescriptorInfo &before : followed.descriptors) {
+    auto at = descriptor_of(pid, before.fd);
+    if (!at || !refers_to_it(*at)) {
+      continue;
+    }
+    const bool is_other = before.flags == 0 && followed.was_seen; // first seen now, opened before
+    const uint64_t from = is_other && (at->can_write() || followed.movement.read() > 0)
+                              ? at->position
+                              : before.position;
+    const uint64_t on = at->position - std::min(at->position, from);
+    if (!at->can_read()) {
+      seen.written_on = std::max(seen.written_on, on);
+    } else if (!at->can_write()) {
+      seen.read_on += on;
+    } else if (on > seen.grown) { // which of both, the process's bytes tell
+      seen.modified = seen.accessed = true;
+    }
+    can_write = can_write || at->can_write();
+    can_read = can_read || at->can_read();
+    durable = durable && (at->is_durable() || !at->can_write());
+    at->flags |= kSeen;
+    now_there.push_back(*at);
+  }
+  followed.descriptors = std::move(now_there);
+  if (followed.descriptors.empty()) {
+    return false;
+  }
+  followed.can_write = seen.can_write = can_write;
+  followed.can_read = seen.can_read = can_read;
+  followed.durable = durable && can_write;
+  return true;
+}
+
+// The same of FILES; those whose descriptors are not known are looked for.
+void OpenRates::see_positions(pid_t pid, Process &process, const Files &files,
+                              std::vector<SeenFile> &seen, bool everywhere, Time now) {
+  Files lost;
+  std::vector<size_t> at;
+  for (size_t i = 0; i < files.size(); ++i) {
+    Followed &followed = *files[i].second;
+    if (!everywhere && followed.was_seen) {
+      continue;
+    }
+    if (followed.descriptors.empty() && followed.file.fd >= 0) {
+      followed.descriptors.push_back({followed.file.fd, 0, 0, 0});
+    }
+    if (everywhere || !see_positions(pid, followed, seen[i])) {
+      lost.push_back(files[i]);
+      at.push_back(i);
+    }
+  }
+  if (!lost.empty() && now - process.searched_at >= kSearchEvery) {
+    process.searched_at = now;
+    search(pid, lost);
+  }
+  for (size_t i = 0; i < lost.size(); ++i) {
+    (void)see_positions(pid, *lost[i].second, seen[at[i]]);
+  }
+}
+
+void OpenRates::look_at(pid_t pid, Process &process, Time now) {
+  const Files files = files_of(process, now);
+  const auto before = process.bytes;
+  process.bytes = bytes_of(pid);
+  std::optional<ProcessBytes> bytes;
+  if (process.bytes) {
+    bytes = process.bytes->since(before.value_or(ProcessBytes()));
+  }
+  const FileEvents::Happened modified = modifies_.read_all(), accessed = accesses_.read_all();
+  std::vector<SeenFile> seen;
+  uint64_t grown = 0;
+  bool unknown = false, can_read = false;
+  for (const auto &[placement, followed] : files) {
+    seen.push_back(see_size(*followed, placement, modified, accessed));
+    grown += seen.back().grown;
+    unknown = unknown || !followed->was_seen;
+    can_read = can_read || followed->can_read;
+  }
+  const uint64_t wrote = bytes ? bytes->written() : grown, read = bytes ? bytes->read() : 1;
+  const bool writes = !is_explained(wrote > grown ? wrote - grown : grown - wrote, wrote);
+  const bool reads = can_read && !is_explained(read, 0);
+  if (unknown || writes || reads || !bytes) {
+    see_positions(pid, process, files, seen, writes || reads || !bytes, now);
+  }
+  const std::vector<MovedBytes> moved = attribute(bytes, !before, seen);
+  watch_unexplained(files, seen, writes, reads);
+  enter(pid, files, moved, now);
+  schedule(pid, process, now);
+}
+
+// What is not explained now is told by the next look.
+void OpenRates::watch_unexplained(const Files &files, const std::vector<SeenFile> &seen,
+                                  bool writes, bool reads) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto &[placement, followed] = files[i];
+    if (writes && seen[i].can_write && seen[i].grown == 0 && seen[i].written_on == 0 &&
+        !modifies_.watches(placement)) {
+      (void)modifies_.add(followed->file.handle, placement);
+    }
+    if (reads && seen[i].can_read && seen[i].read_on == 0 && !accesses_.watches(placement)) {
+      (void)accesses_.add(followed->file.handle, placement);
+    }
+  }
+}
+
+void OpenRates::enter(pid_t pid, const Files &files, const std::vector<MovedBytes> &moved,
+                      Time now) {
+  std::optional<BusyDescriptors> busy; // asked once, where something stands still
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto &[placement, followed] = files[i];
+    bool writing = false, reading = false, synchronizing = false;
+    if (moved[i].written == 0 && moved[i].read == 0) {
+      if (!busy) {
+        busy = busy_descriptors_of(pid);
+      }
+      for (const DescriptorInfo &descriptor : followed->descriptors) {
+        writing = writing || busy->writing.contains(descriptor.fd);
+        reading = reading || busy->reading.contains(descriptor.fd);
+        synchronizing = synchronizing || busy->synchronizing.contains(descriptor.fd);
+      }
+    }
+    if (followed->synchronizing && !synchronizing && moved[i].written == 0) {
+      followed->movement.synchronized();
+    }
+    followed->synchronizing = synchronizing;
+    followed->was_seen = true;
+    followed->movement.add(seconds(now - followed->created), moved[i], writing, reading);
+    if (followed->idle && !followed->movement.moves()) {
+      processes_.at(pid).files.erase(placement);
+    }
+  }
+}
+
+std::shared_ptr<const Achieved> OpenRates::end(uint64_t placement, uint64_t size, Time now) {
+  const auto found = files_.find(placement);
+  if (found == files_.end()) {
+    return nullptr;
+  }
+  modifies_.remove(placement);
+  accesses_.remove(placement);
+  Followed followed = std::move(found->second);
+  files_.erase(found);
+  const pid_t pid = followed.file.pid;
+  if (const auto process = processes_.find(pid); process != processes_.end()) {
+    process->second.files.erase(placement);
+    if (process->second.files.empty()) {
+      looks_.erase({process->second.due, pid});
+      processes_.erase(process);
+    }
+  }
+  const double open_for = seconds(now - followed.created);
+  if (!followed.was_seen && !followed.file.is_late) {
+    return never_seen(size, open_for);
+  }
+  const bool synchronizing = followed.synchronizing && size <= followed.size;
+  if (synchronizing) {
+    followed.movement.synchronized();
+  }
+  auto achieved = std::make_shared<Achieved>(
+      followed.movement.end(open_for, size > followed.size ? size - followed.size : 0, size));
+  if (followed.durable || synchronizing) {
+    achieved->on_device = achieved->written;
+  } else if (!achieved->is_small()) {
+    if (const auto unwritten = unwritten_.of(followed.file.target, now)) {
+      const uint64_t there = achieved->written - std::min(achieved->written, *unwritten);
+      achieved->on_device = std::max(achieved->on_device.value_or(0), there);
+    }
+  }
+  return achieved;
+}
+
+std::shared_ptr<const Achieved> OpenRates::never_seen(uint64_t size, double open_for) {
+  auto achieved = std::make_shared<Achieved>();
+  achieved->written = size;
+  achieved->open_seconds = std::max(open_for, 0.0);
+  achieved->writing_seconds = size > 0 ? achieved->open_seconds : 0;
+  return achieved;
+}
+
+} // namespace ses::agent

@@ -1,0 +1,204 @@
+#include "rates/readers.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ses::agent {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kLookEvery{1}, kSearchEvery{3}, kAskAgain{3}, kStaysFor{3};
+constexpr unsigned kMostAsked = 3;      // times: a process may start another program at first
+constexpr size_t kMostAskedAtOnce = 64; // processes
+constexpr size_t kMostLooks = 256;      // the same
+constexpr size_t kMostDescriptors = 2048;
+constexpr size_t kMostRows = 500; // the contract's
+constexpr double kSame = 0.25;
+
+} // namespace
+
+bool is_alike(const std::vector<Reading> &a, const std::vector<Reading> &b) {
+  return std::ranges::equal(a, b, [](const Reading &one, const Reading &other) {
+    const double larger = std::max(one.bytes_per_second, other.bytes_per_second);
+    return one.key() == other.key() && one.files == other.files &&
+           std::abs(one.bytes_per_second - other.bytes_per_second) <= kSame * larger;
+  });
+}
+
+bool has_library(std::string_view environment) {
+  constexpr std::string_view kName = "LD_PRELOAD=", kLibrary = "libses-wrapper.so";
+  for (size_t at = 0, end = 0; at < environment.size(); at = end + 1) {
+    end = std::min(environment.find('\0', at), environment.size());
+    const std::string_view setting = environment.substr(at, end - at);
+    if (setting.starts_with(kName)) {
+      return setting.find(kLibrary) != setting.npos;
+    }
+  }
+  return false;
+}
+
+Readers::~Readers() { stop(); }
+
+void Readers::start() {
+  thread_ = std::thread([this] { work(); });
+}
+
+void Readers::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Readers::work() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    lock.unlock();
+    const bool some = look(std::chrono::steady_clock::now());
+    lock.lock();
+    wake_.wait_for(lock, some ? kLookEvery : kSearchEvery, [&] { return stopping_; });
+  }
+}
+
+// Processes that began since the last look, and those that were asked too early.
+void Readers::find_processes(Time now) {
+  std::set<pid_t> present;
+  for_each_number("/proc", [&](int, const char *name) {
+    present.insert(std::atoi(name));
+    return true;
+  });
+  std::erase_if(processes_, [&](const auto &one) { return !present.contains(one.first); });
+  std::erase_if(others_, [&](const auto &one) { return !present.contains(one.first); });
+  present.erase(getpid());
+  size_t asked = 0;
+  for (const pid_t pid : present) {
+    if (asked >= kMostAskedAtOnce) {
+      break;
+    }
+    const auto known = others_.find(pid);
+    if (processes_.contains(pid) ||
+        (known != others_.end() &&
+         (known->second.second >= kMostAsked || now - known->second.first < kAskAgain))) {
+      continue;
+    }
+    ++asked;
+    const std::string path = "/proc/" + std::to_string(pid) + "/environ";
+    const auto owner = has_library(read_proc(path)) ? owner_of(pid) : std::nullopt;
+    if (owner) {
+      processes_[pid].user = names_.name_of(*owner);
+      others_.erase(pid);
+    } else {
+      auto &[at, times] = others_[pid];
+      at = now;
+      ++times;
+    }
+  }
+}
+
+void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &devices,
+                      size_t &looked_at, Time now) {
+  const double passed = std::chrono::duration<double>(now - process.looked_at).count();
+  const bool is_first = process.looked_at == Time();
+  process.looked_at = now;
+  const auto before = process.bytes;
+  process.bytes = bytes_of(pid);
+  for (auto &[fd, descriptor] : process.descriptors) {
+    descriptor.was_found = false;
+  }
+  bool some_moved = false;
+  for (const OpenDescriptor &open : descriptors_on(pid, devices, kMostDescriptors, looked_at)) {
+    const auto info = descriptor_of(pid, open.fd);
+    if (!info || !info->can_read()) {
+      continue;
+    }
+    const auto [found, is_new] = process.descriptors.try_emplace(open.fd);
+    Descriptor &descriptor = found->second;
+    descriptor.was_found = true;
+    if (is_new || descriptor.file != open.file) {
+      descriptor = {open.file, {}, info->position, 0, {}, true};
+      descriptor.place = parts_.place_of(open.file.device, open_handle(pid, open.fd).get());
+      continue;
+    }
+    const uint64_t on = info->position - std::min(info->position, descriptor.position);
+    descriptor.position = info->position;
+    if (on > 0 && !info->can_write() && !is_first) {
+      descriptor.rate = static_cast<double>(on) / passed;
+      descriptor.moved_at = now;
+      some_moved = true;
+    }
+  }
+  std::erase_if(process.descriptors, [](const auto &one) { return !one.second.was_found; });
+  if (!some_moved && process.descriptors.size() == 1 && before && process.bytes && !is_first) {
+    const ProcessBytes bytes = process.bytes->since(*before);
+    Descriptor &only = process.descriptors.begin()->second;
+    if (!is_explained(bytes.read(), 0)) { // by pread() and the like
+      only.rate = static_cast<double>(bytes.read()) / passed;
+      only.moved_at = now;
+    }
+  }
+}
+
+std::vector<Reading> Readers::reading(Time now) const {
+  std::map<std::tuple<std::string, std::string, std::string>, Reading> rows;
+  std::set<FileId> files;
+  for (const auto &[pid, process] : processes_) {
+    for (const auto &[fd, descriptor] : process.descriptors) {
+      files.insert(descriptor.file);
+    }
+  }
+  const std::set<FileId> streams = files.empty() ? files : parts_.announced(files);
+  for (const auto &[pid, process] : processes_) {
+    for (const auto &[fd, descriptor] : process.descriptors) {
+      if (descriptor.place.element.empty() || streams.contains(descriptor.file) ||
+          descriptor.moved_at == Time() || now - descriptor.moved_at > kStaysFor) {
+        continue;
+      }
+      const auto &[system, element] = descriptor.place;
+      Reading &row = rows[{system, element, process.user}];
+      row.system = system;
+      row.element = element;
+      row.user = process.user;
+      row.bytes_per_second += descriptor.rate;
+      ++row.files;
+    }
+  }
+  std::vector<Reading> reading;
+  for (auto &[key, row] : rows) {
+    if (reading.size() < kMostRows) {
+      reading.push_back(std::move(row));
+    }
+  }
+  return reading;
+}
+
+// True while there are processes to look at.
+bool Readers::look(Time now) {
+  const std::set<dev_t> devices = parts_.devices();
+  if (devices.empty()) {
+    processes_.clear();
+  } else {
+    find_processes(now);
+  }
+  size_t looks = 0, looked_at = 0;
+  auto next = processes_.upper_bound(last_); // in turn
+  while (looks < std::min(processes_.size(), kMostLooks) && looked_at < kMostDescriptors) {
+    next = next == processes_.end() ? processes_.begin() : next;
+    last_ = next->first;
+    look_at(next->first, next->second, devices, looked_at, std::chrono::steady_clock::now());
+    ++looks;
+    ++next;
+  }
+  std::vector<Reading> now_read = reading(std::chrono::steady_clock::now());
+  if (!is_alike(now_read, told_)) {
+    told_ = now_read;
+    parts_.tell(std::move(now_read));
+  }
+  return !processes_.empty();
+}
+
+} // namespace ses::agent

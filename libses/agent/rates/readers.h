@@ -1,0 +1,103 @@
+// The thread that sees which files programs read, that they did not create.
+//
+// Opening a file for reading costs a program nothing, so no program says that it did.  Once a
+// second this thread looks for processes that were started with the preload library (LD_PRELOAD of
+// their environment), and at what those have open for reading on the node's storage systems.  A
+// file is read while its position moves, or else its process's bytes, and for three seconds after
+// that.
+//
+// Bounds, each second: 64 processes asked for their environment, 256 looked at, 2,048 descriptors.
+// Without such processes a look at the list of processes every three seconds is all.
+//
+// Asking a file system where a file lies may wait, once for each file that is found.
+#ifndef SES_AGENT_READERS_H
+#define SES_AGENT_READERS_H
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "node/identity.h"
+#include "node/proc_files.h"
+#include "rates/process_io.h"
+#include "rates/reading.h"
+
+namespace ses::agent {
+
+// The environment of a process, as /proc/PID/environ has it, names the preload library.  Pure.
+[[nodiscard]] bool has_library(std::string_view environment);
+
+class Readers {
+public:
+  using Time = std::chrono::steady_clock::time_point;
+  struct Place {
+    std::string system, element;
+  };
+  struct Parts {
+    // The devices of the storage systems that are mounted.
+    std::function<std::set<dev_t>()> devices;
+    // Where a file lies; empty: not known.  May wait for its file system.
+    std::function<Place(dev_t device, int handle)> place_of;
+    // Those of these files that are streams already, as the service was told.
+    std::function<std::set<FileId>(const std::set<FileId> &)> announced;
+    // All that is read on this node, in the order of their keys; called when it changed.
+    std::function<void(std::vector<Reading>)> tell;
+  };
+
+  explicit Readers(Parts parts) : parts_(std::move(parts)) {}
+  ~Readers();
+  void start();
+  void stop();
+
+private:
+  struct Descriptor {
+    FileId file;
+    Place place;
+    uint64_t position = 0;
+    double rate = 0; // bytes/s in the last look in which it moved
+    Time moved_at{};
+    bool was_found = false; // in this look
+  };
+  struct Process {
+    std::string user;
+    std::optional<ProcessBytes> bytes;
+    std::map<int, Descriptor> descriptors; // that can read
+    Time looked_at{};
+  };
+
+  void work();
+  void find_processes(Time now);
+  [[nodiscard]] bool look(Time now);
+  void look_at(pid_t pid, Process &process, const std::set<dev_t> &devices, size_t &looked_at,
+               Time now);
+  [[nodiscard]] std::vector<Reading> reading(Time now) const;
+
+  const Parts parts_;
+  UserNames names_; // of the thread, as all but the last four
+  std::map<pid_t, Process> processes_;
+  std::unordered_map<pid_t, std::pair<Time, unsigned>>
+      others_;     // when and how often they were asked
+  pid_t last_ = 0; // that was looked at
+  std::vector<Reading> told_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_READERS_H

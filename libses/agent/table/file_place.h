@@ -1,0 +1,25 @@
+// On which element of its storage system a file lies that exists, as the file system says.
+//
+// Asking may wait for the file system.
+#ifndef SES_AGENT_FILE_PLACE_H
+#define SES_AGENT_FILE_PLACE_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ses::agent {
+
+// The targets (ElementFacts) that the file of HANDLE may lie on, on a system of BACKEND (enum
+// ses_backend): the branch of a union; on Lustre the OST of its first stripe, and its pool.  Empty:
+// not known.
+[[nodiscard]] std::vector<std::string> targets_of_file(uint32_t backend, int handle);
+
+// The same from the bytes of lustre.lov; of one with several components, from the first that has
+// objects.  Pure.
+[[nodiscard]] std::vector<std::string> targets_in_layout(std::string_view layout);
+
+} // namespace ses::agent
+
+#endif // SES_AGENT_FILE_PLACE_H

@@ -1,0 +1,184 @@
+"""At which rates placed files were written and read, and who reads files that exist."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claims_program import Claims
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+ROOT = Path(__file__).resolve().parents[2]
+MEGA = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the probe says of each case."""
+    program = tmp_path_factory.mktemp("rates") / "rates"
+    agent = ROOT / "libses" / "agent"
+    parts = ("attribution", "movement", "process_io", "unwritten")
+    sources = [*(agent / f"rates/{part}.cpp" for part in parts), agent / "node/proc_files.cpp"]
+    probe = Path(__file__).parent / "probes" / "rates.cpp"
+    command = ["c++", "-std=c++20", f"-I{agent}", "-o", program, probe, *sources]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    return dict(line.split(": ", 1) for line in lines)
+
+
+@pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+@pytest.mark.parametrize(
+    ("case", "megabytes"),
+    [
+        ("front to back", "50/0"),
+        ("two files", "20/0 30/0"),
+        ("holes", "50/0"),
+        ("the rest went elsewhere", "50/0"),
+        ("overwritten", "50/0"),
+        ("overwritten, first look", "0/0"),
+        ("two overwritten", "25/0 shared 25/0 shared"),
+        ("one grows, one is overwritten", "20/0 30/0"),
+        ("a child writes", "50/0"),
+        ("made room for a mapping", "0/0 silent"),
+        ("pages of a mapping", "40/0"),
+        ("read by position", "0/30"),
+        ("read by pread()", "0/30"),
+        ("copied", "0/30 30/0"),
+    ],
+)
+def test_bytes_of_a_process_are_given_to_its_files(said: dict[str, str], case: str, megabytes: str) -> None:
+    """Written/read."""
+    assert said[case] == megabytes
+
+
+@pytest.mark.timeout(1000)
+@pytest.mark.parametrize(
+    ("case", "achieved"),
+    [
+        ("steady", "1004 in 50.2 s, 0 in 0.0 s, open 50.2 s, 27 samples cached"),
+        ("pauses", "20 in 2.0 s, 0 in 0.0 s, open 61.1 s, 4 samples cached"),
+        ("fsync", "10 in 1.6 s, 0 in 0.0 s, open 1.6 s, 4 samples"),
+        ("read to the end", "0 in 0.0 s, 25 in 1.2 s, open 1.5 s, 3 samples"),
+        ("mapping", "40 in 1.0 s, 0 in 0.0 s, open 1.5 s, 3 samples mapped cached"),
+        ("late", "10 in 2.0 s, 0 in 0.0 s, open 2.0 s, 2 samples gaps cached"),
+        ("gap", "10 in 10.0 s, 0 in 0.0 s, open 10.0 s, 3 samples gaps cached"),
+        ("little", "0 in 0.1 s, 0 in 0.0 s, open 0.1 s, 2 samples small short cached"),
+    ],
+)
+def test_seconds_count_in_which_data_moved(said: dict[str, str], case: str, achieved: str) -> None:
+    assert said[case] == achieved
+
+
+@pytest.mark.timeout(1000)
+@pytest.mark.parametrize(
+    ("case", "read"),
+    [
+        ("io", "7 8 9 10, 0"),
+        ("fdinfo", "123 55 1 0 1, 0"),
+        ("syscall", "1 0 1"),
+        ("device", "7:3 7:3 8:1 |"),
+        ("kilobytes", "4096 0"),
+    ],
+)
+def test_files_of_the_kernel_are_read(said: dict[str, str], case: str, read: str) -> None:
+    assert said[case] == read
+
+
+@pytest.fixture
+def claims(agent: Agent, device: int) -> Iterator[Claims]:
+    agent.ask(device).close()
+    attached = Claims(agent.socket, os.getuid())
+    attached.wait_until_staged()
+    yield attached
+    attached.detach()
+    attached.table.detach()
+
+
+def achieved(service: ServiceDouble, placement: str) -> dict[str, Any]:
+    service.wait_for_end(placement)
+    told: dict[str, Any] = service.ended_as[placement][-1]["achieved"]
+    assert told["open_seconds"] >= max(told["writing_seconds"], told["reading_seconds"]) >= 0
+    assert len(told["samples"]) <= 32
+    return told
+
+
+def test_program_that_grows_one_file_and_overwrites_another(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    """Steps go on until the agent must have looked several times, however slow the machine is."""
+    made = [claims.choose(row=row) for row in (0, 1, 0)]
+    paths = [tmp_path / name for name in ("grows", "overwritten", "short")]
+    grows, overwritten, short = (claims.create(claim, path) for claim, path in zip(made, paths, strict=True))
+    os.write(short, b"x" * 7)
+    os.close(short)
+    steps = 0
+    begun = time.monotonic()
+    while steps < 25 or time.monotonic() - begun < 3:
+        os.write(grows, bytes(MEGA // 2))
+        os.pwrite(overwritten, bytes(MEGA), 0)
+        steps += 1
+        time.sleep(0.1)
+    os.fsync(grows)
+    os.close(grows)
+    os.close(overwritten)
+    first, second, third = (achieved(service, claims.id_of(claim)) for claim in made)
+    assert first["bytes_written"] == steps * MEGA // 2
+    assert not {"too-small", "too-short", "mapped"} & set(first["doubts"])
+    assert 0.5 <= first["writing_seconds"] <= first["open_seconds"]
+    times = [sample[0] for sample in first["samples"]]
+    amounts = [sample[1] for sample in first["samples"]]
+    assert times == sorted(times)
+    assert amounts == sorted(amounts)
+    assert amounts[-1] == steps * MEGA // 2
+    # What was written before the first look, and after the last, can be told by the size only.
+    assert MEGA < second["bytes_written"] <= 1.2 * steps * MEGA
+    assert third["bytes_written"] == 7
+    assert {"too-small", "too-short"} <= set(third["doubts"])
+
+
+READ_AGAIN = """
+import sys, time
+with open(sys.argv[1], "rb", buffering=0) as file:
+    while True:
+        file.seek(0)
+        while file.read(65536):
+            time.sleep(0.05)
+"""
+
+
+def reading(service: ServiceDouble) -> list[dict[str, Any]] | None:
+    """What was said last of files that are read."""
+    said = [one.body["reading"] for one in service.announcements() if "reading" in one.body]
+    return said[-1] if said else None
+
+
+@pytest.mark.root
+def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_library_reads_it(
+    agent: Agent, service: ServiceDouble, branches: dict[str, Path], union: Path, binary: Path, device: int
+) -> None:
+    agent.ask(device).close()
+    (branches["union/b2"] / "input").write_bytes(bytes(4 * MEGA))
+    command = [sys.executable, "-c", READ_AGAIN, str(union / "input")]
+    library = binary.parents[1] / "libses-wrapper.so"
+    unseen = subprocess.Popen(command)
+    program = subprocess.Popen(command, env={**os.environ, "LD_PRELOAD": str(library)})
+    try:
+        wait_until(lambda: bool(reading(service)), "the service hears who reads")
+        (row,) = reading(service) or []
+        assert row.pop("bytes_per_second") > 0
+        assert row == {"system": "union", "element": "union/b2", "user": "root", "files": 1}
+    finally:
+        program.kill()
+        program.wait()
+        unseen.kill()
+        unseen.wait()
+    wait_until(lambda: reading(service) == [], "the service hears that nobody does")
