@@ -308,8 +308,8 @@ def show_overhead(site: Site, files: int, seconds: float) -> None:
         used = Usage.of(pid).processor_seconds - before.processor_seconds
         following = watcher_seconds(pid) - followed
         print(
-            f"agent with {label} open files, each written to once a second: {used / took:.2%} of a processor; "
-            f"of that the thread that follows files {following / took:.2%}",
+            f"agent with {label} open files, each written to once a second: {used / took:.2%} of a "
+            f"processor, the thread that follows files {following / took:.2%} of it",
             flush=True,
         )
         program.terminate()

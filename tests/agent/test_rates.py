@@ -11,26 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_sources import build
 from claims_program import Claims
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
-ROOT = Path(__file__).resolve().parents[2]
 MEGA = 1 << 20
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the probe says of each case."""
-    program = tmp_path_factory.mktemp("rates") / "rates"
-    agent = ROOT / "libses" / "agent"
     parts = ("attribution", "movement", "process_io", "unwritten")
-    sources = [*(agent / f"rates/{part}.cpp" for part in parts), agent / "node/proc_files.cpp"]
-    probe = Path(__file__).parent / "probes" / "rates.cpp"
-    command = ["c++", "-std=c++20", f"-I{agent}", "-o", program, probe, *sources]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stderr
+    sources = ("node/proc_files", *(f"rates/{part}" for part in parts))
+    program = build(tmp_path_factory.mktemp("rates") / "rates", "rates.cpp", sources)
     lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
     return dict(line.split(": ", 1) for line in lines)
 
