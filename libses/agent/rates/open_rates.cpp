@@ -191,7 +191,10 @@ bool OpenRates::see_positions(pid_t pid, Followed &followed, SeenFile &seen) {
     } else if (!at->can_write()) {
       seen.read_on += on;
     } else if (on > seen.grown) { // which of both, the process's bytes tell
-      seen.modified = seen.accessed = true;
+      const auto facts = facts_of(followed.file.handle);
+      const bool at_end = facts && at->position >= facts->size; // appended since its size was read
+      seen.modified = seen.modified || !at_end;
+      seen.accessed = seen.accessed || !at_end;
     }
     can_write = can_write || at->can_write();
     can_read = can_read || at->can_read();
