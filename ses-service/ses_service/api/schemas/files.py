@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from ses_service.api.schemas.answers import Answer
 from ses_service.api.schemas.requests import ElementId, Query, Text
-from ses_service.process.files import Cursor
 
 VerdictName = Literal["met", "nearly", "missed", "cannot-say"]
 CauseName = Literal["program", "slow-element", "others", "foreseen", "client-or-network"]
 Time = Annotated[float, Field(ge=0, le=1e11)]
-
-
-def _is_cursor(text: str) -> str:
-    Cursor.of(text)
-    return text
+_CURSOR = r"^(open|ended):[0-9]{1,12}\.[0-9]{1,20}:[0-9a-f]{0,16}$"
 
 
 class FilesQuery(Query):
@@ -37,7 +32,7 @@ class FilesQuery(Query):
     since: Time | None = None
     until: Time | None = None
     state: Literal["open", "ended"] | None = None
-    after: Annotated[str, Field(max_length=64), AfterValidator(_is_cursor)] | None = None
+    after: Annotated[str, Field(pattern=_CURSOR)] | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
 
 
