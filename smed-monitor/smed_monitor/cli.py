@@ -1,4 +1,7 @@
-"""The ``smed-monitor`` command.  Exit codes: 0 good, 1 an element is missing, 2 wrong settings or usage."""
+"""The ``smed-monitor`` command.  Exit codes: 0 good, 1 an element is missing, 2 wrong settings or usage.
+
+What a command needs is imported when it runs: help comes at once.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,12 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import structlog
-from ses_listen.server import ListenError
-from ses_listen.tls import MEND, TlsError, files_of, is_local
 
-from smed_monitor.collectors.registry import COLLECTORS
-from smed_monitor.config.settings import ElementSettings, Settings, Target, load
-from smed_monitor.config.site import described
-from smed_monitor.core.errors import MonitorError, SettingsError
-from smed_monitor.core.model import State
-from smed_monitor.http.answer import observations_json
-from smed_monitor.http.schemas import ObservationsOut
-from smed_monitor.http.server import serve as serve_forever
-from smed_monitor.report import print_table
-from smed_monitor.scraping.monitor import Monitor
-from smed_monitor.textfile import page, write
+if TYPE_CHECKING:
+    from smed_monitor.config.settings import ElementSettings, Settings
 
 
 def _host_and_port(_context: click.Context, _option: click.Parameter, value: str) -> str:
@@ -118,6 +110,11 @@ def serve(
     log_level: str,
 ) -> None:
     """Scrape and answer until SIGTERM."""
+    from ses_listen.server import ListenError
+    from ses_listen.tls import MEND, TlsError, files_of, is_local
+
+    from smed_monitor.http.server import serve as serve_forever
+
     settings = _settings(path, site)
     try:
         files = files_of(tls_cert, tls_key, tls_ca)
@@ -137,6 +134,12 @@ def serve(
 @click.option("--json", "as_json", is_flag=True, help="Print what GET /v1/observations would answer.")
 def check(path: Path, site: Path | None, as_json: bool) -> None:
     """Check the settings, scrape every target once and say what was found (no rates: those take two)."""
+    from smed_monitor.core.model import State
+    from smed_monitor.http.answer import observations_json
+    from smed_monitor.http.schemas import ObservationsOut
+    from smed_monitor.report import print_table
+    from smed_monitor.scraping.monitor import Monitor
+
     monitor = Monitor(_settings(path, site))
     _log_to_stderr("error")
     monitor.scrape_once()
@@ -173,6 +176,11 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
 @click.option("--once", is_flag=True, help="Write once and end.")
 def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
     """Write this server's OSTs for node_exporter's textfile collector, until SIGTERM."""
+    from smed_monitor.collectors.registry import COLLECTORS
+    from smed_monitor.config.settings import ElementSettings, Target
+    from smed_monitor.core.errors import MonitorError
+    from smed_monitor.textfile import page, write
+
     target = Target(name="local", collector="lustre_files", root=str(root.absolute()), timeout_seconds=5.0)
     collector = COLLECTORS[target.collector]
     source = collector.open(target)
@@ -195,6 +203,11 @@ def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
 
 
 def _settings(path: Path, site: Path | None) -> Settings:
+    from smed_monitor.collectors.registry import COLLECTORS
+    from smed_monitor.config.settings import load
+    from smed_monitor.config.site import described
+    from smed_monitor.core.errors import SettingsError
+
     def elements(settings: Settings) -> tuple[ElementSettings, ...]:
         assert site is not None
         return described(site, settings.targets, COLLECTORS, own=[each.id for each in settings.elements])
@@ -207,6 +220,8 @@ def _settings(path: Path, site: Path | None) -> Settings:
 
 
 def _log_to_stderr(level: str) -> None:
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

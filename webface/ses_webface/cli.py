@@ -1,4 +1,7 @@
-"""The ``ses-webface`` command: serve the portal, manage accounts, upgrade the database."""
+"""The ``ses-webface`` command: serve the portal, manage accounts, upgrade the database.
+
+What a command needs is imported when it runs: help comes at once.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,17 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import structlog
-from ses_client.proven import ClearTextError
-from ses_listen.server import ListenError
-from ses_listen.tls import MEND, TlsError, files_of, is_local
 
-from ses_webface.accounts.services import AccountService
-from ses_webface.accounts.sessions import SessionService
-from ses_webface.accounts.telling import AccountTelling
-from ses_webface.app import create_app
-from ses_webface.database import Database
-from ses_webface.errors import WebfaceError
-from ses_webface.portal import Portal
-from ses_webface.server import serve as run_server
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
+
+if TYPE_CHECKING:
+    from ses_webface.accounts.services import AccountService
+    from ses_webface.accounts.sessions import SessionService
+    from ses_webface.database import Database
+    from ses_webface.portal import Portal
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,16 +57,22 @@ def _url(state_dir: Path, database_url: str | None) -> str:
 
 
 def _database(state_dir: Path, database_url: str | None) -> Database:
+    from ses_webface.database import Database
+
     found = Database(_url(state_dir, database_url))
     found.upgrade()
     return found
 
 
 def _accounts(state_dir: Path, database_url: str | None) -> AccountService:
+    from ses_webface.accounts.services import AccountService
+
     return AccountService(_database(state_dir, database_url), time.time)
 
 
 def _sessions(state_dir: Path, database_url: str | None) -> SessionService:
+    from ses_webface.accounts.sessions import SessionService
+
     return SessionService(_database(state_dir, database_url), time.time)
 
 
@@ -77,6 +80,12 @@ class _Group(click.Group):
     """Shows the portal's own errors as one line, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        from ses_client.proven import ClearTextError
+        from ses_listen.server import ListenError
+        from ses_listen.tls import TlsError
+
+        from ses_webface.errors import WebfaceError
+
         try:
             return super().invoke(ctx)
         except (WebfaceError, ListenError, TlsError, ClearTextError) as error:
@@ -159,6 +168,12 @@ def serve(
     log_level: str,
 ) -> None:
     """Serve the portal; brings its database up to date first."""
+    from ses_listen.tls import MEND, TlsError, files_of, is_local
+
+    from ses_webface.accounts.telling import AccountTelling
+    from ses_webface.app import create_app
+    from ses_webface.server import serve as run_server
+
     _log_to_stderr(log_level)
     tls = files_of(tls_cert, tls_key, tls_ca)
     if tls is None and not behind_proxy and not is_local(listen):
@@ -191,6 +206,8 @@ def database() -> None:
 @_database_options
 def upgrade(state_dir: Path, database_url: str | None) -> None:
     """Bring the tables up to this version."""
+    from ses_webface.database import Database
+
     before, after = Database(_url(state_dir, database_url)).upgrade()
     click.echo(f"{before or 'empty'} -> {after}" if before != after else f"{after}: nothing to do")
 
@@ -292,6 +309,8 @@ def _password(from_stdin: bool) -> str:
 
 
 def _log_to_stderr(level: str) -> None:
+    import structlog
+
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

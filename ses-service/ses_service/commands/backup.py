@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
-from ses_service.knowledge.exchange.backup import back_up
-from ses_service.knowledge.exchange.backup import restore as restore_from
-from ses_service.knowledge.shrinking import Acceptance
-from ses_service.security.trust import Trust
+if TYPE_CHECKING:
+    from ses_service.knowledge import HttpStore
 
 _OPTIONS = (
     click.option(
@@ -57,6 +54,8 @@ def backup(file: Path, **which: Any) -> None:
     Site, requirements and vocabulary; for the ledger see --database-url of ses-service serve.  A backup of
     one store can be restored to another.
     """
+    from ses_service.knowledge.exchange.backup import back_up
+
     with _opened(**which) as store:
         click.echo(f"{back_up(store, file)} statements written to {file}")
 
@@ -70,6 +69,8 @@ def restore(file: Path, **which: Any) -> None:
     A file that is no whole backup changes nothing.  A running service reads what was restored within a
     second.
     """
+    from ses_service.knowledge.exchange.backup import restore as restore_from
+
     with _opened(**which) as store:
         click.echo(f"{restore_from(store, file)} statements restored from {file}")
 
@@ -88,6 +89,8 @@ def accept_smaller_site(state_dir: Path) -> None:
     used: the last reading stays in use and /readyz says so.  A site that shrinks by an import or an undo
     through the service is used at once, unless nothing is left of it.
     """
+    from ses_service.knowledge.shrinking import Acceptance
+
     try:
         Acceptance(state_dir).give()
     except OSError as error:
@@ -103,6 +106,9 @@ def _opened(
     kb_credentials_file: Path | None,
     trusted_ca: Path | None,
 ) -> Iterator[HttpStore]:
+    from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
+    from ses_service.security.trust import Trust
+
     if (state_dir is None) == (kb_url is None):
         raise click.UsageError("say which: --state-dir DIR, or --kb-url URL")
     embedded: EmbeddedStore | None = None

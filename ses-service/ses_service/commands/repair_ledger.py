@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from ses_service.store.database import Database, sqlite_url
-from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.salvage import Salvaged, put_back, salvage
-from ses_service.store.set_aside import repaired
-from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
-from ses_service.store.writer import Writer
-
-_CALLED = {PLACEMENT.name: "placements", EXPLANATION.name: "explanations", SIZE_HISTORY.name: "sizes"}
+if TYPE_CHECKING:
+    from ses_service.store.salvage import Salvaged
+    from ses_service.store.writer import Writer
 
 
 @click.command("repair-ledger")
@@ -31,6 +27,12 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
     The service must be stopped; nodes place files from what they know meanwhile.  Nothing is overwritten,
     and the damaged file is kept.  Called by root it acts as the folder's owner.
     """
+    from ses_service.store.database import Database, sqlite_url
+    from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
+    from ses_service.store.salvage import put_back, salvage
+    from ses_service.store.set_aside import repaired
+    from ses_service.store.writer import Writer
+
     _become_owner_of(state_dir)
     try:
         database = Database(database_url or sqlite_url(state_dir / "ledger.db"))
@@ -54,6 +56,8 @@ def repair_ledger(state_dir: Path, database_url: str | None) -> None:
 
 
 def _open(writer: Writer) -> None:
+    from ses_service.store.errors import DatabaseDamagedError
+
     try:
         writer.open()
     except DatabaseDamagedError:
@@ -71,8 +75,11 @@ def _become_owner_of(folder: Path) -> None:
 
 
 def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
+    from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+
     click.echo(f"{file.name}:")
-    for name, called in _CALLED.items():
+    called_by = {PLACEMENT.name: "placements", EXPLANATION.name: "explanations", SIZE_HISTORY.name: "sizes"}
+    for name, called in called_by.items():
         table = found[name]
         lost = f"{len(table.lost)}{'' if table.all_named else ' or more'}"
         click.echo(f"  {called}: {len(table.rows)} read, {added[name]} put back, {lost} lost")

@@ -7,11 +7,9 @@ import sys
 
 import structlog
 
-LEVELS = ("debug", "info", "warning", "error")
-
 
 def configure(level: str) -> None:
-    """Log events of ``level`` and above, those of libraries from warnings up."""
+    """Log events of ``level`` (debug, info, warning, error) and above; of libraries from warnings up."""
     shared: list[structlog.types.Processor] = [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso"),

@@ -1,0 +1,210 @@
+"""A service from its options: what it stands on is made, started, and ended in turn."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import structlog
+from ses_listen.server import ListenError
+from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
+
+from ses_service.api.app import create_app
+from ses_service.commands.backup import account
+from ses_service.http.server import numeric_address
+from ses_service.http.server import serve as serve_http
+from ses_service.knowledge import (
+    EmbeddedStore,
+    HttpStore,
+    InvalidDescriptionError,
+    KnowledgeBase,
+    KnowledgeBaseError,
+    LastKnown,
+)
+from ses_service.members import directory
+from ses_service.members.mapping import read_mapping
+from ses_service.members.toml_tables import MembersFileError
+from ses_service.model.policies import Policies
+from ses_service.process import logs
+from ses_service.process.runtime import ServiceConfig, runtime
+from ses_service.security.tokens import TokenFile, TokenFileError
+from ses_service.security.trust import Trust
+from ses_service.security.unix_socket import LocalDoor, LocalDoorError
+from ses_service.store.database import Database, sqlite_url
+from ses_service.store.errors import DatabaseError, DatabaseUrlError
+from ses_service.store.records import RecordStore
+from ses_service.store.writer_process import WriterProcess
+
+
+def serve(
+    listen: tuple[str, int],
+    socket: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_ca: Path | None,
+    trusted_ca: Path | None,
+    state_dir: Path,
+    monitor_url: str | None,
+    kb_url: str | None,
+    kb_flavour: str,
+    kb_credentials_file: Path | None,
+    site: tuple[Path, ...],
+    database_url: str | None,
+    database_password_file: Path | None,
+    peer: tuple[str, ...],
+    peer_token_file: Path | None,
+    tokens: Path | None,
+    trust_loopback: bool,
+    members: Path | None,
+    scarce_tier: tuple[str, ...],
+    max_data_age: float | None,
+    keep_files: float,
+    log_level: str,
+) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logs.configure(log_level)
+    log = structlog.get_logger("ses_service")
+    host, port = listen
+    try:
+        address = numeric_address(host, port)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    try:
+        tls_files = files_of(tls_cert, tls_key, tls_ca)
+        if tls_files is None and not is_local(f"{address}:{port}"):
+            raise TlsError(f"it would listen on {address}, where tokens travel in clear text. {MEND}")
+    except TlsError as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        followed = None if tls_files is None else FollowedTls(tls_files)
+        trust = Trust(trusted_ca, tls_files)
+        token_file = TokenFile(tokens) if tokens else None
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
+        database = Database(url, password)
+        writer = WriterProcess(url, password, database.owner)
+        peer_token = _secret(peer_token_file)
+        mapping = None if members is None else read_mapping(members)
+        if mapping is not None and mapping.ldap is not None:
+            directory.check(mapping.ldap)
+    except (
+        TokenFileError,
+        DatabaseUrlError,
+        MembersFileError,
+        directory.DirectoryError,
+        TlsError,
+        OSError,
+    ) as error:
+        raise click.ClickException(str(error)) from None
+    wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
+    if wrong:
+        raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
+    if peer_token and any(not one.startswith("https://") for one in peer):
+        raise click.UsageError("--peer-token-file: a token is shown to peers with https only")
+    if tokens is None and not trust_loopback and socket is None and (mapping is None or mapping.oidc is None):
+        raise click.UsageError(
+            "nobody could call: give --tokens FILE or --socket PATH, or --trust-loopback on your own machine"
+        )
+    with ExitStack() as cleanup:
+        cleanup.callback(writer.close)
+        with suppress(DatabaseError):  # it is tried again when it is used
+            writer.start()
+        store = _store(state_dir, kb_url, kb_flavour, kb_credentials_file, trust, cleanup)
+        knowledge = KnowledgeBase(store, LastKnown(state_dir / "site.json"))
+
+        def prepare() -> None:
+            knowledge.load_ontology()
+            if site:
+                turtle = "\n".join(path.read_text("utf-8") for path in site)
+                knowledge.load_site(turtle, source=", ".join(str(path) for path in site))
+
+        app = create_app(
+            ServiceConfig(
+                knowledge=knowledge,
+                knowledge_url=store.url,
+                prepare=prepare,
+                monitor_url=monitor_url,
+                tokens=token_file,
+                trust_loopback=trust_loopback,
+                store=RecordStore(database, writer),
+                peers=peer,
+                peer_token=peer_token,
+                trust=trust,
+                members=mapping,
+                members_state=state_dir / "members.json",
+                accounts_state=state_dir / "accounts.json",
+                policies=_policies(scarce_tier, max_data_age),
+                keep_files=keep_files * 86400,
+            )
+        )
+        running = runtime(app)
+        try:
+            running.keeper.refresh()
+        except InvalidDescriptionError as error:
+            listed = "".join(f"\n  {message}" for message in error.messages)
+            raise click.ClickException(f"{error.source} does not describe a site:{listed}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.ClickException(f"the site cannot be read: {error}") from None
+        except KnowledgeBaseError as error:
+            log.warning("knowledge base failed", detail=str(error))
+        cleanup.callback(database.close)
+        try:
+            running.start()
+        except DatabaseUrlError as error:
+            raise click.ClickException(str(error)) from None
+        cleanup.callback(running.stop)
+        door = None
+        if socket is not None:
+            try:
+                door = LocalDoor(socket)
+            except LocalDoorError as error:
+                raise click.ClickException(str(error)) from None
+            cleanup.callback(door.close)
+
+        def ready() -> None:
+            scheme = "http" if followed is None else "https"
+            log.info("serving", address=address, port=port, scheme=scheme, socket=str(socket or ""))
+
+        try:
+            serve_http(app, address, port, ready=ready, tls=followed, door=door)
+        except ListenError as error:  # somebody took the address meanwhile
+            raise click.ClickException(str(error)) from None
+        log.info("stopped")
+
+
+def _policies(scarce_tiers: tuple[str, ...], max_data_age: float | None) -> Policies:
+    policies = Policies(scarce_tiers=frozenset(scarce_tiers))
+    if max_data_age is None:
+        return policies
+    return replace(policies, max_data_age=max_data_age, sample_intervals=0.0)
+
+
+def _store(
+    state_dir: Path,
+    url: str | None,
+    flavour: str,
+    credentials_file: Path | None,
+    trust: Trust,
+    cleanup: ExitStack,
+) -> HttpStore:
+    if url is None:
+        embedded = EmbeddedStore(state_dir / "knowledge")
+        cleanup.callback(embedded.stop)
+        try:
+            return embedded.start(insist=False)
+        except KnowledgeBaseError as error:
+            raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
+    if flavour == "oxigraph":
+        return HttpStore.for_oxigraph(url, trust=trust)
+    return HttpStore.for_fuseki(url, account(credentials_file), trust=trust)
+
+
+def _secret(path: Path | None) -> str | None:
+    """Return the one line of a file that only its owner may read."""
+    if path is None:
+        return None
+    if path.stat().st_mode & 0o077:
+        raise click.ClickException(f"{path} is readable by others than its owner; run: chmod 600 {path}")
+    return path.read_text("utf-8").strip()
