@@ -13,7 +13,7 @@ import lov_blobs as lov
 
 LOV = "lustre.lov"
 DELAY = os.O_NOCTTY | 0o20000  # O_ASYNC has no name in os
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:

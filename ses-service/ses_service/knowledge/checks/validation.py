@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
-import pyshacl
 import structlog
 from rdflib import RDF, SH, Graph, Literal, URIRef
 from rdflib.term import Node
@@ -83,6 +82,8 @@ def _broken_shapes(description: Graph, lines: Lines) -> list[Finding]:
     for triple in added:
         description.add(triple)
     try:
+        import pyshacl  # takes a tenth of the start, and few descriptions get here
+
         report = pyshacl.validate(description, shacl_graph=shapes(), inplace=True, allow_warnings=True)[1]
     finally:
         for triple in added:
