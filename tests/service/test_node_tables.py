@@ -169,7 +169,7 @@ def test_a_need_that_nothing_meets_gets_the_elements_that_are_nearest_and_an_emp
     assert names(told.ask("n2")) == []
 
 
-def test_tables_nobody_asked_for_lately_are_forgotten_where_there_are_many(site: Any) -> None:
+def test_tables_nobody_asked_for_recently_are_forgotten_where_there_are_many(site: Any) -> None:
     told = Told(site.equal(1))
     for number in range(1001):
         told.ask(f"n{number}")

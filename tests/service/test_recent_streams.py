@@ -81,7 +81,7 @@ def test_more_than_fits_grows_and_what_is_old_goes() -> None:
     assert begun(recent) == [101, 101, 4000]
 
 
-def test_a_stream_that_ended_lately_is_kept_however_long_ago_it_began() -> None:
+def test_a_stream_that_ended_recently_is_kept_however_long_ago_it_began() -> None:
     recent = RecentStreams()
     recent.bind(ROWS)
     recent.put("old", ("a",), 1.0, 100.0)

@@ -18,7 +18,7 @@ public:
 
   explicit RateLimit(unsigned per_second) : per_second_(per_second) {}
 
-  // False when UID asked too much lately.
+  // False when UID asked too much recently.
   [[nodiscard]] bool take(uid_t uid, Time now);
 
 private:

@@ -43,7 +43,7 @@ public:
   void set_table(const nlohmann::json &table);
   // Those of "needs" that are about UID; none: about the site.
   void set_needs(std::optional<uid_t> uid, const nlohmann::json &entries);
-  // Writes to disk what changed; touches a file system.  LEAST: not when that was done so lately.
+  // Writes to disk what changed; touches a file system.  LEAST: not when that was done so recently.
   void save(std::chrono::seconds least = std::chrono::seconds(0));
 
 private:

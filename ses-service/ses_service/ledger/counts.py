@@ -105,7 +105,7 @@ class ElementCounter:
     def observe(self, sampled_at: Floats, now: float) -> None:
         """Take new samples: per row, when its last one was taken (``nan``: none).
 
-        Costs a few passes over what began or ended lately.  "Lately" is twice the age from which an
+        Costs a few passes over what began or ended recently.  "Recently" is twice the age from which an
         observation is not used any more, and the windows after which a sample shows nothing of what ended.
         """
         self.changed.clear()
@@ -115,7 +115,7 @@ class ElementCounter:
         self.counts.averaged[:] = self._recent.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Placement) -> None:
-        """Count a stream; one that ended lately goes on, unless it was idle in between."""
+        """Count a stream; one that ended recently goes on, unless it was idle in between."""
         if placement.resumed_at is None:
             self._take_back_end(placement.placement_id)
         for row, share in self._rows(placement):

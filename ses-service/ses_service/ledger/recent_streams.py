@@ -36,7 +36,7 @@ class Span:
 
 
 class RecentStreams:
-    """Streams that began or ended lately.  Times are seconds since the epoch; not ended is infinite.
+    """Streams that began or ended recently.  Times are seconds since the epoch; not ended is infinite.
 
     Not safe for use from several threads.
     """

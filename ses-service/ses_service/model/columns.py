@@ -103,7 +103,7 @@ class ObservationTable:
     capabilities are those of the description, or else what the monitor was given or learned.
     ``rated`` tells which observations have a current rate at all.  ``utilisation`` is the part of an
     element that readers and writers use together, by its nominal rates; ``top_speed`` the most it was
-    seen to do lately, and ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same
+    seen to do recently, and ``health`` what to expect of it (:mod:`ses_service.decision.health`), in the same
         unit.
     ``interval`` is how many seconds samples of it are apart.
     """

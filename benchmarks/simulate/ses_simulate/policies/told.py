@@ -98,7 +98,7 @@ class Told:
         self._number = 0
         self._heard: deque[tuple[float, Change]] = deque()
         self._untold: list[list[Change]] = [[] for _ in range(world.nodes)]
-        self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended lately
+        self._spans: deque[tuple[float, float, int]] = deque()  # streams that ended recently
         self._rate = 0.0
         self._rates = [0.0] * world.nodes
         self._rate_at = 0.0
