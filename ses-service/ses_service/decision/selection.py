@@ -19,6 +19,7 @@ from ses_service.model.columns import Bools, Codes
 from ses_service.model.policies import Policies
 
 _NONE: Codes = np.zeros(0, dtype=np.int64)
+_DEGRADED = int(State.DEGRADED)
 _STRIPING = frozenset({"lustre"})  # storage systems whose elements can be named one by one
 _CAUSES = {
     Cause.RATE: "the smallest number whose shares add up to the rate asked for",
@@ -130,7 +131,7 @@ def _notes(
             f"{unseen} of {accepted} candidates have no sample that is young enough: judged by static facts "
             "and the ledger."
         )
-    if len(order) and view.rows.elements["state"][order[0]] & State.DEGRADED:
+    if len(order) and int(view.rows.elements["state"][order[0]]) & _DEGRADED:
         yield "Only degraded elements are left."
     unknown = sorted(name for name in question.exclude if name not in view.table.index)
     if unknown:

@@ -67,13 +67,16 @@ class Vocabulary:
 
     def metric(self, name: str) -> Metric:
         """Return the kind of this name, however it is spelled. Raises UnknownKindError."""
+        found = self.metrics.get(name)
+        if found is not None:
+            return found
         spelled = _spelled(name)
-        found = self.names.get(spelled)
-        if found is None:
+        named = self.names.get(spelled)
+        if named is None:
             near = difflib.get_close_matches(spelled, self.names, 1)
             hint = f"did you mean {self.names[near[0]]}? " if near else ""
             raise UnknownKindError(f"unknown kind {name!r}; {hint}use one of {', '.join(self.metrics)}")
-        return self.metrics[found]
+        return self.metrics[named]
 
     def by_iri(self) -> dict[str, Metric]:
         """Return the kinds by their IRI."""
