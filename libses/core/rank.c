@@ -128,7 +128,7 @@ static struct best best_of(const struct ses_core_query *query,
 static inline uint64_t near_class(const struct ses_core_query *query, const struct best *best,
                                   const struct ses_core_verdict *verdict, size_t row) {
   uint64_t scarce =
-      (query->elements[row].state & SES_CORE_SCARCE) != 0 && best->rates && verdict->distance == 0;
+      best->rates && verdict->distance == 0 && (query->elements[row].state & SES_CORE_SCARCE) != 0;
   return scarce << 30 | share_class(best, verdict);
 }
 
@@ -159,12 +159,17 @@ static inline uint64_t turn_of(const struct ses_core_query *query,
   return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->turn;
 }
 
+static inline double full_of(const struct ses_core_verdict *verdict,
+                             const struct ses_core_element *element) {
+  return verdict->tight ? -room_of(element) : -__builtin_inf();
+}
+
 static inline struct key key_of(const struct ses_core_query *query, const struct best *best,
                                 const struct ses_core_verdict *verdict, size_t row) {
   const struct ses_core_element *element = &query->elements[row];
   double ours = ours_of(query, element, row);
   return (struct key){
-      .full = verdict->tight ? -room_of(element) : -__builtin_inf(),
+      .full = full_of(verdict, element),
       .classes = classes_of(query, best, verdict, row),
       .speed = speed_of(verdict, element),
       .ours = ours,
@@ -188,6 +193,34 @@ static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(others);
   COMPARE(turn);
   return a->place < b->place;
+}
+
+/* Leave it at this member, unless they are equal there. */
+#define DECIDE(member, value)                                                                      \
+  do {                                                                                             \
+    key.member = (value);                                                                          \
+    if (key.member < last->member)                                                                 \
+      return true;                                                                                 \
+    if (last->member < key.member)                                                                 \
+      return false;                                                                                \
+  } while (0)
+
+/* Whether ROW comes before LAST, by no more of its key than that takes: of most rows it takes
+ * their verdict alone. */
+static inline bool precedes(const struct ses_core_query *query, const struct best *best,
+                            const struct ses_core_verdict *verdict, size_t row,
+                            const struct key *last) {
+  const struct ses_core_element *element = &query->elements[row];
+  struct key key;
+  DECIDE(full, full_of(verdict, element));
+  if (distance_class(best, verdict) << 32 > last->classes)
+    return false;
+  DECIDE(classes, classes_of(query, best, verdict, row));
+  DECIDE(speed, speed_of(verdict, element));
+  DECIDE(ours, ours_of(query, element, row));
+  DECIDE(others, others_of(best, element));
+  DECIDE(turn, turn_of(query, element, key.ours));
+  return place_of(query, row) < last->place;
 }
 
 /* Rows in a heap: the last in order on top. */
@@ -246,8 +279,7 @@ size_t ses_core_rank(const struct ses_core_query *query, const struct ses_core_v
         continue;
       order(&heap);
     } else {
-      struct key key = key_of(query, &best, &verdicts[row], row);
-      if (!comes_before(&key, &last))
+      if (!precedes(query, &best, &verdicts[row], row, &last))
         continue;
       sink(&heap, 0, (uint32_t)row);
     }
