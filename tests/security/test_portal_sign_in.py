@@ -111,6 +111,12 @@ def test_others_behind_a_guesser_s_address_wait_seconds_not_minutes(app, time) -
     assert answer.status_code == 303
 
 
+def test_a_clock_that_is_set_back_keeps_nobody_out_for_hours(app, time) -> None:
+    _guess(app, time, 60, lambda _: "alice", lambda _: TUNNEL)
+    time.now -= 3 * 3600
+    assert _sign_in(app.test_client(), "alice", PASSWORD).status_code == 303
+
+
 def test_a_known_browser_may_not_guess_without_end_either(app, known) -> None:
     answers = [_sign_in(known, "alice", f"guess {number}").status_code for number in range(7)]
     assert answers == [422] * 5 + [429] * 2

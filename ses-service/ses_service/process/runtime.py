@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from ses_service.members.memberships import Book, Home
 from ses_service.members.updater import Members
 from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
+from ses_service.process.clock import SlewedClock
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.readiness import Readiness
@@ -69,7 +69,7 @@ class ServiceConfig:
     accounts_state: Path | None = None
     max_body: int = 2**20
     keep_files: float = KEEP_FILES
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = field(default_factory=SlewedClock)
 
 
 class Runtime:

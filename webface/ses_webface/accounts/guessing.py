@@ -20,6 +20,7 @@ from ses_webface.accounts.models import FailedSignIn
 from ses_webface.errors import WebfaceError
 
 _WINDOW_SECONDS = 3600.0  # as many of the longest waits as hold the longest wait
+_CLOCKS_DIFFER = 60.0  # seconds, of two portals; a failure later than that was before a clock was set back
 
 
 class TooManyAttemptsError(WebfaceError):
@@ -73,7 +74,7 @@ def begin(session: Session, attempt: Attempt) -> None:
     waits = [_wait(session, attempt, where, limit) for where, limit in _counts(attempt)]
     if max(waits) > 0:
         raise TooManyAttemptsError(max(1.0, *waits))
-    session.execute(delete(FailedSignIn).where(FailedSignIn.at < attempt.at - _WINDOW_SECONDS))
+    session.execute(delete(FailedSignIn).where(~_counted(attempt.at)))
     session.add(
         FailedSignIn(
             name_key=name_key(attempt.name), address=attempt.address, browser=attempt.browser, at=attempt.at
@@ -100,10 +101,12 @@ def _counts(attempt: Attempt) -> tuple[tuple[ColumnElement[bool], _Limit], ...]:
     )
 
 
+def _counted(now: float) -> ColumnElement[bool]:
+    return FailedSignIn.at.between(now - _WINDOW_SECONDS, now + _CLOCKS_DIFFER)
+
+
 def _wait(session: Session, attempt: Attempt, where: ColumnElement[bool], limit: _Limit) -> float:
     failures, last = session.execute(
-        select(func.count(), func.max(FailedSignIn.at)).where(
-            where, FailedSignIn.at > attempt.at - _WINDOW_SECONDS
-        )
+        select(func.count(), func.max(FailedSignIn.at)).where(where, _counted(attempt.at))
     ).one()
     return last + limit.wait(failures) - attempt.at if failures >= limit.free else 0.0
