@@ -18,8 +18,8 @@ fi
 # The authority's key stays in a volume that nobody else has.
 made=/run/qstorman-certificates
 ses-service tls init "$made" ses-service,localhost,127.0.0.1 smed-monitor,localhost,127.0.0.1 \
-  webface,localhost,127.0.0.1 >/dev/null
+  webface,localhost,127.0.0.1 fuseki,localhost,127.0.0.1 >/dev/null
 give() { to=$1; shift; for file; do cp "$made/$file" "$to/.$file" && mv "$to/.$file" "$to/$file"; done; }
-give /run/qstorman-secrets ca.pem ses-service-key.pem ses-service.pem webface-key.pem webface.pem
+give /run/qstorman-secrets ca.pem fuseki-key.pem fuseki.pem ses-service-key.pem ses-service.pem webface-key.pem webface.pem
 give /run/qstorman-monitor ca.pem smed-monitor-key.pem smed-monitor.pem
 give /run/qstorman-authority ca.pem

@@ -14,7 +14,7 @@ RUN --mount=type=secret,id=maven --mount=type=secret,id=truststore \
     && packaging/fuseki.sh && install -D build/jars/jena-fuseki-server-*.jar /opt/fuseki/fuseki-server.jar
 
 FROM ${BASE}
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends default-jre-headless curl \
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends default-jre-headless curl openssl \
     && rm -rf /var/lib/apt/lists/* && useradd --system --uid 10001 --no-create-home qstorman \
     && install -d -o qstorman /var/lib/qstorman /run/qstorman-secrets
 COPY --from=build /opt/fuseki /opt/fuseki

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from service_process import Running
 from ses_service.commands.main import main
+from ses_service.commands.store_at import store_at
 from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
 from ses_service.security.trust import Trust
 
@@ -77,3 +78,24 @@ def test_one_that_cannot_prove_itself_is_asked_nothing(store_with_tls: str, tmp_
     for trust in (Trust(), Trust(tmp_path / "other" / "ca.pem")):
         with pytest.raises(KnowledgeBaseError, match="certificate verify failed"):
             HttpStore.for_oxigraph(store_with_tls, trust=trust).select("select * {?s ?p ?o} limit 1")
+
+
+@pytest.mark.parametrize("command", [["serve"], ["backup", "file.nq"]])
+def test_no_password_goes_over_the_network_in_clear_text(tmp_path: Path, command: list[str]) -> None:
+    password = tmp_path / "password"
+    password.write_text("writer:a secret\n")
+    own = [f"--state-dir={tmp_path / 'state'}", "--trust-loopback"] if command == ["serve"] else []
+    told = ["--kb-url=http://192.0.2.1:3030/kb", f"--kb-credentials-file={password}"]
+    done = CliRunner().invoke(main, [*command, *own, *told])
+    assert done.exit_code == 2, done.output
+    assert "in clear text" in done.output
+    assert "https" in done.output
+
+
+@pytest.mark.parametrize(
+    "where", ["https://kb.example.org/kb", "http://127.0.0.1:3030/kb", "http://[::1]:3030/kb"]
+)
+def test_a_password_goes_where_nobody_overhears_it(tmp_path: Path, where: str) -> None:
+    password = tmp_path / "password"
+    password.write_text("writer:a secret\n")
+    assert store_at(where, "fuseki", password, Trust()).url == f"{where}/sparql"

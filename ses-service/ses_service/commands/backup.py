@@ -106,7 +106,8 @@ def _opened(
     kb_credentials_file: Path | None,
     trusted_ca: Path | None,
 ) -> Iterator[HttpStore]:
-    from ses_service.knowledge import EmbeddedStore, HttpStore, KnowledgeBaseError
+    from ses_service.commands.store_at import store_at
+    from ses_service.knowledge import EmbeddedStore, KnowledgeBaseError
     from ses_service.security.trust import Trust
 
     if (state_dir is None) == (kb_url is None):
@@ -116,22 +117,10 @@ def _opened(
         if state_dir is not None:
             embedded = EmbeddedStore(state_dir / "knowledge")
             yield embedded.running() or embedded.start()
-        elif kb_flavour == "oxigraph":
-            yield HttpStore.for_oxigraph(str(kb_url), trust=Trust(trusted_ca))
         else:
-            yield HttpStore.for_fuseki(str(kb_url), account(kb_credentials_file), trust=Trust(trusted_ca))
+            yield store_at(str(kb_url), kb_flavour, kb_credentials_file, Trust(trusted_ca))
     except (KnowledgeBaseError, OSError) as error:
         raise click.ClickException(str(error)) from None
     finally:
         if embedded is not None:
             embedded.stop()
-
-
-def account(path: Path | None) -> tuple[str, str] | None:
-    """Return user and password of a file that holds one line USER:PASSWORD."""
-    if path is None:
-        return None
-    user, colon, password = path.read_text("utf-8").strip().partition(":")
-    if not colon or not user:
-        raise click.ClickException(f"{path} must hold one line USER:PASSWORD")
-    return user, password

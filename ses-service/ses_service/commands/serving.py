@@ -12,7 +12,7 @@ from ses_listen.server import ListenError
 from ses_listen.tls import MEND, FollowedTls, TlsError, files_of, is_local
 
 from ses_service.api.app import create_app
-from ses_service.commands.backup import account
+from ses_service.commands.store_at import store_at
 from ses_service.http.server import numeric_address
 from ses_service.http.server import serve as serve_http
 from ses_service.knowledge import (
@@ -196,9 +196,7 @@ def _store(
             return embedded.start(insist=False)
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
-    if flavour == "oxigraph":
-        return HttpStore.for_oxigraph(url, trust=trust)
-    return HttpStore.for_fuseki(url, account(credentials_file), trust=trust)
+    return store_at(url, flavour, credentials_file, trust)
 
 
 def _secret(path: Path | None) -> str | None:
