@@ -48,6 +48,28 @@ def test_data_outlive_a_restart(tmp_path: Path) -> None:
         second.stop()
 
 
+def test_a_large_graph_is_put_whole_or_not_at_all(tmp_path: Path) -> None:
+    many = 30_000
+    text = "".join(f"_:n{one} <urn:as-large-as-a-site> <urn:{one}> .\n" for one in range(many))
+    assert len(text) > 2**20
+    embedded = EmbeddedStore(tmp_path)
+    store = embedded.start()
+    counting = "SELECT (COUNT(DISTINCT ?s) AS ?n) WHERE { GRAPH %s { ?s ?p ?o } }"
+    try:
+        with pytest.raises(KnowledgeBaseError):
+            store.put_graph("urn:one", text + "this is not Turtle")
+        assert store.select(counting % "<urn:one>") == [{"n": "0"}]
+        for graph in ("urn:one", "urn:other", "urn:one"):
+            store.put_graph(graph, text)
+        assert store.select(counting % "<urn:one>") == [{"n": str(many)}]
+        embedded.stop()
+        embedded = EmbeddedStore(tmp_path)
+        store = embedded.start()
+        assert store.select(counting % "?g") == [{"n": str(2 * many)}], "a blank node is that of one graph"
+    finally:
+        embedded.stop()
+
+
 def test_a_killed_server_is_started_again_with_its_data(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path)
     knowledge = KnowledgeBase(store.start())

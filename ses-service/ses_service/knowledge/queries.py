@@ -101,8 +101,17 @@ def _written(given: Input) -> str:
 
 def lines(given: Iterable[URIRef | Statement]) -> str:
     """Return IRIs or statements, one a line; statements are N-Triples."""
+    written: dict[Term, str] = {}  # a large site says the same few names and numbers over and over
+
+    def write(term: Term) -> str:
+        found = written.get(term)
+        if found is None:
+            found = written[term] = serialise(term)
+        return found
+
     return "\n".join(
-        serialise(one) if isinstance(one, URIRef) else " ".join([*map(serialise, one), "."]) for one in given
+        write(one) if isinstance(one, URIRef) else f"{write(one[0])} {write(one[1])} {write(one[2])} ."
+        for one in given
     )
 
 

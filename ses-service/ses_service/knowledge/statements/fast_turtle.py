@@ -26,7 +26,7 @@ def read_quickly(text: str) -> Graph | None:
     """Return the triples of a Turtle text; ``None`` for one that is short, malformed or unusual."""
     if len(text) < SHORT or _STEPS.search(text):
         return None
-    graph, terms = Graph(bind_namespaces="none"), _Terms()
+    graph, terms = Graph("SimpleMemory", bind_namespaces="none"), _Terms()
     try:
         encoded = present_names(text).encode()
         for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
