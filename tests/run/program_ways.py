@@ -19,6 +19,7 @@ class Programs:
 
     COMPILERS: ClassVar = {
         "dynamic": ["gcc"],
+        "preloaded": ["gcc", "-shared", "-fPIC"],
         "static": ["gcc", "-static"],
         "static-pie": ["gcc", "-static-pie"],
         "asan": ["gcc", "-fsanitize=address"],
