@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from ses_service.members.mapping import read_mapping
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.model.policies import Policies
 from ses_service.process import logs
+from ses_service.process.clock import SlewedClock
 from ses_service.process.runtime import ServiceConfig, runtime
 from ses_service.security.tokens import TokenFile, TokenFileError
 from ses_service.security.trust import Trust
@@ -137,6 +139,8 @@ def serve(
                 accounts_state=state_dir / "accounts.json",
                 policies=_policies(scarce_tier, max_data_age),
                 keep_files=keep_files * 86400,
+                clock=SlewedClock(),
+                wall=time.time,
             )
         )
         running = runtime(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,6 @@ from ses_service.members.memberships import Book, Home
 from ses_service.members.updater import Members
 from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
-from ses_service.process.clock import SlewedClock
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.readiness import Readiness
@@ -50,7 +50,8 @@ class ServiceConfig:
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
     services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
     is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
-    accounts in ``accounts_state``.  What files received is kept for ``keep_files`` seconds.
+    accounts in ``accounts_state``.  What files received is kept for ``keep_files`` seconds.  ``wall`` is the
+    clock that tokens of an issuer end by, if it is another.
     """
 
     knowledge: Knowledge | None = None
@@ -69,7 +70,8 @@ class ServiceConfig:
     accounts_state: Path | None = None
     max_body: int = 2**20
     keep_files: float = KEEP_FILES
-    clock: Callable[[], float] = field(default_factory=SlewedClock)
+    clock: Callable[[], float] = time.time
+    wall: Callable[[], float] | None = None
 
 
 class Runtime:
@@ -81,7 +83,7 @@ class Runtime:
         self.members = None
         if config.members is not None:
             book = Book(config.members, config.members_state)
-            self.members = Members(config.members, book, config.clock, self._organisations)
+            self.members = Members(config.members, book, config.wall or config.clock, self._organisations)
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
         self.state = ServiceState(config.policies, config.clock, self.membership.homes, self.instance)
