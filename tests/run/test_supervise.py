@@ -343,42 +343,6 @@ def test_the_log_tells_what_the_guardian_let_go_on(
     assert names == made
 
 
-DELAYED = """#!/bin/sh
-LD_PRELOAD={delays} exec {real} "$@"
-"""
-
-
-def test_the_guardian_lets_go_on_no_call_but_the_one_it_took(
-    union: Union, ses_run: Path, programs: Programs, tmp_path: Path
-) -> None:
-    """Also where the worker has the next call in the same place by then, and has made its file."""
-    place, markers = tmp_path / "run", tmp_path / "markers"
-    place.mkdir()
-    markers.mkdir()
-    shutil.copy(ses_run, place)
-    script, real = place / "ses-supervisor", ses_run.with_name("ses-supervisor")
-    script.write_text(DELAYED.format(delays=programs.build("preloaded", "delays.c"), real=real))
-    script.chmod(0o755)
-    command = [place / "ses-run", "--supervise", programs.build("static", "loop.c"), union.path, "-1"]
-    with subprocess.Popen(
-        [str(part) for part in command],
-        env=union.environment(
-            library=False, SES_SYNC_MS="100", SES_LOG=str(tmp_path / "log"), DELAYS=str(markers)
-        ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_until(
-            lambda: (markers / "answered").exists() or process.poll() is not None, "it never came to it"
-        )
-        out, err = process.communicate("end\n", timeout=MOST_SECONDS)
-    wait_for_end(union)
-    assert (process.returncode, err) == (0, ""), out
-    assert {path.name for path in markers.iterdir()} == {"slow", "taken", "made", "answered"}
-
-
 def test_stopped_worker_holds_nobody_up(union: Union, ses_run: Path, programs: Programs) -> None:
     command = [ses_run, "--supervise", "sh", "-c", 'read x; exec "$0" "$1" 20']
     with subprocess.Popen(
