@@ -1,6 +1,7 @@
 """``ses doctor`` names each fault, how to mend it, and fails; a healthy chain passes."""
 
 import os
+import re
 import shutil
 import socket
 import struct
@@ -12,6 +13,7 @@ import pytest
 from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
 from selection_service_double import element, observation
 from ses.doctor import agent as agent_checks
+from ses.doctor import conversation
 from ses.doctor.library import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +85,12 @@ def test_a_library_other_users_cannot_load(examine, tmp_path, wrapper):
     text = said(examine("--library", str(closed)), "preload library")
     assert "closed to them" in text
     assert "chmod o+rX" in text
+
+
+def test_it_speaks_the_version_of_the_agent():
+    header = Path(__file__).parents[2] / "libses/include/ses/protocol.h"
+    (version,) = re.findall(r"#define SES_PROTOCOL_VERSION (\d+)u", header.read_text())
+    assert int(version) == conversation.VERSION
 
 
 def test_no_socket(examine, socket_path):

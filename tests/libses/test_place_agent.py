@@ -177,7 +177,7 @@ def test_socket_that_is_no_agent_leads_to_the_plain_call(
             other.listen(1)
     elif kind == "too-long":
         path = tmp_path / ("x" * 120)
-    create_many(union, probes, SES_AGENT_SOCKET=str(path))
+    create_many(union, probes, SES_AGENT_SOCKET=str(path), SES_SYNC_MS="200")
     other.close()
     assert union.agent.connections == 0
 

@@ -1,4 +1,4 @@
-"""One question to the agent, byte for byte as ``libses/include/ses/protocol.h`` says (version 4).
+"""One question to the agent, byte for byte as ``libses/include/ses/protocol.h`` says.
 
 Asks what a program's library would ask, and closes without a report, so that the agent takes the
 placement back.
@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 MAGIC = 0x51534553
-VERSION = 4
+VERSION = 5  # SES_PROTOCOL_VERSION
 TYPE_ASK, TYPE_ANSWER = 1, 2
 HEADER = struct.Struct("=IHHII")
 ASK = struct.Struct("=IIqQII64s16s16x192s")
