@@ -20,15 +20,19 @@ PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK  := command core docs libses lustre monitor ontology packaging simulate
 
 .PHONY: test
-test: ready ## Install what is missing and run every check and test
+test: ready ## Install what is missing and run every check and test but the long ones
 	@packaging/check.sh >$(BUILD)/check.log 2>&1 & check=$$!; \
-	$(PYTEST); tested=$$?; \
+	$(PYTEST) -m "not long"; tested=$$?; \
 	wait $$check; checked=$$?; echo "make check:"; cat $(BUILD)/check.log; \
 	[ $$tested = 0 ] && [ $$checked = 0 ]
 
+.PHONY: test-long
+test-long: ready ## Run the few tests that wait for half a minute or more, which make test leaves out
+	$(PYTEST) -m long
+
 .PHONY: test-quick
 test-quick: ready ## Run the tests of one process and of small programs: two minutes
-	$(PYTEST) $(addprefix tests/,$(QUICK))
+	$(PYTEST) -m "not long" $(addprefix tests/,$(QUICK))
 
 # What tests need is installed while the rest is built; what both print comes apart.
 .PHONY: ready

@@ -43,6 +43,7 @@ def bench(output: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a union needs root")
 def test_every_name_is_measured_and_in_the_file(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ses.experiment.statistics import comparisons, lone
 from ses.experiment.table1 import Plan, measure
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_every_kind_of_run_is_measured_kept_and_not_run_again(traces, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(traces.base))

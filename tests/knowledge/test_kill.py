@@ -23,7 +23,7 @@ from ses_service.model.entities import Kind, Level, Requirement, RequirementSet
 
 Fuseki = Any
 WRITERS = 3
-WRITES = 60
+WRITES = 30
 
 
 class Victim:

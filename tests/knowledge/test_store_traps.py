@@ -81,6 +81,7 @@ def test_a_runaway_query_is_cut_off_by_the_client(fuseki: Fuseki, tmp_path: Path
         embedded.stop()
 
 
+@pytest.mark.long
 def test_fuseki_cuts_off_a_runaway_update_and_changes_nothing(fuseki: Fuseki) -> None:
     store = fuseki.client()
     store.update("DROP ALL")
