@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <system_error>
 
-#include "descriptor.h"
 #include "notify_filter.h"
 #include "supervisor/handover.h"
+#include "system/descriptor.h"
 
 namespace ses::run {
 namespace {

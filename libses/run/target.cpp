@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "descriptor.h"
 #include "elf_file.h"
 #include "program_search.h"
 #include "script.h"
+#include "system/descriptor.h"
 
 namespace ses::run {
 namespace {

@@ -23,7 +23,7 @@ MOUNTINFO = """\
 22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
 40 22 0:41 / /lu/ost0 rw - lustre /dev/vdc rw,svname=lustre-OST0000,mgsnode=10.0.2.15@tcp
 41 22 1273:181606 / /mnt/lustre rw shared:20 - lustre 10.0.2.15@tcp:/lustre rw,checksum,flock
-42 22 0:43 / /mnt/home\\040dirs rw - lustre 10.0.0.1@o2ib,10.0.0.2@o2ib:10.0.0.3@o2ib:/work/home/all rw
+42 22 0:43 / /mnt/home\\040dirs rw - lustre 10.0.0.1@o2ib,10.0.0.2@o2ib:10.0.0.3@o2ib:/flash/home/all rw
 """
 
 
@@ -34,7 +34,7 @@ def run(*arguments: str | Path) -> Result:
 def test_client_mounts_are_told_from_targets() -> None:
     assert parse_mountinfo(MOUNTINFO) == [
         LustreMount("/mnt/lustre", "lustre", "/"),
-        LustreMount("/mnt/home dirs", "work", "/home/all"),
+        LustreMount("/mnt/home dirs", "flash", "/home/all"),
     ]
 
 

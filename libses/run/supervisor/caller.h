@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "../descriptor.h"
+#include "system/descriptor.h"
 
 namespace ses::run {
 

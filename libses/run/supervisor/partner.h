@@ -4,7 +4,7 @@
 #ifndef SES_RUN_SUPERVISOR_PARTNER_H
 #define SES_RUN_SUPERVISOR_PARTNER_H
 
-#include "../descriptor.h"
+#include "system/descriptor.h"
 
 namespace ses::run {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "way.h"
+#include "bytes/way.h"
 
 namespace ses::copy {
 

@@ -1,4 +1,4 @@
-#include "interrupt.h"
+#include "batch/interrupt.h"
 
 #include <unistd.h>
 

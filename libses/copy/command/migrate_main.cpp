@@ -5,11 +5,11 @@
 #include <exception>
 #include <utility>
 
-#include "failure.h"
-#include "interrupt.h"
-#include "options.h"
-#include "report.h"
-#include "runner.h"
+#include "batch/interrupt.h"
+#include "batch/report.h"
+#include "batch/runner.h"
+#include "command/options.h"
+#include "file/failure.h"
 
 namespace ses::copy {
 namespace {

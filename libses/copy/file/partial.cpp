@@ -1,4 +1,4 @@
-#include "partial.h"
+#include "file/partial.h"
 
 #include <fcntl.h>
 #include <sys/xattr.h>

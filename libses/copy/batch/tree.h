@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "report.h"
+#include "batch/report.h"
 
 namespace ses::copy {
 

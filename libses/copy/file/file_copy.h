@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "bytes.h"
-#include "descriptor.h"
-#include "extents.h"
-#include "failure.h"
-#include "needs.h"
-#include "possible.h"
+#include "bytes/bytes.h"
+#include "bytes/extents.h"
+#include "bytes/possible.h"
+#include "file/failure.h"
+#include "file/needs.h"
+#include "system/descriptor.h"
 
 namespace ses::copy {
 

@@ -1,4 +1,4 @@
-#include "extents.h"
+#include "bytes/extents.h"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #ifndef SES_COPY_DIRECT_RING_H
 #define SES_COPY_DIRECT_RING_H
 
-#include "bytes.h"
+#include "bytes/bytes.h"
 
 namespace ses::copy {
 

@@ -1,4 +1,4 @@
-#include "runner.h"
+#include "batch/runner.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "interrupt.h"
+#include "batch/interrupt.h"
 
 namespace ses::copy {
 namespace {

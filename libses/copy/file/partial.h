@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "descriptor.h"
+#include "system/descriptor.h"
 
 namespace ses::copy {
 

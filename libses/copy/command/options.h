@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "file_copy.h"
-#include "way.h"
+#include "bytes/way.h"
+#include "file/file_copy.h"
 
 namespace ses::copy {
 

@@ -1,4 +1,4 @@
-#include "options.h"
+#include "command/options.h"
 
 #include <getopt.h>
 #include <unistd.h>

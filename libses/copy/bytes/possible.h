@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "way.h"
+#include "bytes/way.h"
 
 namespace ses::copy {
 
@@ -25,6 +25,13 @@ public:
   // The cheapest way that may work and costs at least as much as FROM; none: every one was refused.
   // Without DIRECT_PAYS, kDirect is left out unless it is the only one allowed.
   std::optional<Way> first(Devices devices, Way from, bool direct_pays) const;
+
+  // The same among those that cost more than TRIED.
+  std::optional<Way> next(Devices devices, Way tried, bool direct_pays) const {
+    return tried == kWays.back()
+               ? std::nullopt
+               : first(devices, static_cast<Way>(static_cast<int>(tried) + 1), direct_pays);
+  }
 
   // WAY did not work between them, for this errno.
   void refuse(Devices devices, Way way, int error);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "file_copy.h"
-#include "possible.h"
+#include "bytes/possible.h"
+#include "file/file_copy.h"
 
 namespace ses::copy {
 

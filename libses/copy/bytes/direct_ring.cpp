@@ -1,4 +1,4 @@
-#include "direct_ring.h"
+#include "bytes/direct_ring.h"
 
 #include <liburing.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "needs.h"
+#include "file/needs.h"
 
 #include <new>
 

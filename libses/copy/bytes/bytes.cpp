@@ -1,4 +1,4 @@
-#include "bytes.h"
+#include "bytes/bytes.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <memory>
 
-#include "descriptor.h"
-#include "direct_ring.h"
+#include "bytes/direct_ring.h"
+#include "system/descriptor.h"
 
 namespace ses::copy {
 namespace {

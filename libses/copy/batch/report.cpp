@@ -1,4 +1,4 @@
-#include "report.h"
+#include "batch/report.h"
 
 #include <unistd.h>
 

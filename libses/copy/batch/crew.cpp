@@ -1,4 +1,4 @@
-#include "crew.h"
+#include "batch/crew.h"
 
 #include <utility>
 

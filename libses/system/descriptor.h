@@ -1,12 +1,12 @@
 // A descriptor that is closed when its owner goes.
-#ifndef SES_COPY_DESCRIPTOR_H
-#define SES_COPY_DESCRIPTOR_H
+#ifndef SES_SYSTEM_DESCRIPTOR_H
+#define SES_SYSTEM_DESCRIPTOR_H
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace ses::copy {
+namespace ses {
 
 class Descriptor {
 public:
@@ -29,6 +29,6 @@ private:
   int fd_;
 };
 
-} // namespace ses::copy
+} // namespace ses
 
-#endif // SES_COPY_DESCRIPTOR_H
+#endif // SES_SYSTEM_DESCRIPTOR_H

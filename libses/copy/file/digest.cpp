@@ -1,4 +1,4 @@
-#include "digest.h"
+#include "file/digest.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "failure.h"
+#include "file/failure.h"
 
 namespace ses::copy {
 namespace {

@@ -1,4 +1,4 @@
-#include "possible.h"
+#include "bytes/possible.h"
 
 #include <cstring>
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "crew.h"
-#include "file_copy.h"
-#include "possible.h"
-#include "report.h"
+#include "batch/crew.h"
+#include "batch/report.h"
+#include "bytes/possible.h"
+#include "file/file_copy.h"
 
 namespace ses::copy {
 

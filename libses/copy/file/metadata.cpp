@@ -1,4 +1,4 @@
-#include "metadata.h"
+#include "file/metadata.h"
 
 #include <fcntl.h>
 #include <sys/xattr.h>

@@ -1,4 +1,4 @@
-#include "replace.h"
+#include "file/replace.h"
 
 #include <fcntl.h>
 #include <ses/ses.h>
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "failure.h"
-#include "status.h"
+#include "file/failure.h"
+#include "file/status.h"
 
 namespace ses::copy {
 namespace {

@@ -1,4 +1,4 @@
-#include "tree.h"
+#include "batch/tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,9 +7,9 @@
 #include <climits>
 #include <memory>
 
-#include "descriptor.h"
-#include "failure.h"
-#include "metadata.h"
+#include "file/failure.h"
+#include "file/metadata.h"
+#include "system/descriptor.h"
 
 namespace ses::copy {
 namespace {

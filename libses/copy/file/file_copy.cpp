@@ -1,4 +1,4 @@
-#include "file_copy.h"
+#include "file/file_copy.h"
 
 #include <fcntl.h>
 #include <ses/ses.h>
@@ -8,12 +8,12 @@
 #include <memory>
 #include <utility>
 
-#include "digest.h"
-#include "failure.h"
-#include "metadata.h"
-#include "partial.h"
-#include "replace.h"
-#include "status.h"
+#include "file/digest.h"
+#include "file/failure.h"
+#include "file/metadata.h"
+#include "file/partial.h"
+#include "file/replace.h"
+#include "file/status.h"
 
 namespace ses::copy {
 namespace {
@@ -75,7 +75,7 @@ FileCopy::FileCopy(std::string source, std::string target, const Manner &manner,
 }
 
 FileCopy::~FileCopy() {
-  if (finished_ || (there_ > 0 && first_missing_ == 0)) {
+  if (finished_ || (!discard_ && there_ > 0 && first_missing_ == 0)) {
     return; // there is a note of what an earlier copy left
   }
   if (discard_ || first_missing_ == 0 || from_.st_size < kWorthNoting) {
@@ -174,12 +174,12 @@ Way FileCopy::next_way(Way tried, int error) {
     set_direct(in_.get(), false);
     set_direct(out_.get(), false);
   }
-  possible_.refuse(devices_, tried, error);
-  const auto next = possible_.first(devices_, tried, direct_pays_);
-  if (!next) {
+  const auto next = possible_.next(devices_, tried, direct_pays_);
+  if (!next) { // not refused: it may be this file's fault alone
     throw Failure(source_, std::string("cannot be copied by ") + std::string(name_of(tried)) +
                                " to " + target_ + ": " + std::strerror(error));
   }
+  possible_.refuse(devices_, tried, error);
   way_ = *next;
   return *next;
 }
