@@ -21,20 +21,20 @@ import pytest
 from ports import free_port
 
 SECONDS = 60.0
-PIPELINED_SECONDS = 8.0
+PIPELINED_SECONDS = 4.0
 GROWTH_MB = 32
 MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid = "a/b"\ntarget = "here"\n'
 
 
 @dataclass
 class Served:
-    """A running server."""
+    """A running server, and what it told systemd first."""
 
     name: str
     port: int
     process: subprocess.Popen[bytes]
     log: Path
-    notices: socket.socket
+    told: str = ""
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
@@ -59,35 +59,37 @@ def _wait(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(params=["service", "portal", "monitor"])
-def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
-    port, log = free_port(), tmp_path / "log"
-    listen = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(tmp_path / "made" / "state")]
+@pytest.fixture(scope="module", params=["service", "portal", "monitor"])
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server that all attacks of this file meet, one after the other."""
+    folder, port = tmp_path_factory.mktemp(request.param), free_port()
+    listen = ["serve", "--listen", f"127.0.0.1:{port}", "--state-dir", str(folder / "made" / "state")]
     if request.param == "service":
         site = Path(__file__).parents[2] / "ontology" / "examples" / "union-site.ttl"
         module, arguments = "ses_service.commands.main", [*listen, "--trust-loopback", f"--site={site}"]
     elif request.param == "portal":
         module, arguments = "ses_webface.cli", [*listen, "--service-url", "http://127.0.0.1:9"]
     else:
-        (tmp_path / "smed.toml").write_text(MONITOR + f'mount_point = "{tmp_path}"\n')
-        module, arguments = "smed_monitor.cli", [*listen, "--config", str(tmp_path / "smed.toml")]
-    notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    notices.bind(str(tmp_path / "notify"))
-    notices.settimeout(SECONDS)
-    with log.open("wb") as output:
+        (folder / "smed.toml").write_text(MONITOR + f'mount_point = "{folder}"\n')
+        module, arguments = "smed_monitor.cli", [*listen, "--config", str(folder / "smed.toml")]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices, (folder / "log").open("wb") as output:
+        notices.bind(str(folder / "notify"))
+        notices.settimeout(SECONDS)
         process = subprocess.Popen(
             [sys.executable, "-c", f"from {module} import main; main()", *arguments],
-            stdout=output, stderr=output, env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
+            stdout=output, stderr=output, env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")},
         )  # fmt: skip
-    one = Served(request.param, port, process, log, notices)
-    try:
-        _wait(lambda: process.poll() is not None or one.answers(), "it does not answer")
-        assert process.poll() is None, log.read_text()
-        yield one
-    finally:
-        process.terminate()
-        process.wait(60)
-        notices.close()
+        one = Served(request.param, port, process, folder / "log")
+        try:
+            _wait(lambda: process.poll() is not None or one.answers(), "it does not answer")
+            assert process.poll() is None, one.log.read_text()
+            while "READY=1" not in one.told or "WATCHDOG=1" not in one.told:
+                one.told += notices.recv(4096).decode() + "\n"
+            notices.close()
+            yield one
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def test_a_connection_that_asks_and_asks_and_never_reads_fills_no_memory(served: Served) -> None:
@@ -196,17 +198,13 @@ def test_clients_that_hang_up_leave_no_traceback(served: Served) -> None:
         connection.sendall(whole[:length])
         _hang_up(connection, reset=length % 2 == 0)
     _wait(served.answers, "it answers no more")
-    served.process.terminate()
-    served.process.wait(60)
     text = served.log.read_text()
     assert "Traceback" not in text
     assert "Error handling request" not in text
 
 
 def test_systemd_is_told_that_it_listens_and_goes_on(served: Served) -> None:
-    told = ""
-    while "READY=1" not in told or "WATCHDOG=1" not in told:
-        told += served.notices.recv(4096).decode() + "\n"
+    assert {"READY=1", "WATCHDOG=1"} <= set(served.told.split())
 
 
 def test_it_makes_its_state_directory_for_itself_alone(served: Served) -> None:
