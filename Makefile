@@ -5,6 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BUILD  := build
 
+# Our programs start hundreds of times in the tests: what Python compiled is kept.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -56,7 +59,7 @@ compose-test: install-test ## Bring docker-compose.yml up for real, tell one sto
 .PHONY: native
 native: packages ## Build libses, the preload library and the agent into build/
 	@mkdir -p $(BUILD)
-	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr/local -DSES_WARNINGS_AS_ERRORS=ON >$(BUILD)/cmake.log 2>&1 \
+	@cmake -S libses -B $(BUILD)/libses -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1 -DNDEBUG' -DCMAKE_INSTALL_PREFIX=/usr/local -DSES_WARNINGS_AS_ERRORS=ON >$(BUILD)/cmake.log 2>&1 \
 	  || { cat $(BUILD)/cmake.log; exit 1; }
 	@cmake --build $(BUILD)/libses --parallel
 

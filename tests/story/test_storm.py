@@ -25,7 +25,7 @@ from ses.demo.site import write_site
 
 pytestmark = pytest.mark.root
 
-FILES = 10_000
+FILES = 4_000
 WRITERS = 4
 HELD = 20
 PATIENCE = 120.0  # seconds; only a hang uses this up

@@ -11,7 +11,7 @@ namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kSweepEvery{1}; // while slots are claimed
-constexpr std::chrono::minutes kUnfinishedFor{3};
+constexpr std::chrono::minutes kSlotUnfinishedFor{3};
 constexpr pid_t kLargestPid = 1 << 22;
 
 uint64_t load(uint64_t &at) { return std::atomic_ref(at).load(std::memory_order_acquire); }
@@ -122,7 +122,7 @@ void ClaimRing::give_up_on(unsigned slot, uint64_t state, Time now) {
   if (taken.state != state) {
     taken = {state, now};
     unfinished_since_ = now;
-  } else if (now - taken.since > kUnfinishedFor) {
+  } else if (now - taken.since > kSlotUnfinishedFor) {
     uint64_t expected = state;
     std::atomic_ref(claims_.claims[slot].state)
         .compare_exchange_strong(expected, 0, std::memory_order_acq_rel);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kPermissions = 0777, kWanted = 0600;
 
-std::optional<shmid_ds> facts_of(int id) {
+std::optional<shmid_ds> segment_facts(int id) {
   shmid_ds found{};
   return shmctl(id, IPC_STAT, &found) == 0 ? std::optional(found) : std::nullopt;
 }
@@ -33,7 +33,7 @@ ses_claims *attach(int id) {
 }
 
 bool give_to(int id, uid_t uid) {
-  auto facts = facts_of(id);
+  auto facts = segment_facts(id);
   if (!facts) {
     return false;
   }
@@ -88,7 +88,7 @@ std::unique_ptr<ClaimsSegment> ClaimsSegment::make(uid_t uid, std::string &why) 
 }
 
 std::unique_ptr<ClaimsSegment> ClaimsSegment::take_over(int id, uid_t uid, uint64_t instance) {
-  const auto facts = facts_of(id);
+  const auto facts = segment_facts(id);
   if (!facts || facts->shm_perm.cuid != geteuid() || facts->shm_segsz != sizeof(ses_claims)) {
     return nullptr;
   }
@@ -104,12 +104,12 @@ std::unique_ptr<ClaimsSegment> ClaimsSegment::take_over(int id, uid_t uid, uint6
 ClaimsSegment::~ClaimsSegment() { shmdt(claims_); }
 
 bool ClaimsSegment::is_lost() const {
-  const auto facts = facts_of(id_);
+  const auto facts = segment_facts(id_);
   return !facts || !is_ours(*facts, uid_);
 }
 
 bool ClaimsSegment::has_programs() const {
-  const auto facts = facts_of(id_);
+  const auto facts = segment_facts(id_);
   return facts && facts->shm_nattch > 1; // one is the agent
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLongestFile = 4096;
 constexpr size_t kLongestName = 256;
-constexpr size_t kMostUsers = 4096;
+constexpr size_t kMostJobUsers = 4096;
 
 bool is_sensible(const std::string &text, size_t longest) {
   return !text.empty() && text.size() <= longest && printable(text) == text;
@@ -100,7 +100,7 @@ std::set<std::string> JobsDirectory::users() {
                    "writes it",
                    printable(entry->d_name));
     }
-    if (user && users.size() < kMostUsers) {
+    if (user && users.size() < kMostJobUsers) {
       users.insert(std::move(*user));
     }
   }

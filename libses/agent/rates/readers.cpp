@@ -6,13 +6,11 @@
 namespace ses::agent {
 namespace {
 
-using std::chrono::seconds;
-
-constexpr seconds kLookEvery{1}, kSearchEvery{3}, kAskAgain{3}, kStaysFor{3};
+constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3}, kStaysFor{3};
 constexpr unsigned kMostAsked = 3;      // times: a process may start another program at first
 constexpr size_t kMostAskedAtOnce = 64; // processes
 constexpr size_t kMostLooks = 256;      // the same
-constexpr size_t kMostDescriptors = 2048;
+constexpr size_t kMostReaderDescriptors = 2048;
 constexpr size_t kMostRows = 500; // the contract's
 constexpr double kSame = 0.25;
 
@@ -61,7 +59,7 @@ void Readers::work() {
     lock.unlock();
     const bool some = look(std::chrono::steady_clock::now());
     lock.lock();
-    wake_.wait_for(lock, some ? kLookEvery : kSearchEvery, [&] { return stopping_; });
+    wake_.wait_for(lock, some ? kLookEvery : kReaderSearchEvery, [&] { return stopping_; });
   }
 }
 
@@ -111,7 +109,8 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
     descriptor.was_found = false;
   }
   bool some_moved = false;
-  for (const OpenDescriptor &open : descriptors_on(pid, devices, kMostDescriptors, looked_at)) {
+  for (const OpenDescriptor &open :
+       descriptors_on(pid, devices, kMostReaderDescriptors, looked_at)) {
     const auto info = descriptor_of(pid, open.fd);
     if (!info || !info->can_read()) {
       continue;
@@ -186,7 +185,7 @@ bool Readers::look(Time now) {
   }
   size_t looks = 0, looked_at = 0;
   auto next = processes_.upper_bound(last_); // in turn
-  while (looks < std::min(processes_.size(), kMostLooks) && looked_at < kMostDescriptors) {
+  while (looks < std::min(processes_.size(), kMostLooks) && looked_at < kMostReaderDescriptors) {
     next = next == processes_.end() ? processes_.begin() : next;
     last_ = next->first;
     look_at(next->first, next->second, devices, looked_at, std::chrono::steady_clock::now());

@@ -31,7 +31,7 @@ template <typename Write> void under_sequence(ses_table_system &system, Write wr
   store(system.sequence, next_even(before));
 }
 
-template <size_t N> void put(char (&field)[N], const std::string &text) {
+template <size_t N> void overwrite(char (&field)[N], const std::string &text) {
   std::memset(field, 0, N);
   std::memcpy(field, text.data(), std::min(text.size(), N - 1));
 }
@@ -129,7 +129,7 @@ void TableBoard::set_mounts(const std::vector<Mount> &mounts) {
     ses_table_mount &shared = table_.mounts[place];
     shared.device_major = major(mount.device);
     shared.device_minor = minor(mount.device);
-    put(shared.mount_point, mount.mount_point);
+    overwrite(shared.mount_point, mount.mount_point);
     store(shared.system, static_cast<uint32_t>(mount.system));
     used = std::max(used, place + 1);
     store(table_.head.mounts, used);
