@@ -3,6 +3,7 @@
 #include <getopt.h>
 
 #include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "exit_status.h"
@@ -91,9 +92,9 @@ bool is_understood(const std::string &text) {
   if (ses_require_parse(text.c_str(), found, &rest) >= 0) {
     return true;
   }
-  return wrong(("--require is not understood from '" + std::string(rest) +
-                "' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\"")
-                   .c_str());
+  std::string why(sizeof SES_REQUIRE_WRONG + std::strlen(rest), '\0');
+  std::snprintf(why.data(), why.size(), SES_REQUIRE_WRONG, rest);
+  return wrong(("--require " + std::string(why.c_str())).c_str());
 }
 
 bool is_number(std::string_view text) {

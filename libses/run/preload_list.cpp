@@ -1,28 +1,14 @@
 #include "preload_list.h"
 
+#include "settings/preload_list.h"
+
 namespace ses::run {
-namespace {
-
-std::string base_name(const std::string &path) { return path.substr(path.rfind('/') + 1); }
-
-constexpr const char *kSeparators = " :"; // of the dynamic linker
-
-} // namespace
 
 std::string with_library(const std::string &list, const std::string &entry) {
-  const std::string name = base_name(entry);
-  size_t begin = list.find_first_not_of(kSeparators);
-  if (begin == std::string::npos) {
+  if (list.find_first_not_of(SES_PRELOAD_SEPARATORS) == std::string::npos) {
     return entry;
   }
-  while (begin != std::string::npos) {
-    const size_t end = list.find_first_of(kSeparators, begin);
-    if (base_name(list.substr(begin, end - begin)) == name) {
-      return list;
-    }
-    begin = list.find_first_not_of(kSeparators, end);
-  }
-  return list + ":" + entry;
+  return ses_preload_list_names(list.c_str(), entry.c_str()) ? list : list + ":" + entry;
 }
 
 std::string with_asan_order(const std::string &options) {

@@ -139,31 +139,53 @@ def test_a_set_may_be_a_profile_and_what_differs_from_it(ses, service):
     assert "profile checkpoint  ->  removed" in result.output
 
 
+VOCABULARY = {
+    "kinds": [
+        {
+            "kind": "latency",
+            "label": "latency",
+            "definition": "How long a small read may take.",
+            "bound": "maximum",
+            "unit": "ms",
+            "units": ["us", "ms", "s"],
+            "default_weight": 2.0,
+        }
+    ],
+    "profiles": [
+        {
+            "profile": "checkpoint",
+            "label": "checkpoint",
+            "definition": "Saves its state.",
+            "requirements": [
+                requirement("current-write-rate", 2_000_000.0, "MB/s", weight=3.0, strictness="hard")
+            ],
+        }
+    ],
+}
+
+
 def test_kinds_shows_what_the_service_knows(ses, service):
-    service.vocabulary = {
-        "kinds": [
-            {
-                "kind": "latency",
-                "label": "latency",
-                "definition": "How long a small read may take.",
-                "bound": "maximum",
-                "unit": "ms",
-                "units": ["us", "ms", "s"],
-                "default_weight": 2.0,
-            }
-        ],
-        "profiles": [
-            {
-                "profile": "checkpoint",
-                "label": "checkpoint",
-                "definition": "Saves its state.",
-                "requirements": [requirement("current-write-rate", 200.0, "MB/s")],
-            }
-        ],
-    }
+    service.vocabulary = VOCABULARY
     shown = ses("requirements", "kinds").output
     assert "latency" in shown
     assert "at most" in shown
     assert "us ms s" in shown
-    assert "current-write-rate>=200MB/s" in shown
+    assert "current-write-rate>=2000000MB/s" in shown
     assert ses.json("requirements", "kinds") == service.vocabulary
+
+
+def test_a_profile_is_printed_as_one_run_takes_it(ses, service):
+    service.vocabulary = VOCABULARY
+    result = ses("requirements", "profile", "checkpoint")
+    assert result.output == "current-write-rate>=2000000MB/s,hard,weight=3\n"
+    stated = VOCABULARY["profiles"][0]["requirements"]
+    assert ses.json("requirements", "profile", "checkpoint")["requirements"] == stated
+
+
+def test_an_unknown_profile_is_refused_with_the_known_ones(ses, service):
+    service.vocabulary = VOCABULARY
+    result = ses("requirements", "profile", "nonsense")
+    assert (result.exit_code, result.output) == (
+        5,
+        "Error: There is no profile 'nonsense'. Profiles are: checkpoint.\n",
+    )

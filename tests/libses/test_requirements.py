@@ -50,6 +50,12 @@ def test_requirements_go_along_with_the_question(
     assert {one[3] for one in ask.requirements} == {1.0}
 
 
+def test_a_need_of_one_run_may_have_a_weight(union: Union, probes: Path) -> None:
+    create(union, probes, SES_REQUIRE="write>=5MB/s!,weight=2.5 free>=1GB,weight=3 read>=1MB/s")
+    (ask,) = union.agent.asks
+    assert [one[1::2] for one in ask.requirements] == [(False, 1.0), (True, 2.5), (False, 3.0)]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -57,6 +63,12 @@ def test_requirements_go_along_with_the_question(
         *("write>=-3MB/s", "write>=3.MB/s", "write>=.3MB/s", "write>=1e3MB/s", "write>=300mb/s", "%n%s"),
         *("write>=300MB/s write>=3MB/s", "write>=300MB/s;free>=2TB", "write>=300MB/sfree>=2TB", "   "),
         *("write>=1234567890123456MB/s", "write>=300MB/s!!", "write >= 300MB/s", "x" * 5000),
+        *(
+            "write>=3MB/s,weight=0",
+            "write>=3MB/s,weight=",
+            "write>=3MB/s,weight=-1",
+            "write>=3MB/s,weight=2,hard",
+        ),
     ],
 )
 def test_what_is_not_understood_is_ignored_as_a_whole_and_said_once(

@@ -99,4 +99,4 @@ def written(one: Requirement) -> str:
         extras += f",weight={one.weight:g}"
     extras += f",from={one.valid_from}" if one.valid_from else ""
     extras += f",until={one.valid_until}" if one.valid_until else ""
-    return f"{one.kind}{'<=' if one.at_most else '>='}{one.bound:g}{one.unit}{extras}"
+    return f"{one.kind}{'<=' if one.at_most else '>='}{one.bound:.15g}{one.unit}{extras}"

@@ -86,6 +86,8 @@ static bool read_one(const char **at, struct ses_wire_requirement *one) {
     return false;
   one->minimum *= bytes / (capacity ? 1e9 : 1e6); /* as on the wire */
   one->hard = skip(at, "!") || skip(at, ",hard");
+  if (skip(at, ",weight=") && (!read_number(at, &one->weight) || one->weight <= 0))
+    return false;
   return !**at || is_between(**at);
 }
 

@@ -3,7 +3,8 @@
  * "write>=300MB/s free>=2TB!".
  *
  * KIND>=NUMBERUNIT, separated by blanks or commas, each kind at most once; "!"
- * or ",hard" at the end makes one hard: an element that misses it is refused.
+ * or ",hard" behind it makes one hard: an element that misses it is refused;
+ * ",weight=NUMBER" last says how much a shortfall counts, 1 where it is not said.
  * Kinds: read and write (what a stream that starts now would get), average-read
  * and average-write, free; or the other names that ontology/kinds.ttl has for
  * them, such as current-write-rate.  Units: kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB,
@@ -20,6 +21,10 @@ extern "C" {
 #endif
 
 #define SES_REQUIRE_KINDS 5u
+
+/* How to say that a text is not understood: printf's format, with the place where that begins. */
+#define SES_REQUIRE_WRONG                                                                          \
+  "is not understood from '%s' on; it takes KIND>=NUMBERUNIT such as \"write>=300MB/s free>=2TB\""
 
 /* The requirements of TEXT into FOUND, by kind.  Returns how many, or -1: not understood, and
  * *WRONG is where. */

@@ -11,7 +11,7 @@ from rich.console import Console
 from ses.answers import Requirement, RequirementSet, Vocabulary, parse
 from ses.commands.decision import origin
 from ses.commands.options import service_command, subject_options
-from ses.errors import UsageError
+from ses.errors import NotFoundError, UsageError
 from ses.output import console, line, print_json, table
 from ses.quantities import make_requirement, written
 from ses.quantities import requirement as parse_requirement
@@ -155,6 +155,22 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
         for one in known.profiles
     ]
     table(out, ("profile", "meaning", "requires"), rows)
+
+
+@requirements.command()
+@click.argument("name")
+@service_command
+def profile(client: ServiceClient, as_json: bool, name: str) -> None:
+    """Print what a profile requires on one line, as SES_REQUIRE and --storage of Slurm take it."""
+    profiles = parse("the vocabulary", Vocabulary.of, client.vocabulary()).profiles
+    found = next((one for one in profiles if one.name == name), None)
+    if found is None:
+        known = ", ".join(one.name for one in profiles)
+        raise NotFoundError(f"There is no profile {name!r}. Profiles are: {known}.")
+    if as_json:
+        print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})
+    else:
+        click.echo(" ".join(written(one) for one in found.requirements))
 
 
 def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:

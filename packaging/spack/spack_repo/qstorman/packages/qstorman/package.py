@@ -16,6 +16,8 @@ class Qstorman(CMakePackage):
 
     root_cmakelists_dir = "libses"
 
+    variant("slurm", default=False, description="Build the plugin of Slurm")
+
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -26,6 +28,7 @@ class Qstorman(CMakePackage):
     depends_on("liburing")
     depends_on("nlohmann-json")
     depends_on("openssl")
+    depends_on("slurm", when="+slurm")
     depends_on("spdlog")
     depends_on("xxhash")
 
@@ -36,7 +39,7 @@ class Qstorman(CMakePackage):
 
     def cmake_args(self):
         """Keep one directory of libraries, whatever the distribution's habit."""
-        return [self.define("CMAKE_INSTALL_LIBDIR", "lib")]
+        return [self.define("CMAKE_INSTALL_LIBDIR", "lib"), self.define_from_variant("SES_SLURM", "slurm")]
 
     def setup_run_environment(self, env: EnvironmentModifications) -> None:
         """Place the files of programs started with this package loaded."""

@@ -1,0 +1,21 @@
+/*
+ * What a job asks for by --storage and --storage-profile.
+ */
+#ifndef SES_SLURM_REQUEST_H
+#define SES_SLURM_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SES_REQUEST_MAX 1024 /* bytes of a text of requirements, with the NUL */
+
+struct ses_request {
+  bool is_off;                   /* --storage=off: every create is the plain call */
+  char require[SES_REQUEST_MAX]; /* for SES_REQUIRE; empty: nothing stated */
+  const char *profile;           /* whose requirements REQUIRE is; NULL: of none */
+};
+
+/* Takes in TEXT of --storage.  False: WHY says what is wrong with it, in one sentence. */
+bool ses_request_take(struct ses_request *request, const char *text, char *why, size_t size);
+
+#endif /* SES_SLURM_REQUEST_H */

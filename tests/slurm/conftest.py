@@ -1,0 +1,76 @@
+"""What the tests of Slurm stand on: one cluster, service and agent for all of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cluster import (
+    BUILD,
+    Cluster,
+    environment_of,
+    missing_programs,
+    start_agent,
+    start_munged,
+    start_service,
+    start_slurm,
+    write_configuration,
+)
+from ses.demo.interrupts import Interrupts
+from ses.demo.parts import find_parts
+from ses.demo.processes import Processes
+from ses.demo.site import write_site
+from ses.demo.storage import mount_union
+
+BRANCHES = 8
+
+
+@pytest.fixture(scope="session")
+def cluster(public_wrapper: Path) -> Iterator[Cluster]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a union, and starts jobs of other users")
+    assert not missing_programs(), f"{missing_programs()} not there: packaging/install.sh test"
+    built = BUILD / "ses-slurm.so"
+    assert built.exists(), f"{built} does not exist: run `make native` with libslurm-dev installed"
+    work = Path(tempfile.mkdtemp(prefix="qstorman-slurm-"))
+    work.chmod(0o755)
+    try:
+        with ExitStack() as undo, Interrupts() as interrupts:
+            parts = find_parts(BUILD)
+            branches = [work / f"b{number}" for number in range(1, BRANCHES + 1)]
+            for branch in branches:
+                branch.mkdir()
+            mount_union(work / "union", branches, undo)
+            (work / "union").chmod(0o1777)
+            plugin = shutil.copy(built, work)
+            processes = Processes(work / "logs", interrupts)
+            undo.callback(processes.stop_all)
+            url = start_service(work, write_site(parts.site, work), parts.service, processes)
+            write_configuration(work, f"required {plugin} library={public_wrapper}")
+            start_munged(work, processes)
+            processes.wait_ready()
+            socket = start_agent(work, parts.agent, url, processes)
+            environment = environment_of(work, socket, url, Path(sys.executable).parent)
+            start_slurm(work, processes, environment)
+            processes.wait_ready()
+            yield Cluster(work, url, public_wrapper, environment)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@pytest.fixture
+def directory(cluster: Cluster) -> Iterator[Path]:
+    """A directory of the union that everybody can write."""
+    path = Path(tempfile.mkdtemp(dir=cluster.work / "union"))
+    path.chmod(0o1777)
+    yield path
+    shutil.rmtree(path)

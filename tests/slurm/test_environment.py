@@ -1,0 +1,62 @@
+"""What is asked for at the submission is in the environment of every rank, and nothing there is lost."""
+
+from __future__ import annotations
+
+from cluster import NODES, Cluster
+
+SHOW = 'echo "$SLURM_JOB_ID.$SLURM_STEP_ID $SLURMD_NODENAME ${SES_REQUIRE-none} ${SES_DISABLE-0} $LD_PRELOAD"'
+NEED = "write>=300MB/s free>=2TB!"
+OTHER = "/usr/lib/x86_64-linux-gnu/libeatmydata.so"
+
+
+def shown(text: str) -> list[tuple[str, str, str]]:
+    """Return of each line of SHOW: the node, what is required (and whether it is off), LD_PRELOAD."""
+    lines = [line.split(" ", 2) for line in text.splitlines()]
+    return [(node, *rest.rsplit(" ", 1)) for _, node, rest in lines]  # type: ignore[misc]
+
+
+def test_need_and_library_reach_every_rank(cluster: Cluster) -> None:
+    two = ("srun", "-N4", "--ntasks-per-node=2", f"--storage={NEED}", "sh", "-c", SHOW)
+    found = shown(cluster.output(*two))
+    assert sorted(found) == sorted(
+        [(node, f"{NEED} 0", str(cluster.library)) for node in NODES for _ in range(2)]
+    )
+
+
+def test_library_comes_after_what_the_user_preloads_and_once(cluster: Cluster) -> None:
+    one = ("srun", "-n1", f"--storage={NEED}", "sh", "-c", SHOW)
+    ((_, _, list_),) = shown(cluster.output(*one, LD_PRELOAD=OTHER))
+    assert list_ == f"{OTHER}:{cluster.library}"
+    both = f"{cluster.library}:{OTHER}"
+    ((_, _, list_),) = shown(cluster.output(*one, LD_PRELOAD=both))
+    assert list_ == both
+
+
+def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) -> None:
+    out = cluster.work / "batch.out"
+    script = f"{SHOW}; srun -n2 sh -c '{SHOW}'; srun -n1 --storage=off sh -c '{SHOW}'"
+    cluster.output("sbatch", "--wait", "-n2", f"--output={out}", f"--storage={NEED}", f"--wrap={script}")
+    found = shown(out.read_text())
+    assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1"]
+    assert {list_ for _, _, list_ in found} == {str(cluster.library)}
+
+
+def test_need_holds_without_the_environment_of_who_submits(cluster: Cluster) -> None:
+    command = ("srun", "-n1", f"--storage={NEED}", "--export=NONE", "/bin/sh", "-c", SHOW)
+    assert shown(cluster.output(*command))[0][1:] == (f"{NEED} 0", str(cluster.library))
+
+
+def test_a_profile_is_what_the_service_says_it_is(cluster: Cluster) -> None:
+    command = ("srun", "-n1", "--storage-profile=checkpoint", "sh", "-c", SHOW)
+    ((_, need, _),) = shown(cluster.output(*command))
+    assert need == "current-write-rate>=200MB/s,weight=3 free-capacity>=50GB 0"
+
+
+def test_a_profile_that_did_not_come_with_the_job_is_told(cluster: Cluster) -> None:
+    done = cluster.run("srun", "-n1", "--storage-profile=checkpoint", "--export=NONE", "/bin/true")
+    assert done.returncode == 0
+    assert "what profile checkpoint requires did not come with the job" in done.stderr
+
+
+def test_jobs_that_ask_for_nothing_are_left_alone(cluster: Cluster) -> None:
+    assert shown(cluster.output("srun", "-n1", "sh", "-c", SHOW))[0][1:] == ("none 0", "")

@@ -1,0 +1,60 @@
+"""The first file of each rank is placed, by the table of its node, and counts until the job has ended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from cluster import SECONDS, Cluster
+from ses.service import JSON
+
+RANKS = 64
+STRANGER = "games"  # a user of Debian that no other test submits as
+WRITE = 'exec 3>"$0/$SLURM_PROCID"; echo written >&3; sleep "$1"'
+
+
+def open_files(cluster: Cluster, job: str) -> list[JSON]:
+    """Return what the service's ledger holds of a job."""
+    files: list[JSON] = cluster.client().files({"job": job, "state": "open", "limit": "1000"})["files"]
+    return files
+
+
+def wait_for_open(cluster: Cluster, job: str, count: int) -> list[JSON]:
+    end = time.monotonic() + SECONDS
+    while len(found := open_files(cluster, job)) != count:
+        assert time.monotonic() < end, f"{len(found)} files of job {job} are open, not {count}"
+        time.sleep(0.05)
+    return found
+
+
+def test_first_creates_of_64_ranks_of_a_user_never_seen_are_placed_by_the_table(
+    cluster: Cluster, directory: Path
+) -> None:
+    logs = cluster.work / "ranks"
+    logs.mkdir()
+    logs.chmod(0o1777)
+    cluster.output(
+        *("srun", "-N4", f"-n{RANKS}", "--storage=write>=20MB/s"),
+        *("sh", "-c", WRITE, str(directory), "0"),
+        user=STRANGER,
+        SES_LOG=f"{logs}/%p",
+    )
+    said = [
+        line.partition(f"{directory}/")[2] for log in logs.iterdir() for line in log.read_text().splitlines()
+    ]
+    first = Counter(line.rpartition(", distance")[0].partition(", ")[2] for line in said if line)
+    assert sum(first.values()) == RANKS, said
+    assert first["chosen by the program"] >= 0.99 * RANKS, (first, said)
+
+
+def test_files_of_a_cancelled_job_stop_counting(cluster: Cluster, directory: Path) -> None:
+    submitted = cluster.output(
+        *("sbatch", "--parsable", "-N4", "-n8", "--output=/dev/null", "--storage=write>=20MB/s"),
+        f"--wrap=srun sh -c '{WRITE}' {directory} 1000",
+    )
+    job = submitted.strip()
+    files = wait_for_open(cluster, job, 8)
+    assert {one["job"] for one in files} == {job}
+    cluster.output("scancel", job)
+    wait_for_open(cluster, job, 0)
