@@ -16,6 +16,7 @@ from ses.commands.elements import elements
 from ses.commands.experiment import experiment
 from ses.commands.explain import explain
 from ses.commands.files import files
+from ses.commands.job import job
 from ses.commands.kb import kb
 from ses.commands.layout import layout
 from ses.commands.nodes import nodes
@@ -60,6 +61,7 @@ for _command in (
     nodes,
     explain,
     files,
+    job,
     report,
     requirements,
     kb,

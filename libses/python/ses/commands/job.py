@@ -1,0 +1,78 @@
+"""``ses job``: what the files of one job of the scheduler asked for, were promised and got."""
+
+from __future__ import annotations
+
+import time
+
+import click
+from rich.console import Console
+
+from ses.answers import parse
+from ses.commands.options import service_command
+from ses.errors import NotFoundError
+from ses.files import listed
+from ses.job import Job, Need, middle
+from ses.output import console, line, number, print_json, table
+from ses.service import ServiceClient
+from ses.slurm.comment import add_comment
+
+_PAUSE_SECONDS = 0.2
+
+
+@click.command()
+@click.argument("job")
+@click.option(
+    "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
+    help="Wait so long for files that are open, or not heard of yet.  [default: 0]",
+)  # fmt: skip
+@click.option("--comment", is_flag=True, help="Write one line of it into AdminComment of Slurm's job.")
+@service_command
+def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bool) -> None:
+    """Sum up the files of JOB: where they are, what was required, promised and received.
+
+    Promised is what was predicted when a file was created.  Of several files the median is shown, and the
+    least in brackets.  You see your own files; administrators see all.  --comment needs the rights of an
+    operator of Slurm.  Exits with 5 when no file of the job is known.
+    """
+    end = time.monotonic() + wait
+    while True:
+        found = _summed(client, job)
+        if (found.elements and not found.total.open) or time.monotonic() >= end:
+            break
+        time.sleep(_PAUSE_SECONDS)
+    if not found.elements:
+        raise NotFoundError(f"No file of job {job} is known.")
+    if comment:
+        add_comment(job, found.line())
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _show(console(), found)
+
+
+def _summed(client: ServiceClient, job: str) -> Job:
+    files = (one for page in listed(client, {"job": job}, None) for one in page)
+    return parse("files", lambda data: Job.of(job, data), files)
+
+
+def _show(out: Console, found: Job) -> None:
+    total = found.total
+    open_ = f", {total.open} of them open" if total.open else ""
+    whose = ", ".join(sorted(found.users))
+    line(out, f"Job {found.name} of {whose}: {total.files} files on {len(found.nodes)} nodes{open_}")
+    if found.needs:
+        headers = ("kind", ">required", ">promised", ">got", "", "verdicts")
+        table(out, headers, [_need(one) for one in found.needs.values()])
+    rows = [
+        [name, str(one.files), str(one.open), number(one.written / 1e6), number(one.read / 1e6)]
+        for name, one in sorted(found.elements.items())
+    ]
+    table(out, ("element", ">files", ">open", ">MB written", ">MB read"), rows)
+
+
+def _need(one: Need) -> list[str]:
+    return [one.kind, number(one.required), _told(one.promised), _told(one.got), one.unit, one.told]
+
+
+def _told(values: list[float]) -> str:
+    return f"{middle(values)} ({min(values):.1f})" if values else "-"

@@ -1,0 +1,144 @@
+"""What the files of one job asked for, were promised and got, in sums.
+
+Rates and capacities are in the unit that comes with them.  A file counts under the kind that decided its
+verdict.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from ses.files import words
+from ses.service import JSON
+
+
+@dataclass(slots=True)
+class Need:
+    """Files that needed the same of one kind."""
+
+    kind: str
+    required: float
+    unit: str
+    promised: list[float] = field(default_factory=list)
+    got: list[float] = field(default_factory=list)
+    verdicts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, one: JSON) -> None:
+        """Count a file."""
+        if one["predicted"] is not None:
+            self.promised.append(float(one["predicted"]))
+        if one["achieved"] is not None:
+            self.got.append(float(one["achieved"]))
+        self.verdicts["open" if one["state"] == "open" else words(one["verdict"])] += 1
+
+    @property
+    def told(self) -> str:
+        """The verdicts with their numbers, the most frequent first."""
+        return ", ".join(f"{name} {count}" for name, count in self.verdicts.most_common())
+
+    def as_json(self) -> JSON:
+        """Return what ``--json`` prints."""
+        return {
+            "kind": self.kind,
+            "unit": self.unit,
+            "required": self.required,
+            "promised": spread(self.promised),
+            "got": spread(self.got),
+            "verdicts": dict(self.verdicts),
+        }
+
+
+@dataclass(slots=True)
+class Share:
+    """What one element has of the job."""
+
+    files: int = 0
+    open: int = 0
+    written: float = 0.0
+    read: float = 0.0
+
+
+@dataclass(slots=True)
+class Job:
+    """All files of a job.  Bytes of files that are still open are not known."""
+
+    name: str
+    needs: dict[tuple[str, float, str], Need] = field(default_factory=dict)
+    elements: dict[str, Share] = field(default_factory=dict)
+    users: set[str] = field(default_factory=set)
+    nodes: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, name: str, files: Iterable[Any]) -> Job:
+        """Sum up the files that the service lists."""
+        job = cls(name)
+        for one in files:
+            job._add(one)
+        return job
+
+    def _add(self, one: Any) -> None:
+        share = self.elements.setdefault(str(one["element"]), Share())
+        share.files += 1
+        share.open += one["state"] == "open"
+        share.written += one["bytes_written"] or 0.0
+        share.read += one["bytes_read"] or 0.0
+        self.users.add(str(one["user"]))
+        self.nodes.add(str(one["node"] or "-"))
+        if one["kind"] is not None and one["required"] is not None:
+            key = (str(one["kind"]), float(one["required"]), str(one["unit"] or ""))
+            self.needs.setdefault(key, Need(*key)).add(one)
+
+    @property
+    def total(self) -> Share:
+        """The sum over elements."""
+        shares = self.elements.values()
+        return Share(
+            sum(one.files for one in shares),
+            sum(one.open for one in shares),
+            sum(one.written for one in shares),
+            sum(one.read for one in shares),
+        )
+
+    def as_json(self) -> JSON:
+        """Return what ``--json`` prints."""
+        return {
+            "job": self.name,
+            "users": sorted(self.users),
+            "nodes": sorted(self.nodes),
+            "needs": [one.as_json() for one in self.needs.values()],
+            "elements": [
+                {
+                    "element": name,
+                    "files": one.files,
+                    "open": one.open,
+                    "bytes_written": one.written,
+                    "bytes_read": one.read,
+                }
+                for name, one in sorted(self.elements.items())
+            ],
+        }
+
+    def line(self) -> str:
+        """Return all of it as one line: what an accounting record has room for."""
+        total = self.total
+        told = [f"{total.files} files on {len(self.elements)} elements, {total.written / 1e9:.1f} GB written"]
+        for one in self.needs.values():
+            told.append(
+                f"{one.kind}>={one.required:.15g}{one.unit}: promised {middle(one.promised)}, "
+                f"got {middle(one.got)}, {one.told}"
+            )
+        return "; ".join(told)
+
+
+def spread(values: list[float]) -> JSON | None:
+    """Return the least and the median; ``None`` of nothing."""
+    return {"least": min(values), "median": median(values)} if values else None
+
+
+def middle(values: list[float]) -> str:
+    """Return the median as text; ``-`` of nothing."""
+    return f"{median(values):.1f}" if values else "-"

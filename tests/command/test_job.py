@@ -1,0 +1,98 @@
+"""``ses job``: the sums over a job's files, and the line for accounting."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from ses.slurm.comment import comment_of, commented
+
+FILE = {
+    "placement_id": "00000000000000aa", "state": "ended", "user": "alice", "application": "dd", "vo": None,
+    "job": "7", "node": "n1", "element": "union/b3", "path": "/data/1.dat", "opened_at": 1.0,
+    "ended_at": 2.0, "end_reason": "closed", "bytes_written": 1e9, "bytes_read": 5e6, "write_mb_s": 40.0,
+    "read_mb_s": None, "verdict": "met", "cause": None, "kind": "current-write-rate", "unit": "MB/s",
+    "required": 100.0, "predicted": 150.0, "achieved": 120.0,
+}  # fmt: skip
+MISSED = {
+    **FILE,
+    "node": "n2",
+    "element": "union/b1",
+    "verdict": "missed",
+    "predicted": 110.0,
+    "achieved": 40.0,
+}
+OPEN = {**FILE, "state": "open", "verdict": None, "achieved": None, "bytes_written": None, "bytes_read": None}
+NOTHING = {**FILE, "kind": None, "required": None, "unit": None, "verdict": None, "predicted": None}
+LINE = (
+    "3 files on 2 elements, 3.0 GB written; "
+    "current-write-rate>=100MB/s: promised 130.0, got 80.0, met 1, missed 1"
+)
+
+
+def test_sums_are_by_need_and_by_element(ses, service):
+    service.files = [FILE, MISSED, OPEN, NOTHING]
+    assert ses.json("job", "7") == {
+        "job": "7",
+        "users": ["alice"],
+        "nodes": ["n1", "n2"],
+        "needs": [
+            {
+                "kind": "current-write-rate", "unit": "MB/s", "required": 100.0,
+                "promised": {"least": 110.0, "median": 150.0}, "got": {"least": 40.0, "median": 80.0},
+                "verdicts": {"met": 1, "missed": 1, "open": 1},
+            }
+        ],
+        "elements": [
+            {"element": "union/b1", "files": 1, "open": 0, "bytes_written": 1e9, "bytes_read": 5e6},
+            {"element": "union/b3", "files": 3, "open": 1, "bytes_written": 2e9, "bytes_read": 1e7},
+        ],
+    }  # fmt: skip
+    shown = ses("job", "7").output
+    assert "Job 7 of alice: 4 files on 2 nodes, 1 of them open" in shown
+    assert "150.0 (110.0)" in shown
+    assert "80.0 (40.0)" in shown
+
+
+def test_all_files_of_the_job_are_asked_for_and_no_user_is_named(ses, service):
+    service.files = [FILE] * 1001
+    assert ses.json("job", "7")["elements"][0]["files"] == 1001
+    assert service.asked["job"] == "7"
+    assert "user" not in service.asked
+
+
+def test_a_job_without_files_is_not_found(ses):
+    result = ses("job", "7")
+    assert (result.exit_code, result.output) == (5, "Error: No file of job 7 is known.\n")
+
+
+@pytest.fixture
+def scontrol(tmp_path: Path) -> Path:
+    """Slurm's command, which says that a job has a comment, and writes down what it is told."""
+    program = tmp_path / "scontrol"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/told\n'
+        'if [ "$1" = show ]; then echo "   AdminComment=paid | storage: old"; fi\n'
+    )
+    program.chmod(0o755)
+    return tmp_path / "told"
+
+
+def test_the_comment_keeps_what_others_wrote(ses, service, scontrol: Path):
+    service.files = [FILE, MISSED, NOTHING]
+    path = f"{scontrol.parent}:{os.environ['PATH']}"
+    assert ses("job", "7", "--comment", PATH=path).exit_code == 0
+    assert scontrol.read_text().splitlines()[-1] == f"update JobId=7 AdminComment=paid | storage: {LINE}"
+
+
+def test_the_comment_is_refused_for_what_is_no_job_of_slurm(ses, service):
+    service.files = [FILE]
+    assert ses("job", "7;x", "--comment").exit_code == 2
+
+
+def test_a_comment_is_read_and_replaced_as_slurm_prints_it():
+    assert comment_of("JobId=7\n   Comment=a\n   AdminComment=b c\n") == "b c"
+    assert comment_of("JobId=7\n   Comment=a\n") == ""
+    assert commented("", "x") == "storage: x"
+    assert commented("storage: y", "x") == "storage: x"
