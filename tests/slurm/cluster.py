@@ -17,6 +17,8 @@ from ses.settings import ServiceAddress
 
 BUILD = Path(__file__).resolve().parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
 NODES = ("n1", "n2", "n3", "n4")
+FEATURES = {"n1": "thin", "n2": "thin", "n3": "thin,gpu", "n4": "thin"}
+LEAVES = {"leaf1": "n[1-3]", "leaf2": "n4"}
 CPUS = 16  # of a node, as far as Slurm knows
 SECONDS = 120.0  # only a hang uses this up
 
@@ -27,7 +29,7 @@ def write_configuration(work: Path, plugin: str) -> None:
     (work / "state").mkdir()
     nodes = "".join(
         f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={free_port()} CPUs={CPUS} "
-        "RealMemory=64000 State=UNKNOWN\n"
+        f"RealMemory=64000 Feature={FEATURES[name]} State=UNKNOWN\n"
         for name in NODES
     )
     (work / "slurm.conf").write_text(
@@ -39,12 +41,14 @@ def write_configuration(work: Path, plugin: str) -> None:
         f"StateSaveLocation={work}/state\nSlurmdSpoolDir={work}/spool-%n\n"
         f"SlurmctldPidFile={work}/slurmctld.pid\nSlurmdPidFile={work}/slurmd-%n.pid\n"
         f"PlugStackConfig={work}/plugstack.conf\n"
-        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n"
+        "TopologyPlugin=topology/tree\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n"
         "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSlurmdParameters=config_overrides\n"
         "JobAcctGatherType=jobacct_gather/none\nReturnToService=2\nSwitchType=switch/none\n"
         "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0\nKillWait=2\nUnkillableStepTimeout=120\n"
         f"{nodes}PartitionName=all Nodes=ALL Default=YES OverSubscribe=YES:64 State=UP\n"
     )
+    leaves = "".join(f"SwitchName={name} Nodes={nodes}\n" for name, nodes in LEAVES.items())
+    (work / "topology.conf").write_text(f"{leaves}SwitchName=core Switches=leaf[1-2]\n")
     (work / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     (work / "plugstack.conf").write_text(plugin + "\n")
 

@@ -14,6 +14,8 @@ from ses.lustre.parameters import Parameters
 from ses.lustre.statfs import ask_targets
 from ses.lustre.targets import FileSystem, gather
 from ses.output import console, line, print_json, table
+from ses.slurm.description import turtle as nodes_turtle
+from ses.slurm.nodes import look as look_at_nodes
 from ses.union.branches import look
 from ses.union.branches import turtle as union_turtle
 
@@ -27,6 +29,7 @@ from ses.union.branches import turtle as union_turtle
     "--mergerfs", "union", type=click.Path(path_type=Path), metavar="MOUNT",
     help="The mount point of a mergerfs union.",
 )  # fmt: skip
+@click.option("--slurm", is_flag=True, help="Nodes with the same features behind the same switch.")
 @click.option(
     "--turtle", "written", metavar="FILE",
     help="Write the description for the knowledge base to this file (-: standard output, and nothing else).",
@@ -37,22 +40,41 @@ from ses.union.branches import turtle as union_turtle
 )  # fmt: skip
 @json_option
 def discover(
-    path: Path | None, union: Path | None, written: str | None, root: Path | None, as_json: bool
+    path: Path | None, union: Path | None, slurm: bool, written: str | None, root: Path | None, as_json: bool
 ) -> None:
-    """List the OSTs of a Lustre file system, or the branches of a union, with capacity and state.
+    """List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.
 
     Needs no rights; what only root may read (whether a server is connected) is shown as unknown to
     others.  ses kb import --discovered FILE merges what --turtle wrote into the knowledge base, and keeps
-    what people changed there.  Exits with 5 when MOUNT is not on Lustre, or no union.
+    what people changed there; of nodes, ses kb import --merge FILE (docs/nodes.md).  Exits with 5
+    when there is nothing.
     """
-    if (path is None) == (union is None):
-        raise UsageError("Give --lustre MOUNT or --mergerfs MOUNT.")
-    if union is not None:
-        if root is not None:
-            raise UsageError("--parameters goes with --lustre.")
+    if [path is not None, union is not None, slurm].count(True) != 1:
+        raise UsageError("Give one of --lustre MOUNT, --mergerfs MOUNT and --slurm.")
+    if root is not None and path is None:
+        raise UsageError("--parameters goes with --lustre.")
+    if slurm:
+        _discover_nodes(written, as_json)
+    elif union is not None:
         _discover_union(union, written, as_json)
     elif path is not None:
         _discover_lustre(path, written, root, as_json)
+
+
+def _discover_nodes(written: str | None, as_json: bool) -> None:
+    found = look_at_nodes()
+    if _write(written, nodes_turtle(found)):
+        return
+    if as_json:
+        print_json(found.as_json())
+        return
+    out = console()
+    line(out, f"Slurm's cluster {found.name}")
+    rows = [
+        [one.name, one.nodes, str(one.count), ", ".join(one.features) or "-", one.uplink or "-"]
+        for one in found.classes
+    ]
+    table(out, ("class", "nodes", ">count", "features", "uplink"), rows)
 
 
 def _discover_union(mount: Path, written: str | None, as_json: bool) -> None:

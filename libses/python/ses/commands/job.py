@@ -23,16 +23,14 @@ _PAUSE_SECONDS = 0.2
 @click.argument("job")
 @click.option(
     "--wait", type=click.FloatRange(0), default=0.0, metavar="SECONDS",
-    help="Wait so long for files that are open, or not heard of yet.  [default: 0]",
+    help="Wait so long for files that are open, or not heard of yet.",
 )  # fmt: skip
 @click.option("--comment", is_flag=True, help="Write one line of it into AdminComment of Slurm's job.")
 @service_command
 def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bool) -> None:
     """Sum up the files of JOB: where they are, what was required, promised and received.
 
-    Promised is what was predicted when a file was created.  Of several files the median is shown, and the
-    least in brackets.  You see your own files; administrators see all.  --comment needs the rights of an
-    operator of Slurm.  Exits with 5 when no file of the job is known.
+    Promised is what was predicted at the create.  Rates are medians, and in brackets the least.
     """
     end = time.monotonic() + wait
     while True:

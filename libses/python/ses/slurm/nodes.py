@@ -1,0 +1,107 @@
+"""The compute nodes of a Slurm cluster, by class: nodes with the same features behind the same switch."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ses.errors import NotFoundError
+from ses.service import JSON
+from ses.slurm.scontrol import scontrol
+
+_FIELD = re.compile(r"(?:^|\s)([A-Za-z]+)=(\S*)")
+_NONE = "(null)"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClass:
+    """Nodes that are alike; ``nodes`` as Slurm writes them, such as ``n[0001-0048]``."""
+
+    name: str
+    nodes: str
+    count: int
+    features: tuple[str, ...]
+    uplink: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The classes of a cluster, by name."""
+
+    name: str
+    classes: tuple[NodeClass, ...]
+
+    def as_json(self) -> JSON:
+        """Return what ``--json`` prints."""
+        return {
+            "cluster": self.name,
+            "node_classes": [
+                {
+                    "node_class": one.name,
+                    "nodes": one.nodes,
+                    "count": one.count,
+                    "features": list(one.features),
+                    "uplink": one.uplink,
+                }
+                for one in self.classes
+            ],
+        }
+
+
+def look() -> Cluster:
+    """Ask Slurm; raises SesError when it does not answer, NotFoundError when it has no nodes."""
+    found = re.search(r"^ClusterName\s*=\s*(\S+)", scontrol("show", "config"), re.MULTILINE)
+    cluster = found[1] if found else "cluster"
+    features = features_of(scontrol("show", "nodes", "--oneliner"))
+    if not features:
+        raise NotFoundError("Slurm has no nodes.")
+    switches = {
+        node: switch
+        for switch, nodes in leaves_of(scontrol("show", "topology", "--oneliner")).items()
+        for node in scontrol("show", "hostnames", nodes).split()
+    }
+    alike: dict[tuple[tuple[str, ...], str | None], list[str]] = defaultdict(list)
+    for node, stated in features.items():
+        alike[stated, switches.get(node)].append(node)
+    classes = [
+        NodeClass(
+            "-".join([*stated, *([switch] if switch else [])]) or cluster,
+            folded(nodes),
+            len(nodes),
+            stated,
+            switch,
+        )
+        for (stated, switch), nodes in alike.items()
+    ]
+    return Cluster(cluster, tuple(sorted(classes, key=lambda one: one.name)))
+
+
+def features_of(shown: str) -> dict[str, tuple[str, ...]]:
+    """Return the available features of each node in ``scontrol show nodes --oneliner``."""
+    found = {}
+    for line in shown.splitlines():
+        fields = dict(_FIELD.findall(line))
+        if "NodeName" in fields:
+            stated = fields.get("AvailableFeatures", _NONE)
+            found[fields["NodeName"]] = () if stated == _NONE else tuple(sorted(stated.split(",")))
+    return found
+
+
+def leaves_of(shown: str) -> dict[str, str]:
+    """Return the nodes of each switch that has nodes of its own, in ``scontrol show topology --oneliner``.
+
+    Empty where Slurm knows no switches (``topology/none``).
+    """
+    lines = (dict(_FIELD.findall(line)) for line in shown.splitlines())
+    return {one["SwitchName"]: one["Nodes"] for one in lines if one.get("Level") == "0" and one.get("Nodes")}
+
+
+def folded(nodes: Iterable[str]) -> str:
+    """Return names in as few characters as ranges allow, by Slurm itself; of a file, as they may be many."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+        file.write("\n".join(nodes) + "\n")
+        file.flush()
+        return scontrol("show", "hostlistsorted", file.name).strip()
