@@ -265,6 +265,33 @@ SES_API int ses_layout_component(const ses_layout *layout, unsigned number,
 SES_API unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts,
                                  unsigned room);
 
+/* A compute node that may run a task.  The size is part of the ABI; later fields take room from
+ * `reserved`. */
+typedef struct ses_node {
+  double distance;       /* 0: meets every requirement; larger: falls short */
+  double read_mb_s;      /* what a stream would get there; -1: not known */
+  double write_mb_s;     /* the same */
+  char name[128];        /* NUL-terminated */
+  char element[96];      /* the best that the node reaches, "system/element" */
+  uint64_t reserved[17]; /* 0 */
+} ses_node;
+
+/*
+ * Find compute nodes for a task whose files need what POLICY says (NULL: as the
+ * portal says): the best first, at most ROOM of them into NODES, out of AMONG
+ * ("n[0001-0048]"; NULL: all).  COUNT above 1: as many nodes for one job with a
+ * stream on each, spread over elements, servers and links.  Nodes that miss a hard
+ * requirement are left out; nothing is booked.  Stripes and pool do not count.
+ *
+ * Returns how many nodes, 0: none is left; or -1 with errno: ENOENT the command
+ * `ses` is not in PATH, EHOSTUNREACH no service answers, EACCES it does not
+ * accept the caller's token, EINVAL a value is refused, EPROTO or EIO it answers
+ * otherwise.  Starts that command, and waits for it: some tenths of a second.  In
+ * a program that reaps all its children the command may be reaped by it.
+ */
+SES_API SES_MUST_CHECK int ses_find_nodes(const ses_policy *policy, const char *among,
+                                          unsigned count, ses_node *nodes, unsigned room);
+
 /* One English clause for a ses_status, without a full stop; never NULL, never freed, also for a
  * number this version does not know.  Safe in every thread. */
 SES_API const char *ses_strerror(int status);

@@ -273,6 +273,24 @@ public:
     return Layout(name.c_str());
   }
 
+  /*
+   * Compute nodes for a task whose files need what POLICY says, as ses_find_nodes() finds them: at
+   * most LIMIT, or COUNT of one job.  Empty with ERROR (if given) 0: none is left; else why not.
+   * May throw std::bad_alloc.
+   */
+  [[nodiscard]] std::vector<ses_node> findNodes(const StoragePolicy *policy = nullptr,
+                                                unsigned count = 1, const char *among = nullptr,
+                                                unsigned limit = 10, int *error = nullptr) const {
+    std::vector<ses_node> nodes(count > limit ? count : limit);
+    const int found = ses_find_nodes(policy ? policy->handle() : nullptr, among, count,
+                                     nodes.data(), static_cast<unsigned>(nodes.size()));
+    if (error != nullptr) {
+      *error = found < 0 ? errno : 0;
+    }
+    nodes.resize(found < 0 ? 0 : static_cast<std::size_t>(found));
+    return nodes;
+  }
+
   /* What became of the last createFile without a Result of its own. */
   [[nodiscard]] const Result &lastResult() const noexcept { return last_; }
 

@@ -14,7 +14,7 @@ Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRA
 
 from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
-from ses.api.manager import LustreManager, PlacedFile, Result
+from ses.api.manager import LustreManager, Node, PlacedFile, Result
 from ses.api.policy import Kind, StoragePolicy
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Layout",
     "LibraryError",
     "LustreManager",
+    "Node",
     "PlacedFile",
     "Result",
     "Status",

@@ -39,6 +39,14 @@ typedef struct ses_component {
   char pool[20];
   uint64_t reserved[9];
 } ses_component;
+typedef struct ses_node {
+  double distance;
+  double read_mb_s;
+  double write_mb_s;
+  char name[128];
+  char element[96];
+  uint64_t reserved[17];
+} ses_node;
 
 ses_policy *ses_policy_new(void);
 ses_policy *ses_policy_copy(const ses_policy *policy);
@@ -65,6 +73,8 @@ void ses_layout_free(ses_layout *layout);
 unsigned ses_layout_components(const ses_layout *layout);
 int ses_layout_component(const ses_layout *layout, unsigned number, ses_component *component);
 unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts, unsigned room);
+int ses_find_nodes(const ses_policy *policy, const char *among, unsigned count, ses_node *nodes,
+                   unsigned room);
 const char *ses_strerror(int status);
 const char *ses_version(void);
 """

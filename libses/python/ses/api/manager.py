@@ -37,6 +37,21 @@ class Result:
         return describe(self.reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A compute node that may run a task.
+
+    ``distance`` is how far it falls short of the requirements; ``read_rate`` and ``write_rate`` are what a
+    stream would get there (MB/s, ``None``: not known); ``element`` is the best that the node reaches.
+    """
+
+    name: str
+    distance: float
+    read_rate: float | None
+    write_rate: float | None
+    element: str
+
+
 class PlacedFile(FileIO):
     """A new file, open for reading and writing, unbuffered; ``result`` says where it went."""
 
@@ -96,6 +111,24 @@ class LustreManager:
         """Return where a file lies on Lustre now; raises OSError as :meth:`Layout.read` does."""
         return Layout.read(name)
 
+    def find_nodes(
+        self, policy: StoragePolicy | None = None, count: int = 1, among: str | None = None, limit: int = 10
+    ) -> list[Node]:
+        """Return nodes for a task whose files need what the policy says, the best first.
+
+        At most ``limit``, or ``count`` for one job with a stream on each; out of ``among``, such as
+        ``n[0001-0048]``.  None is booked.  Raises OSError: ``ENOENT`` without the command ``ses``,
+        ``EHOSTUNREACH`` without a service, ``EACCES`` without its trust, ``EINVAL`` for what it refuses.
+        """
+        room = max(count, limit)
+        nodes: Any = ffi.new("ses_node[]", room)
+        handle = ffi.NULL if policy is None else policy.handle
+        listed = ffi.NULL if among is None else among.encode()
+        found: int = library().ses_find_nodes(handle, listed, count, nodes, room)
+        if found < 0:
+            raise OSError(ffi.errno, os.strerror(ffi.errno))
+        return [_node(nodes[number]) for number in range(found)]
+
 
 _AT_FDCWD = -100  # linux/fcntl.h
 
@@ -109,4 +142,14 @@ def _result(made: Any) -> Result:
         distance=made.distance if placed else None,
         placement_id=made.placement_id,
         place_errno=made.place_errno,
+    )
+
+
+def _node(found: Any) -> Node:
+    return Node(
+        name=text(found.name),
+        distance=found.distance,
+        read_rate=None if found.read_mb_s < 0 else found.read_mb_s,
+        write_rate=None if found.write_mb_s < 0 else found.write_mb_s,
+        element=text(found.element),
     )

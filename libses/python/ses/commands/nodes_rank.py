@@ -29,6 +29,8 @@ from ses.service import ServiceClient
 @click.option("--size", metavar="SIZE", help="Size a file will have, like 500MB.")
 @click.option("--limit", type=click.IntRange(0, 100_000), default=10, show_default=True,
               help="Ranks; 0: all.")  # fmt: skip
+@click.option("--lines", is_flag=True,
+              help="For scripts: node, distance, read and write MB/s (-: not known), element.")  # fmt: skip
 @service_command
 def rank(
     client: ServiceClient,
@@ -44,6 +46,7 @@ def rank(
     profile: str | None,
     size: str | None,
     limit: int,
+    lines: bool,
 ) -> None:
     """Rank the nodes by what a stream of a task would get there.
 
@@ -68,6 +71,10 @@ def rank(
     selection = parse("the ranking of nodes", NodeSelection.of, data)
     if as_json:
         print_json(data)
+    elif lines:
+        for one in selection.nodes:
+            rates = f"{number(one.read, 3)} {number(one.write, 3)}"
+            click.echo(f"{one.node} {one.distance:.6f} {rates} {one.element}")
     else:
         _show(selection, f"{user}{f':{application}' if application else ''}")
     if not selection.nodes:
