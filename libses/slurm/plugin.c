@@ -4,11 +4,14 @@
  *
  * In plugstack.conf:
  *
- *     optional ses-slurm.so [library=FILE] [jobs=all]
+ *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes]
  *
- * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs
- * without
- * --storage run under it too.  The agent is found as by programs (SES_AGENT_SOCKET of slurmd).
+ * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs that
+ * ask for nothing run under it too.  check=nodes: hard requirements that no node can meet are
+ * refused at the submission.  The agent is found as by programs (SES_AGENT_SOCKET of slurmd).
+ *
+ * A step inherits the options of its job; of all that are given the last holds.  Where the job is
+ * submitted it is known which that is: there it goes into the environment.
  *
  * Fails a submission whose options are wrong, and nothing else: no step fails or waits longer than
  * PATIENCE_MS because of it.
@@ -19,12 +22,14 @@
 #include <string.h>
 
 #include "node.h"
+#include "offer.h"
 #include "profile.h"
 #include "request.h"
 #include "settings/preload_list.h"
 
 #define PATIENCE_MS 1000u
 #define LIST_MAX 8192 /* bytes of LD_PRELOAD */
+#define PROFILE_VARIABLE "SES_REQUIRE_PROFILE"
 
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(qstorman, 1)
@@ -36,38 +41,62 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments);
 enum { STORAGE, PROFILE };
 
 static struct ses_request request;
-static bool is_asked;  /* --storage or --storage-profile is given */
-static bool is_stated; /* --storage is */
+static const char *profile; /* whose requirements these are; NULL: of none */
+static unsigned given;      /* options so far */
+static bool checks_nodes;   /* check=nodes */
 
-static int refuse(const char *option, const char *why) {
-  slurm_error("%s %s", option, why);
-  return -1;
+static const char *argument(const char *name, int count, char **arguments) {
+  size_t length = strlen(name);
+  for (int i = 0; i < count; i++)
+    if (strncmp(arguments[i], name, length) == 0)
+      return arguments[i] + length;
+  return NULL;
+}
+
+static bool is_set(const char *name, const char *value, int count, char **arguments) {
+  const char *found = argument(name, count, arguments);
+  return found && strcmp(found, value) == 0;
 }
 
 /* REMOTE: on a node, where what was accepted at the submission comes again. */
-static int take_storage(int which, const char *text, int remote) {
+static int take(const char *option, const char *text, int remote) {
   char why[SES_REQUEST_MAX + 256];
-  (void)which;
-  is_asked = is_stated = true;
-  if (request.profile)
-    return remote ? 0 : refuse("--storage", "and --storage-profile exclude each other");
-  if (ses_request_take(&request, text, why, sizeof why))
+  bool is_good = ses_request_take(&request, text, why, sizeof why);
+  if (remote)
     return 0;
-  return remote ? 0 : refuse("--storage", why);
+  if (is_good && checks_nodes && !request.is_off && !getenv("SLURM_JOB_ID"))
+    is_good = ses_offer_exists(text, why, sizeof why);
+  if (!is_good)
+    slurm_error("%s %s", option, why);
+  return is_good ? 0 : -1;
+}
+
+static int take_storage(int which, const char *text, int remote) {
+  (void)which;
+  given++;
+  profile = NULL;
+  return take("--storage", text, remote);
+}
+
+/* A step of a job has what was read at the submission of the job: nodes need no service for that.
+ */
+static bool read_profile(const char *name, char *text, size_t size) {
+  const char *known = getenv(PROFILE_VARIABLE), *stated = getenv("SES_REQUIRE");
+  if (!known || strcmp(known, name) != 0 || !stated || strlen(stated) >= size)
+    return ses_profile_read(name, text, size);
+  strcpy(text, stated);
+  return true;
 }
 
 static int take_profile(int which, const char *name, int remote) {
-  char text[SES_REQUEST_MAX], why[SES_REQUEST_MAX + 256];
+  char text[SES_REQUEST_MAX] = "";
   (void)which;
-  is_asked = true;
-  if (is_stated)
-    return remote ? 0 : refuse("--storage-profile", "and --storage exclude each other");
-  request.profile = name;
+  given++;
+  profile = name;
+  request = (struct ses_request){0};
   if (remote)
     return 0;
-  if (!ses_profile_read(name, text, sizeof text))
-    return -1; /* ses has said why */
-  return ses_request_take(&request, text, why, sizeof why) ? 0 : refuse("--storage-profile", why);
+  return read_profile(name, text, sizeof text) ? take("--storage-profile", text, remote) : -1;
 }
 
 static struct spank_option options[] = {
@@ -87,29 +116,30 @@ static struct spank_option options[] = {
 };
 
 int slurm_spank_init(spank_t spank, int count, char **arguments) {
-  (void)count, (void)arguments;
   int result = 0;
+  checks_nodes = is_set("check=", "nodes", count, arguments);
   for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
     if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
       result = -1;
   return result;
 }
 
-/* What a profile requires is read once, here, and goes with the environment of the job. */
 int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments) {
   (void)spank, (void)count, (void)arguments;
   spank_context_t context = spank_context();
-  if ((context == S_CTX_LOCAL || context == S_CTX_ALLOCATOR) && request.profile)
+  if ((context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR) || given == 0)
+    return 0;
+  if (request.is_off) {
+    setenv("SES_DISABLE", "1", 1);
+  } else {
+    unsetenv("SES_DISABLE");
     setenv("SES_REQUIRE", request.require, 1);
+  }
+  if (profile)
+    setenv(PROFILE_VARIABLE, profile, 1);
+  else
+    unsetenv(PROFILE_VARIABLE);
   return 0;
-}
-
-static const char *argument(const char *name, int count, char **arguments) {
-  size_t length = strlen(name);
-  for (int i = 0; i < count; i++)
-    if (strncmp(arguments[i], name, length) == 0)
-      return arguments[i] + length;
-  return NULL;
 }
 
 static void preload(spank_t spank, const char *library) {
@@ -124,24 +154,28 @@ static void preload(spank_t spank, const char *library) {
     spank_setenv(spank, "LD_PRELOAD", longer, 1);
 }
 
+/* The environment came with the job; without it, one option says it all. */
+static void state(spank_t spank) {
+  char stated[SES_REQUEST_MAX];
+  if (given == 1 && request.is_off)
+    spank_setenv(spank, "SES_DISABLE", "1", 1);
+  else if (given == 1 && *request.require)
+    spank_setenv(spank, "SES_REQUIRE", request.require, 1);
+  else if (spank_getenv(spank, "SES_REQUIRE", stated, sizeof stated) != ESPANK_SUCCESS &&
+           spank_getenv(spank, "SES_DISABLE", stated, sizeof stated) != ESPANK_SUCCESS)
+    slurm_error("what the options of storage say did not come with the job: --export must name "
+                "SES_REQUIRE");
+}
+
 /* In the step's daemon as the user, before its programs; of a batch script too. */
 int slurm_spank_user_init(spank_t spank, int count, char **arguments) {
-  char stated[SES_REQUEST_MAX];
   const char *library = argument("library=", count, arguments);
-  const char *jobs = argument("jobs=", count, arguments);
-  if (!is_asked && (!jobs || strcmp(jobs, "all") != 0))
+  if (given > 0)
+    state(spank);
+  else if (!is_set("jobs=", "all", count, arguments))
     return 0;
-  if (request.is_off) {
-    spank_setenv(spank, "SES_DISABLE", "1", 1);
+  if (given == 1 && request.is_off)
     return 0;
-  }
-  if (*request.require)
-    spank_setenv(spank, "SES_REQUIRE", request.require, 1);
-  else if (request.profile &&
-           spank_getenv(spank, "SES_REQUIRE", stated, sizeof stated) != ESPANK_SUCCESS)
-    slurm_error(
-        "what profile %s requires did not come with the job: --export must name SES_REQUIRE",
-        request.profile);
   preload(spank, library ? library : SES_PRELOAD_PATH);
   ses_node_prepare(PATIENCE_MS);
   return 0;

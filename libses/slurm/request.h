@@ -12,7 +12,6 @@
 struct ses_request {
   bool is_off;                   /* --storage=off: every create is the plain call */
   char require[SES_REQUEST_MAX]; /* for SES_REQUIRE; empty: nothing stated */
-  const char *profile;           /* whose requirements REQUIRE is; NULL: of none */
 };
 
 /* Takes in TEXT of --storage.  False: WHY says what is wrong with it, in one sentence. */

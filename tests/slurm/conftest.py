@@ -55,7 +55,7 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             processes = Processes(work / "logs", interrupts)
             undo.callback(processes.stop_all)
             url = start_service(work, write_site(parts.site, work), parts.service, processes)
-            write_configuration(work, f"required {plugin} library={public_wrapper}")
+            write_configuration(work, f"optional {plugin} library={public_wrapper} check=nodes")
             start_munged(work, processes)
             processes.wait_ready()
             socket = start_agent(work, parts.agent, url, processes)

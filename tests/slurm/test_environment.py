@@ -5,7 +5,9 @@ from __future__ import annotations
 from cluster import NODES, Cluster
 
 SHOW = 'echo "$SLURM_JOB_ID.$SLURM_STEP_ID $SLURMD_NODENAME ${SES_REQUIRE-none} ${SES_DISABLE-0} $LD_PRELOAD"'
-NEED = "write>=300MB/s free>=2TB!"
+NEED = "write>=300MB/s free>=2TB"
+SOFT = "read>=7MB/s"
+CHECKPOINT = "current-write-rate>=200MB/s,weight=3 free-capacity>=50GB"
 OTHER = "/usr/lib/x86_64-linux-gnu/libeatmydata.so"
 
 
@@ -35,7 +37,15 @@ def test_library_comes_after_what_the_user_preloads_and_once(cluster: Cluster) -
 def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) -> None:
     out = cluster.work / "batch.out"
     script = f"{SHOW}; srun -n2 sh -c '{SHOW}'; srun -n1 --storage=off sh -c '{SHOW}'"
-    cluster.output("sbatch", "--wait", "-n2", f"--output={out}", f"--storage={NEED}", f"--wrap={script}")
+    cluster.output(
+        "sbatch",
+        "--wait",
+        "-n2",
+        f"--output={out}",
+        "--error=/dev/null",
+        f"--storage={NEED}",
+        f"--wrap={script}",
+    )
     found = shown(out.read_text())
     assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1"]
     assert {list_ for _, _, list_ in found} == {str(cluster.library)}
@@ -46,16 +56,45 @@ def test_need_holds_without_the_environment_of_who_submits(cluster: Cluster) -> 
     assert shown(cluster.output(*command))[0][1:] == (f"{NEED} 0", str(cluster.library))
 
 
+def test_the_last_of_all_options_holds_also_against_those_of_the_job(cluster: Cluster) -> None:
+    def asked(*options: str) -> str:
+        return shown(cluster.output("srun", "-n1", *options, "sh", "-c", SHOW))[0][1]
+
+    profile, need = "--storage-profile=checkpoint", f"--storage={SOFT}"
+    assert asked(profile, need) == f"{SOFT} 0"
+    assert asked(need, profile) == f"{CHECKPOINT} 0"
+    out = cluster.work / "inherited.out"
+    script = (
+        f"srun -n1 '{need}' sh -c '{SHOW}'; srun -n1 --storage=off sh -c '{SHOW}'; srun -n1 sh -c '{SHOW}'"
+    )
+    cluster.output(
+        "sbatch", "--wait", "-n1", f"--output={out}", "--error=/dev/null", profile, f"--wrap={script}"
+    )
+    assert [one for _, one, _ in shown(out.read_text())] == [
+        f"{SOFT} 0",
+        f"{CHECKPOINT} 1",
+        f"{CHECKPOINT} 0",
+    ]
+
+
+def test_steps_of_a_job_with_a_profile_need_neither_command_nor_service(cluster: Cluster) -> None:
+    out = cluster.work / "steps.out"
+    script = f"export PATH=/usr/bin:/bin SES_SERVICE_URL=unix:/nonexistent; srun -n1 sh -c '{SHOW}'"
+    options = ("--wait", "-n1", f"--output={out}", "--error=/dev/null", "--storage-profile=checkpoint")
+    cluster.output("sbatch", *options, f"--wrap={script}")
+    assert [need for _, need, _ in shown(out.read_text())] == [f"{CHECKPOINT} 0"]
+
+
 def test_a_profile_is_what_the_service_says_it_is(cluster: Cluster) -> None:
     command = ("srun", "-n1", "--storage-profile=checkpoint", "sh", "-c", SHOW)
     ((_, need, _),) = shown(cluster.output(*command))
-    assert need == "current-write-rate>=200MB/s,weight=3 free-capacity>=50GB 0"
+    assert need == f"{CHECKPOINT} 0"
 
 
 def test_a_profile_that_did_not_come_with_the_job_is_told(cluster: Cluster) -> None:
     done = cluster.run("srun", "-n1", "--storage-profile=checkpoint", "--export=NONE", "/bin/true")
     assert done.returncode == 0
-    assert "what profile checkpoint requires did not come with the job" in done.stderr
+    assert "did not come with the job: --export must name SES_REQUIRE" in done.stderr
 
 
 def test_jobs_that_ask_for_nothing_are_left_alone(cluster: Cluster) -> None:

@@ -9,18 +9,34 @@ from pathlib import Path
 from cluster import SECONDS, Cluster
 
 NEED = "write>=20MB/s"
+# Holds its file open until it is told to go on: the agent then knows whose it is, however busy the machine.
+WRITE = (
+    'exec 3>"$0/$SLURM_PROCID"; dd if=/dev/zero bs=64k count=16 status=none >&3; '
+    'until [ -e "$0/go" ]; do sleep 0.1; done'
+)
+
+
+def wait_for(cluster: Cluster, job: str, state: str, count: int) -> None:
+    end = time.monotonic() + SECONDS
+    while len(found := cluster.client().files({"job": job, "state": state})["files"]) != count:
+        assert time.monotonic() < end, f"{len(found)} files of job {job} are {state}, not {count}"
+        time.sleep(0.1)
+
+
+def submit(cluster: Cluster, directory: Path, after: str) -> str:
+    """Submit a job whose four ranks write a file each, and let them end when all are known; its number."""
+    ranks = f"srun -N2 --ntasks-per-node=2 sh -c '{WRITE}' {directory}"
+    options = ("--parsable", "-N2", "-n4", "--output=/dev/null", f"--storage={NEED}")
+    job = cluster.output("sbatch", *options, f"--wrap={ranks}; {after}").strip()
+    wait_for(cluster, job, "open", 4)
+    (directory / "go").touch()
+    wait_for(cluster, job, "ended", 4)
+    return job
 
 
 def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: Path) -> None:
-    write = f"dd if=/dev/zero of={directory}/$SLURM_PROCID bs=64k count=16 conv=fsync status=none"
-    script = f"srun -N2 --ntasks-per-node=2 sh -c '{write}'; srun -n1 sleep 1000"
-    submit = ("sbatch", "--parsable", "-N2", "-n4", "--output=/dev/null", f"--storage={NEED}")
-    job = cluster.output(*submit, f"--wrap={script}").strip()
-    end = time.monotonic() + SECONDS
-    while len(cluster.client().files({"job": job, "state": "ended"})["files"]) < 4:
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    told = json.loads(cluster.output("ses", "job", job, "--wait", "60", "--comment", "--json"))
+    job = submit(cluster, directory, after="sleep 1000")
+    told = json.loads(cluster.output("ses", "job", job, "--comment", "--json"))
     assert told["job"] == job
     assert sum(one["files"] for one in told["elements"]) == 4
     assert sum(one["bytes_written"] for one in told["elements"]) == 4 << 20
@@ -34,9 +50,11 @@ def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: 
 
 
 def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
-    script = f"exec 3>{directory}/file; sleep 1"
-    submit = ("sbatch", "--parsable", "--wait", "--output=/dev/null", f"--storage={NEED}")
-    job = cluster.output(*submit, f"--wrap={script}").strip()
-    done = cluster.run("ses", "job", job, "--wait", "60", "--comment")
+    job = submit(cluster, directory, after="true")
+    end = time.monotonic() + SECONDS
+    while "JobState=COMPLETED" not in cluster.output("scontrol", "show", "job", job):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    done = cluster.run("ses", "job", job, "--comment")
     assert done.returncode == 1
     assert "Slurm changes the record of a job only while it runs" in done.stderr

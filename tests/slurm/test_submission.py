@@ -38,11 +38,18 @@ def test_an_unknown_profile_is_refused_with_the_known_ones(cluster: Cluster) -> 
     assert "There is no profile 'nonsense'. Profiles are: archive, checkpoint," in done.stderr
 
 
-def test_need_and_profile_exclude_each_other(cluster: Cluster) -> None:
-    for both in (
-        ("--storage=write>=1MB/s", "--storage-profile=checkpoint"),
-        ("--storage-profile=checkpoint", "--storage=write>=1MB/s"),
-    ):
-        done = cluster.run("srun", "-n1", *both, "true")
-        assert done.returncode != 0
-        assert "exclude each other" in done.stderr
+def test_a_hard_need_that_no_node_meets_is_refused_with_the_nearest(cluster: Cluster) -> None:
+    before = jobs(cluster)
+    done = cluster.run("sbatch", "-n1", "--storage=write>=50GB/s!", "--wrap=true")
+    assert done.returncode != 0
+    assert jobs(cluster) == before
+    sentence = r"--storage can be met by no node now; the nearest is \S+, where a stream would write \d+ and"
+    assert re.search(sentence, done.stderr), done.stderr
+    soft = cluster.run("sbatch", "-n1", "--output=/dev/null", "--storage=write>=50GB/s", "--wrap=true")
+    assert soft.returncode == 0, soft.stderr
+
+
+def test_without_a_service_nothing_is_refused_for_what_nodes_can(cluster: Cluster) -> None:
+    away = {"SES_SERVICE_URL": "unix:/nonexistent"}
+    hard = ("--output=/dev/null", "--storage=write>=50GB/s!", "--wrap=true")
+    assert cluster.run("sbatch", "-n1", *hard, **away).returncode == 0
