@@ -6,6 +6,7 @@ import click
 
 from ses.answers import parse
 from ses.commands.nodes_rank import rank
+from ses.commands.nodes_weigh import weigh
 from ses.commands.options import service_command
 from ses.errors import NotFoundError
 from ses.node_answers import NodeClass
@@ -53,3 +54,4 @@ def _row(one: NodeClass) -> list[str]:
 
 
 nodes.add_command(rank)
+nodes.add_command(weigh)

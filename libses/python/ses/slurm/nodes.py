@@ -79,15 +79,16 @@ def look() -> Cluster:
     return Cluster(cluster, tuple(sorted(classes, key=lambda one: one.name)))
 
 
+def fields_of(shown: str) -> dict[str, dict[str, str]]:
+    """Return the fields of each node in ``scontrol show nodes --oneliner``."""
+    lines = (dict(_FIELD.findall(line)) for line in shown.splitlines())
+    return {fields["NodeName"]: fields for fields in lines if "NodeName" in fields}
+
+
 def features_of(shown: str) -> dict[str, tuple[str, ...]]:
     """Return the available features of each node in ``scontrol show nodes --oneliner``."""
-    found = {}
-    for line in shown.splitlines():
-        fields = dict(_FIELD.findall(line))
-        if "NodeName" in fields:
-            stated = fields.get("AvailableFeatures", _NONE)
-            found[fields["NodeName"]] = () if stated == _NONE else tuple(sorted(stated.split(",")))
-    return found
+    stated = {node: fields.get("AvailableFeatures", _NONE) for node, fields in fields_of(shown).items()}
+    return {node: () if one == _NONE else tuple(sorted(one.split(","))) for node, one in stated.items()}
 
 
 def leaves_of(shown: str) -> dict[str, str]:
