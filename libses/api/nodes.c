@@ -5,15 +5,13 @@
  * Does NOT speak HTTP itself, and remembers nothing.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "policy.h"
 
 #define LINE_MAX_BYTES 1024
@@ -119,37 +117,14 @@ static int read_nodes(int fd, ses_node *nodes, unsigned room) {
   return understood ? (int)found : -1;
 }
 
-/* The errno for how the command ended; 0: well, or without a node. */
+/* The errno for how the command ended; 0: well, or without a node, or it was reaped by a handler of
+ * the program's. */
 static int error_of(pid_t child) {
   static const int errors[] = {0, EIO, EINVAL, EHOSTUNREACH, EACCES, 0};
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) /* a handler of the program's was quicker */
-      return 0;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) >= (int)(sizeof errors / sizeof errors[0]))
-    return EIO;
-  return errors[WEXITSTATUS(status)];
-}
-
-/* Starts COMMAND with its output into *FD.  0, or an errno. */
-static int start(const struct command *command, pid_t *child, int *fd) {
-  posix_spawn_file_actions_t actions;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return errno;
-  int error = posix_spawn_file_actions_init(&actions);
-  if (error == 0) {
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    error = posix_spawnp(child, command->arguments[0], &actions, NULL, command->arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-  }
-  close(ends[1]);
-  if (error != 0)
-    close(ends[0]);
-  *fd = ends[0];
-  return error;
+  int status = ses_command_status(child);
+  if (status < 0)
+    return 0;
+  return status < (int)(sizeof errors / sizeof errors[0]) ? errors[status] : EIO;
 }
 
 static int find(const ses_policy *policy, const char *among, unsigned count, ses_node *nodes,
@@ -158,7 +133,7 @@ static int find(const ses_policy *policy, const char *among, unsigned count, ses
   pid_t child = 0;
   int fd = -1;
   state(&command, policy, among, count, room);
-  int error = start(&command, &child, &fd);
+  int error = ses_command_start(command.arguments, true, &child, &fd);
   if (error != 0) {
     errno = error;
     return -1;
