@@ -42,7 +42,7 @@ enum { STORAGE, PROFILE };
 
 static struct ses_request request;
 static const char *profile; /* whose requirements these are; NULL: of none */
-static unsigned given;      /* options so far */
+static unsigned given;      /* bit I: option I; Slurm may tell of one twice */
 static bool checks_nodes;   /* check=nodes */
 
 static const char *argument(const char *name, int count, char **arguments) {
@@ -72,8 +72,7 @@ static int take(const char *option, const char *text, int remote) {
 }
 
 static int take_storage(int which, const char *text, int remote) {
-  (void)which;
-  given++;
+  given |= 1u << which;
   profile = NULL;
   return take("--storage", text, remote);
 }
@@ -90,8 +89,7 @@ static bool read_profile(const char *name, char *text, size_t size) {
 
 static int take_profile(int which, const char *name, int remote) {
   char text[SES_REQUEST_MAX] = "";
-  (void)which;
-  given++;
+  given |= 1u << which;
   profile = name;
   request = (struct ses_request){0};
   if (remote)
@@ -154,12 +152,14 @@ static void preload(spank_t spank, const char *library) {
     spank_setenv(spank, "LD_PRELOAD", longer, 1);
 }
 
+static bool is_one(void) { return given != 0 && (given & (given - 1)) == 0; }
+
 /* The environment came with the job; without it, one option says it all. */
 static void state(spank_t spank) {
   char stated[SES_REQUEST_MAX];
-  if (given == 1 && request.is_off)
+  if (is_one() && request.is_off)
     spank_setenv(spank, "SES_DISABLE", "1", 1);
-  else if (given == 1 && *request.require)
+  else if (is_one() && *request.require)
     spank_setenv(spank, "SES_REQUIRE", request.require, 1);
   else if (spank_getenv(spank, "SES_REQUIRE", stated, sizeof stated) != ESPANK_SUCCESS &&
            spank_getenv(spank, "SES_DISABLE", stated, sizeof stated) != ESPANK_SUCCESS)
@@ -174,7 +174,7 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments) {
     state(spank);
   else if (!is_set("jobs=", "all", count, arguments))
     return 0;
-  if (given == 1 && request.is_off)
+  if (is_one() && request.is_off)
     return 0;
   preload(spank, library ? library : SES_PRELOAD_PATH);
   ses_node_prepare(PATIENCE_MS);

@@ -36,7 +36,8 @@ def test_library_comes_after_what_the_user_preloads_and_once(cluster: Cluster) -
 
 def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) -> None:
     out = cluster.work / "batch.out"
-    script = f"{SHOW}; srun -n2 sh -c '{SHOW}'; srun -n1 --storage=off sh -c '{SHOW}'"
+    steps = ("-n2", "-n1 --storage=off", f"-n1 '--storage={SOFT}'")
+    script = f"{SHOW}; " + "; ".join(f"srun {step} sh -c '{SHOW}'" for step in steps)
     cluster.output(
         "sbatch",
         "--wait",
@@ -47,7 +48,7 @@ def test_need_of_a_batch_job_holds_for_its_script_and_steps(cluster: Cluster) ->
         f"--wrap={script}",
     )
     found = shown(out.read_text())
-    assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1"]
+    assert [need for _, need, _ in found] == [f"{NEED} 0"] * 3 + [f"{NEED} 1", f"{SOFT} 0"]
     assert {list_ for _, _, list_ in found} == {str(cluster.library)}
 
 
@@ -99,3 +100,16 @@ def test_a_profile_that_did_not_come_with_the_job_is_told(cluster: Cluster) -> N
 
 def test_jobs_that_ask_for_nothing_are_left_alone(cluster: Cluster) -> None:
     assert shown(cluster.output("srun", "-n1", "sh", "-c", SHOW))[0][1:] == ("none 0", "")
+
+
+def test_a_site_may_put_all_jobs_under_the_library(cluster: Cluster) -> None:
+    plugins = cluster.work / "plugstack.conf"
+    before = plugins.read_text()
+    plugins.write_text(before.replace("check=nodes", "jobs=all"))
+    try:
+        everybody = shown(cluster.output("srun", "-n1", "sh", "-c", SHOW))
+        nobody = shown(cluster.output("srun", "-n1", "--storage=off", "sh", "-c", SHOW))
+    finally:
+        plugins.write_text(before)
+    assert everybody[0][1:] == ("none 0", str(cluster.library))
+    assert nobody[0][1:] == ("none 1", "")
