@@ -15,11 +15,14 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 from service_process import SITE, Running, until
 from ses_service.commands.main import main
+from ses_service.ledger.achieved import Achieved, Judgement, Verdict
+from ses_service.ledger.files import Wanted
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
 from ses_service.model.entities import Element, Kind, Level, Requirement, ResolvedRequirement, Subject
 from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError
+from ses_service.store.files import FileHistory
 from ses_service.store.set_aside import MOST
 from ses_service.store.writer import Writer
 from structlog.testing import capture_logs
@@ -47,6 +50,8 @@ def placed(number: int) -> Placement:
         ended_at=50.0 + number,
         end_reason=EndReason.CLOSED,
         bytes_written=7.0,
+        achieved=Achieved(7.0, 0.0, 1.0, 0.0, 2.0),
+        judgement=Judgement(Verdict.MISSED, why="others came"),
     )
 
 
@@ -256,8 +261,14 @@ def test_what_can_be_read_is_put_back_and_what_was_lost_is_said(
     assert str(kept) in said
     database = Database(sqlite_url(file))
     explained = [one for one in found if store_of(database).explanation(one).requirements]
+    history = FileHistory(database)
+    files = {one.placement_id for one in history.page(Wanted(user="alice"), FILES).files}
+    detailed = [one for one in files if (known := history.detail(one)) and known[1].judgement is not None]
     database.close()
     assert len(explained) >= least - 20
+    assert files <= PLACED.keys()
+    assert f"files that ended: {len(files)} read, {len(files)} put back" in said
+    assert len(detailed) >= (0 if damage is half else least - 20)
     assert "can be read" in repair(tmp_path)
 
 

@@ -155,6 +155,22 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         assert found(state="ended") == [*reversed(bob), alice[4], alice[3]]
 
 
+def test_a_file_whose_figures_come_late_is_judged_again_and_counted_once(
+    make_service: Any, site: Any, clock: Any
+) -> None:
+    story = Story(make_service, site, clock)
+    ids = story.place(1, "alice", "dd", "union/b0")
+    story._say({"incarnation": AGENT, "ended": [{"placement_id": ids[0], "reason": "closed"}]})
+    story.service.runtime.state.judge.run()
+    assert [one["verdict"] for one in story.files(user="alice")] == ["cannot-say"]
+    story.end(ids, 50)
+    story.service.runtime.state.judge.run()
+    assert [one["verdict"] for one in story.files(user="alice")] == ["missed"]
+    told = story.service.get("/metrics").get_data(as_text=True)
+    counted = [line for line in told.splitlines() if line.startswith("ses_element_files_judged_total{")]
+    assert counted == ['ses_element_files_judged_total{element="union/b0",verdict="cannot-say"} 1.0']
+
+
 def test_a_person_sees_their_own_files_only(make_service: Any, site: Any, clock: Any, tmp_path: Any) -> None:
     tokens = tmp_path / "tokens.toml"
     bearer = {"headers": {"Authorization": f"Bearer {add_token(tokens, Role.USER, 'bob', user='bob')}"}}

@@ -75,10 +75,16 @@ def _become_owner_of(folder: Path) -> None:
 
 
 def _tell(file: Path, found: dict[str, Salvaged], added: dict[str, int], kept: Path) -> None:
-    from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+    from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
 
     click.echo(f"{file.name}:")
-    called_by = {PLACEMENT.name: "placements", EXPLANATION.name: "explanations", SIZE_HISTORY.name: "sizes"}
+    called_by = {
+        PLACEMENT.name: "placements",
+        EXPLANATION.name: "explanations",
+        SIZE_HISTORY.name: "sizes",
+        FILE.name: "files that ended",
+        FILE_DETAIL.name: "their details",
+    }
     for name, called in called_by.items():
         table = found[name]
         lost = f"{len(table.lost)}{'' if table.all_named else ' or more'}"

@@ -27,6 +27,7 @@ _NO_FILE = frozenset({EndReason.UNUSED, EndReason.FAILED})
 class JudgedTotals:
     """How many files were judged: by VO and verdict, and by element and verdict.
 
+    A file counts once, with the verdict it had first: figures may come after its end.
     ``errors`` counts achieved over predicted rates by element: a number for each of ``ERROR_BOUNDS`` and one
     for what is above them; ``error_sums`` are their sums.
     """
@@ -82,7 +83,8 @@ class Judge:
         judgement = judge(placement, self._history.during(element, begin, end))
         if not self._ledger.judged(placement, judgement):
             return
-        if judgement.verdict is not None:
+        counted = placement.judgement is not None  # its figures came late
+        if judgement.verdict is not None and not counted:
             vo = _bounded(placement.subject.vo or "", self._of_vos)
             self._of_vos[vo, judgement.verdict] += 1
             self._of_elements[_bounded(element, self._of_elements), judgement.verdict] += 1

@@ -26,7 +26,7 @@ MOST_EXAMINED = 50_000
 
 _QUICK = 1
 _HOUR = 3600
-_DETAIL = TypeAdapter(Detail)
+_FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
 _LEADS = ("job", "user", "application", "element", "vo", "verdict")  # the most particular first
 _ORDER = (FILE.c.ended_at.desc(), FILE.c.placement_id.desc())
 _NAMES = tuple(FILE.c.keys())
@@ -47,6 +47,20 @@ def detail_values(placement: Placement) -> Values:
     """Return the row with all that is known of it."""
     detail = Detail(placement.achieved, placement.judgement)
     return placement.placement_id, zlib.compress(_DETAIL.dump_json(detail), _QUICK)
+
+
+def check_file(row: Mapping[str, Any]) -> None:
+    """Raise ValueError where a row is no file that ended."""
+    if _FILE.validate_python(dict(row)).ended_at is None:
+        raise ValueError("it did not end")
+
+
+def check_detail(body: bytes) -> None:
+    """Raise ValueError where a body holds no details."""
+    try:
+        _DETAIL.validate_json(zlib.decompress(body))
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
 
 
 class FileHistory:

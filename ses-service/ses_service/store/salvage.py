@@ -21,9 +21,11 @@ import sqlalchemy as sa
 
 from ses_service.store import rows
 from ses_service.store.database import Database, sqlite_url
+from ses_service.store.files import check_detail, check_file
 from ses_service.store.revisions import upgrade
-from ses_service.store.tables import EXPLANATION, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
 
+_TABLES = (PLACEMENT, EXPLANATION, SIZE_HISTORY, FILE, FILE_DETAIL)
 _MOST_FAILURES = 500_000  # ranges that cannot be read, of one table: some seconds
 _ROWS_AT_ONCE = 500
 _PAGE_COUNT, _FREE_PAGES = slice(28, 32), slice(32, 40)  # in the first page, see sqlite.org/fileformat2.html
@@ -49,6 +51,8 @@ def salvage(file: Path) -> dict[str, Salvaged]:
         (PLACEMENT, lambda row: rows.placement_of(row, rows.Explanation())),
         (EXPLANATION, _check_explanation),
         (SIZE_HISTORY, rows.size_of),
+        (FILE, check_file),
+        (FILE_DETAIL, lambda row: check_detail(row["body"])),
     )
     with TemporaryDirectory(prefix=f"{file.name}-", dir=file.parent) as folder:
         copy = Path(folder, "copy")
@@ -69,7 +73,7 @@ def put_back(database: Database, found: Mapping[str, Salvaged]) -> dict[str, int
     """
     added = {}
     with database.writing() as connection:
-        for table in (PLACEMENT, EXPLANATION, SIZE_HISTORY):
+        for table in _TABLES:
             (key,) = table.primary_key.columns
             there = set(connection.execute(sa.select(key)).scalars())
             missing = [row for name, row in found[table.name].rows.items() if name not in there]
