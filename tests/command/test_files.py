@@ -31,7 +31,8 @@ def summed(name, met, missed):
 
 REPORT = {
     "complete": False, "total": summed("all", 3, 1), "elements": [summed("union/b3", 1, 1)],
-    "applications": [summed("<dd>", 3, 1)], "hours": [summed("3600", 1, 1), summed("7200", 2, 0)],
+    "applications": [summed("<dd>", 3, 1)], "jobs": [summed("<4711>", 3, 1)],
+    "hours": [summed("3600", 1, 1), summed("7200", 2, 0)],
     "kinds": [], "causes": [{"cause": "others", "files": 1}], "advice": ["1 files: others came."],
 }  # fmt: skip
 

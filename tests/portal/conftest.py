@@ -15,6 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ses_webface.app import create_app
+from ses_webface.files_model import Received
 from ses_webface.portal import Portal
 from ses_webface.selection_memory import InMemorySelectionService
 from ses_webface.selection_model import (
@@ -85,6 +86,25 @@ def placement(number: int, user: str, **changes: object) -> Placement:
     return Placement(**(values | changes))  # type: ignore[arg-type]
 
 
+def received(record: Placement, verdict: str = "missed", **changes: object) -> Received:
+    """What the file of a placement got: 20 of 50 MB/s, since others came."""
+    cause, why = ("others", "Others came: from 1 to 9 streams.") if verdict == "missed" else (None, "")
+    kind = {
+        "kind": "current-write-rate", "unit": "MB/s", "required": 50.0, "predicted": 60.0, "achieved": 20.0,
+        "at_least": 20.0, "verdict": verdict, "why": "",
+    }  # fmt: skip
+    told: dict[str, object] = {
+        "placement_id": record.id, "state": record.state, "user": record.subject.user,
+        "application": record.application, "vo": record.subject.vo, "job": None, "node": "n1",
+        "element": record.element, "path": record.path, "opened_at": record.opened_at,
+        "ended_at": record.ended_at, "end_reason": record.end_reason, "bytes_written": 200e6,
+        "bytes_read": 0, "write_mb_s": 20.0, "read_mb_s": None, "cause": cause, **kind, "why": why,
+        "kinds": [kind], "doubts": [], "samples": [[0, 0, 0], [4, 1.2e8, 0], [10, 2e8, 0]],
+        "load": [[0, 0.5, 1], [10, 1.0, 9]],
+    }  # fmt: skip
+    return Received.read({**told, **changes})
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -103,6 +123,11 @@ def make_element() -> Callable[..., Element]:
 @pytest.fixture
 def make_placement() -> Callable[..., Placement]:
     return placement
+
+
+@pytest.fixture
+def make_received() -> Callable[..., Received]:
+    return received
 
 
 @pytest.fixture
@@ -170,19 +195,19 @@ def visitor(app: Flask) -> Visitor:
 
 
 @pytest.fixture
-def signed_in(app: Flask) -> Callable[[str], Visitor]:
+def signed_in(app: Flask) -> Callable[..., Visitor]:
     """Give a visitor who is signed in under a name."""
 
-    def enter(name: str) -> Visitor:
+    def enter(name: str, password: str | None = None) -> Visitor:
         one = Visitor(app.test_client())
-        assert one.sign_in(name).status_code == 303
+        assert one.sign_in(name, password).status_code == 303
         return one
 
     return enter
 
 
 @pytest.fixture
-def alice(signed_in: Callable[[str], Visitor]) -> Visitor:
+def alice(signed_in: Callable[..., Visitor]) -> Visitor:
     return signed_in("alice")
 
 

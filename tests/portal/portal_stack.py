@@ -112,11 +112,13 @@ class Stack:
     node_token: str
 
     def placement(self, application: str) -> dict[str, Any]:
-        """Announce one file as the agent of a node whose program chose what the service would choose."""
+        """Announce one file as the agent of a node whose program chose what the service would choose.
+
+        It was created two seconds ago.
+        """
         subject = {"user": "nobody", "application": application, "node": "n1"}
         chosen = _call(f"{self.service}/v1/selections", self.node_token, {"subject": subject})
-        announce, agent = f"{self.service}/v1/nodes/n1/announcements", {"incarnation": "a" * 16}
-        told = _call(announce, self.node_token, {**agent, "users": ["nobody"]})["needs"]
+        told = self._announce({"users": ["nobody"]})["needs"]
         needs = {one["application"]: one["requirements"] for one in told}
         made = {"placement_id": secrets.token_hex(8), "element": chosen["candidates"][0]["element"]}
         decision = {
@@ -135,15 +137,30 @@ class Stack:
             "refused_total": len(chosen["refused"]),
         }
         restore = {
-            "element": made["element"], "booked_at": chosen["decided_at"], "decided_by": "program",
+            "element": made["element"], "booked_at": chosen["decided_at"] - 2, "decided_by": "program",
         }  # fmt: skip
         opened = {
             "placement_id": made["placement_id"], "user": "nobody", "application": application, "device": 7,
-            "inode": "42", "restore": restore, "decision": {"id": 0},
+            "inode": "42", "restore": restore, "decision": {"id": 0, "predicted": {"write": 90e6}},
+            "path": f"/data/{application}.out", "job": "4711",
         }  # fmt: skip
-        answer = _call(announce, self.node_token, {**agent, "opened": [opened], "decisions": [decision]})
-        assert not answer["refused"], answer
+        self._announce({"opened": [opened], "decisions": [decision]})
         return made
+
+    def ended(self, made: dict[str, Any], rate: float) -> None:
+        """Announce that a file was closed whose program wrote 1 s at a rate, in bytes per second."""
+        achieved = {
+            "bytes_written": rate, "writing_seconds": 1, "open_seconds": 1,
+            "samples": [[0, 0, 0], [1, rate, 0]],
+        }  # fmt: skip
+        end = {"placement_id": made["placement_id"], "reason": "closed", "achieved": achieved}
+        self._announce({"ended": [end]})
+
+    def _announce(self, said: dict[str, Any]) -> Any:
+        announce = f"{self.service}/v1/nodes/n1/announcements"
+        answer = _call(announce, self.node_token, {"incarnation": "a" * 16, **said})
+        assert not answer["refused"], answer
+        return answer
 
     def stored(self, level: str, name: str) -> dict[str, Any]:
         """Return a requirement set as the service has it."""

@@ -67,15 +67,15 @@ def test_signing_in_never_leads_away_from_the_portal(visitor, wanted: str) -> No
 
 
 def test_signing_in_leads_back_to_the_page_asked_for(visitor) -> None:
-    asked = visitor.get("/placements?element=union/b1")
+    asked = visitor.get("/files?element=union/b1")
     assert asked.status_code == 303
     page = visitor.get(asked.headers["Location"])
-    assert 'value="/placements?element=union/b1"' in page.get_data(as_text=True)
+    assert 'value="/files?element=union/b1"' in page.get_data(as_text=True)
     done = visitor.post(
         "/sign-in",
-        {"name": "alice", "password": "correct horse battery", "next": "/placements?element=union/b1"},
+        {"name": "alice", "password": "correct horse battery", "next": "/files?element=union/b1"},
     )
-    assert done.headers["Location"] == "/placements?element=union/b1"
+    assert done.headers["Location"] == "/files?element=union/b1"
 
 
 def test_the_session_cookie_is_out_of_reach(visitor) -> None:

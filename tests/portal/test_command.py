@@ -40,10 +40,15 @@ def test_accounts_are_added_listed_changed_and_removed(run) -> None:
     )
     assert run("account", "add", "root", "--admin", stdin="staple battery\nstaple battery\n")[0] == 0
     assert json.loads(run("account", "list", "--json")[1]) == [
-        {"name": "alice", "vo": "materials", "admin": False},
-        {"name": "root", "vo": None, "admin": True},
+        {"name": "alice", "vo": "materials", "admin": False, "manager": False},
+        {"name": "root", "vo": None, "admin": True, "manager": False},
     ]
     assert "administrator" in run("account", "list")[1]
+    manager = ("account", "add", "mia", "--manager", "--password-stdin")
+    code, said = run(*manager, stdin="looks after it\n")
+    assert (code, "needs a VO" in said) == (1, True)
+    code, said = run(*manager, "--vo", "materials", stdin="looks after it\n")
+    assert (code, said) == (0, "mia may sign in as manager of VO materials.\n")
     assert run("account", "password", "alice", "--password-stdin", stdin="another secret\n")[0] == 0
     assert run("account", "remove", "alice")[0] == 0
     assert "alice" not in run("account", "list")[1]
@@ -92,8 +97,8 @@ def test_adding_an_account_twice_is_refused(run) -> None:
 
 
 def test_upgrade_says_what_it_did(run) -> None:
-    assert run("database", "upgrade") == (0, "empty -> 0002\n")
-    assert run("database", "upgrade") == (0, "0002: nothing to do\n")
+    assert run("database", "upgrade") == (0, "empty -> 0003\n")
+    assert run("database", "upgrade") == (0, "0003: nothing to do\n")
 
 
 def test_a_password_is_never_an_argument() -> None:

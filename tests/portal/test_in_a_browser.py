@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from ses_webface.selection_model import Requirement
 
 PASSWORD = "correct horse battery"
 PAGES = (
-    "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/placements",
-    "/placements/0000000000000001", "/account", "/requirements/applied", "/history", "/history/1",
-    "/history/1/undo", "/nothing",
+    "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/files",
+    "/files/summary", "/files/0000000000000001", "/account", "/requirements/applied", "/history",
+    "/history/1", "/history/1/undo", "/nothing",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
   .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
@@ -23,7 +24,7 @@ FOCUSED = """() => {
 
 
 @pytest.fixture
-def full_site(site):
+def full_site(site, make_received):
     """Every kind of thing that can be on a page."""
     site.replace_requirements(
         "user",
@@ -35,6 +36,8 @@ def full_site(site):
     site.replace_requirements(
         "site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0, acting="root"
     )
+    site.got[site.records[0].id] = make_received(site.records[0])
+    site.jobs[site.records[0].id] = "4711"
     return site
 
 
@@ -57,6 +60,8 @@ def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open
         )
         wanted = {one for words in described if words for one in words.split()}
         assert wanted <= set(ids), path
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
     assert len(titles) == len(PAGES), "every page needs a title of its own"
     window.complaints[:] = [one for one in window.complaints if "404" not in one]
 
@@ -123,6 +128,13 @@ def test_everything_works_without_script(full_site, served, open_window) -> None
     expect(page.locator("#ranking .summary")).to_contain_text("union/b2 ranks first: current read rate")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
+    page.goto(f"{served}/files")
+    page.get_by_label("Verdict").select_option("missed")
+    page.get_by_role("button", name="Filter").click()
+    page.get_by_role("link", name="Summary").click()
+    page.get_by_role("link", name="4711").click()
+    page.get_by_role("link", name="1.bin").click()
+    expect(page.get_by_text("Others came: from 1 to 9 streams.")).to_be_visible()
     page.goto(f"{served}/storage")
     page.get_by_role("link", name="Free space").click()
     expect(page.locator(".tile .number").first).to_have_text("200\u00a0MB")

@@ -120,7 +120,7 @@ def test_other_peoples_sets_are_refused(alice, site, method: str, path: str) -> 
 def test_what_is_given_can_be_read_and_not_changed(alice, site, path: str) -> None:
     page = alice.get(f"/requirements/{path}")
     assert page.status_code == 200
-    assert "Only administrators change this set" in page.get_data(as_text=True)
+    assert "Only administrators" in page.get_data(as_text=True)
     assert alice.post(f"/requirements/{path}", {"revision": "0"}, page="/account").status_code == 403
     assert alice.post(f"/requirements/{path}/preview", {}, page="/account").status_code == 403
 
@@ -174,7 +174,7 @@ def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
 
 def test_every_page_says_when_the_service_is_down(alice, site) -> None:
     site.down = "The selection service did not answer within 4 s."
-    for page in ("/requirements", "/requirements/user/alice", "/storage", "/placements", "/placements/1"):
+    for page in ("/requirements", "/requirements/user/alice", "/storage", "/files", "/files/1"):
         answer = alice.get(page)
         assert answer.status_code == 503
         assert site.down in answer.get_data(as_text=True)

@@ -18,6 +18,7 @@ from ses_webface.errors import (
     ServiceUnavailableError,
     TokenRefusedError,
 )
+from ses_webface.files_model import FileFilter
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_http import HttpSelectionService
 from ses_webface.selection_model import Requirement, Subject
@@ -256,6 +257,16 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
             lambda: client.placements(PlacementFilter(user="alice", path="/u/a&b"), acting="a"),
             "GET",
             "/v1/placements?user=alice&path=%2Fu%2Fa%26b&limit=50",
+        ),
+        (
+            lambda: client.files(FileFilter(job="7", path="a&b"), after="ended:1.5:ab", limit=9, acting="a"),
+            "GET",
+            "/v1/files?job=7&path=a%26b&after=ended%3A1.5%3Aab&limit=9",
+        ),
+        (
+            lambda: client.report(FileFilter(vo="m", verdict="met", since=5.0), acting="a"),
+            "GET",
+            "/v1/report?vo=m&since=5.0",
         ),
         (lambda: client.placement("../x", acting="a"), "GET", "/v1/placements/..%2Fx"),
         (client.check, "GET", "/healthz"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import expect
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
 from portal_stack import PASSWORD, SITE, Stack, running_stack
 
 
@@ -54,12 +57,45 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     made = stack.placement("dd")
     assert made["element"] in {"union/b1", "union/b2"}
 
-    page.get_by_role("link", name="Placements", exact=True).click()
-    expect(page.locator("tbody tr").first).to_contain_text(made["element"])
-    page.locator("tbody tr").first.get_by_role("link", name="Why").click()
+    page.get_by_role("link", name="My files", exact=True).click()
+    page.get_by_role("link", name="dd.out").click()
     expect(page.get_by_role("heading", name="Refused, and why")).to_be_visible()
     expect(page.locator("ul.refusals li").filter(has_text="hard requirement")).to_have_count(6)
     expect(page.locator("main")).to_contain_text("application dd")
+
+    stack.ended(made, 20e6)
+    _from_a_missed_requirement_to_its_cause(page, made["element"])
+
+
+def _from_a_missed_requirement_to_its_cause(page: Page, element: str) -> None:
+    """The file of job 4711 got 20 of the 70 MB/s required, of an element that was idle."""
+
+    address, deadline = page.url.partition("/files")[0] + "/files?verdict=missed", time.monotonic() + 60
+    page.goto(address)
+    while page.get_by_role("link", name="dd.out").count() == 0:  # files are judged a moment after they ended
+        assert time.monotonic() < deadline
+        page.goto(address)
+    page.get_by_role("link", name="My files", exact=True).click()
+    page.get_by_label("Verdict").select_option("missed")
+    page.get_by_role("button", name="Filter").click()
+    row = page.locator("tbody tr")
+    for words in ("70\u00a0MB/s", "90\u00a0MB/s", "20\u00a0MB/s", "missed", "program, node or network"):
+        expect(row).to_contain_text(words)
+    assert Axe().run(page).violations_count == 0
+
+    page.get_by_role("link", name="Summary").click()
+    expect(page.get_by_text("program, node or network: 1 file", exact=False)).to_be_visible()
+    page.get_by_role("link", name="4711").click()
+    with page.expect_download() as begun:
+        page.get_by_role("link", name="JSON").click()
+    (told,) = json.loads(begun.value.path().read_text())["files"]
+    assert (told["verdict"], told["cause"], told["achieved"]) == ("missed", "client-or-network", 20.0)
+
+    page.get_by_role("link", name="dd.out").click()
+    expect(page.locator("main")).to_contain_text("The element had time left")
+    expect(page.get_by_role("img", name="Rate of the file")).to_be_visible()
+    expect(page.get_by_role("img", name=f"How busy {element} was")).to_be_visible()
+    assert Axe().run(page).violations_count == 0
 
 
 def test_the_map_shows_the_sites_elements(stack: Stack, open_window) -> None:

@@ -35,7 +35,7 @@ def test_no_page_shows_a_name_reversed(
     site.records.append(make_placement(3, "bob", path=name, element="union/b\u20661"))
     bob = signed_in("bob")
     shown = 0
-    for page in ("/placements", f"/placements/{3:016x}", f"/storage?show={name}", "/requirements"):
+    for page in ("/files", f"/files/{3:016x}", f"/storage?show={name}", "/requirements"):
         text = bob.get(page).get_data(as_text=True)
         assert not set(HIDDEN) & set(text), page
         shown += text.count("⟨U+202E⟩")

@@ -123,6 +123,7 @@ def test_a_kind_nobody_measures_cannot_be_judged() -> None:
         (load(health=0.5, most=9), 1000, Cause.SLOW_ELEMENT),
         (load(most=9), 110, Cause.FORESEEN),
         (load(first=1, most=3), 1000, Cause.OTHERS),
+        (load(busy=0.2, first=0, most=1), 1000, Cause.CLIENT_OR_NETWORK),  # the stream is the file itself
         (load(busy=0.95), 1000, Cause.OTHERS),
         (load(busy=0.2), 1000, Cause.CLIENT_OR_NETWORK),
         (load(busy=0.8), 1000, None),

@@ -15,9 +15,9 @@ from ses_webface.accounts import views as accounts
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
+from ses_webface.files import views as files
 from ses_webface.history import views as history
 from ses_webface.metrics import Metrics
-from ses_webface.placements import views as placements
 from ses_webface.portal import Portal, portal
 from ses_webface.requirements import views as requirements
 from ses_webface.selection_client import SelectionService
@@ -63,7 +63,7 @@ def create_app(
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
-    for feature in (accounts, requirements, storage, placements, history):
+    for feature in (accounts, requirements, storage, files, history):
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(health.blueprint)
     app.add_url_rule("/", "home", _home)

@@ -20,6 +20,7 @@ import click
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 
 if TYPE_CHECKING:
+    from ses_webface.accounts.people import Person
     from ses_webface.accounts.services import AccountService
     from ses_webface.accounts.sessions import SessionService
     from ses_webface.database import Database
@@ -225,18 +226,29 @@ _password_option = click.option(
 @account.command("add")
 @click.argument("name")
 @click.option("--vo", help="Virtual organisation whose defaults apply.  [as the site describes]")
-@click.option("--admin", is_flag=True, help="May edit the requirements of VOs and of the site.")
+@click.option(
+    "--admin", is_flag=True, help="May edit the requirements of VOs and of the site, and see all files."
+)
+@click.option("--manager", is_flag=True, help="May edit the requirements of their VO, and see its files.")
 @_password_option
 @_database_options
 def add(
-    name: str, vo: str | None, admin: bool, password_stdin: bool, state_dir: Path, database_url: str | None
+    name: str,
+    vo: str | None,
+    admin: bool,
+    manager: bool,
+    password_stdin: bool,
+    state_dir: Path,
+    database_url: str | None,
 ) -> None:
     """Add an account.  NAME is the user's name on the nodes.
 
     The portal tells the service its VO within half a minute (docs/members.md).
     """
-    person = _accounts(state_dir, database_url).add(name, _password(password_stdin), vo=vo, is_admin=admin)
-    click.echo(f"{person.name} may sign in{' as administrator' if person.is_admin else ''}.")
+    accounts = _accounts(state_dir, database_url)
+    person = accounts.add(name, _password(password_stdin), vo=vo, is_admin=admin, is_manager=manager)
+    role = _role(person)
+    click.echo(f"{person.name} may sign in{f' as {role}' if role else ''}.")
 
 
 @account.command("list")
@@ -246,10 +258,20 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
     """List all accounts."""
     people = _accounts(state_dir, database_url).everybody()
     if as_json:
-        click.echo(json.dumps([{"name": one.name, "vo": one.vo, "admin": one.is_admin} for one in people]))
+        told = [
+            {"name": one.name, "vo": one.vo, "admin": one.is_admin, "manager": one.is_manager}
+            for one in people
+        ]
+        click.echo(json.dumps(told))
         return
     for one in people:
-        click.echo(f"{one.name:24} {one.vo or '-':16} {'administrator' if one.is_admin else ''}".rstrip())
+        click.echo(f"{one.name:24} {one.vo or '-':16} {_role(one)}".rstrip())
+
+
+def _role(person: Person) -> str:
+    if person.is_admin:
+        return "administrator"
+    return f"manager of VO {person.vo}" if person.is_manager else ""
 
 
 @account.command("password")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ses_webface.changes_model import ChangePage, ChangeStates
-from ses_webface.files_model import Received
+from ses_webface.files_model import FileFilter, FilePage, Received, Report
 from ses_webface.selection_model import (
     Effective,
     Placement,
@@ -107,8 +107,12 @@ class SelectionService(Protocol):
         """Return what a file received; None where the service does not say."""
         ...
 
-    def verdicts(self, user: str | None, *, acting: str) -> Mapping[str, str]:
-        """Return the verdicts of the latest files of a user, or of everybody, by placement."""
+    def files(self, wanted: FileFilter, *, after: str | None, limit: int, acting: str) -> FilePage:
+        """Return some files, at most 1000; ``after`` is ``next`` of the page before."""
+        ...
+
+    def report(self, wanted: FileFilter, *, acting: str) -> Report:
+        """Sum files up that ended; of the filter, state, verdict and path do not count."""
         ...
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:

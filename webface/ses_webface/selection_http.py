@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -27,7 +28,7 @@ from ses_webface.errors import (
     ServiceUnavailableError,
     TokenRefusedError,
 )
-from ses_webface.files_model import Received
+from ses_webface.files_model import FileFilter, FilePage, Received, Report
 from ses_webface.selection_client import PlacementFilter
 from ses_webface.selection_model import (
     Effective,
@@ -40,7 +41,7 @@ from ses_webface.selection_model import (
 )
 from ses_webface.vocabulary import Vocabulary
 
-_MOST_FILES = 500
+_OF_LISTS = frozenset({"state", "verdict", "path"})
 _MAX_BYTES = 32 * 1024 * 1024
 _CHUNK = 64 * 1024
 
@@ -189,17 +190,15 @@ class HttpSelectionService:
         except NotFoundError:
             return None
 
-    def verdicts(self, user: str | None, *, acting: str) -> dict[str, str]:
+    def files(self, wanted: FileFilter, *, after: str | None, limit: int, acting: str) -> FilePage:
         """See SelectionService."""
-        path = _with_query("/v1/files", {"user": user, "state": "ended", "limit": _MOST_FILES})
-        return self._ask(
-            "GET",
-            path,
-            acting=acting,
-            reader=lambda data: {
-                str(one["placement_id"]): str(one["verdict"]) for one in data["files"] if one["verdict"]
-            },
-        )
+        path = _with_query("/v1/files", {**asdict(wanted), "after": after, "limit": limit})
+        return self._ask("GET", path, acting=acting, reader=FilePage.read)
+
+    def report(self, wanted: FileFilter, *, acting: str) -> Report:
+        """See SelectionService."""
+        query = {name: value for name, value in asdict(wanted).items() if name not in _OF_LISTS}
+        return self._ask("GET", _with_query("/v1/report", query), acting=acting, reader=Report.read)
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
         """See SelectionService."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from threading import Lock
 
 from ses_webface.errors import NotFoundError, RevisionConflictError, ServiceUnavailableError
-from ses_webface.files_model import Received
+from ses_webface.files_memory import FilesInMemory
 from ses_webface.history_memory import HistoryInMemory
 from ses_webface.moments import applies
 from ses_webface.quantities import to_canonical
@@ -48,7 +48,7 @@ KINDS = (
 )
 
 
-class InMemorySelectionService(HistoryInMemory):
+class InMemorySelectionService(FilesInMemory, HistoryInMemory):
     """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
     ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a
@@ -70,7 +70,6 @@ class InMemorySelectionService(HistoryInMemory):
         self.down: str | None = None
         self.acted_for: list[str] = []
         self.told: list[dict[str, str]] = []
-        self.files: dict[str, Received] = {}
         self._clock = clock
         self._sets: dict[tuple[str, str], RequirementSet] = {}
         self._lock = Lock()
@@ -212,17 +211,6 @@ class InMemorySelectionService(HistoryInMemory):
             if record.id == placement_id:
                 return record
         raise NotFoundError(f"There is no placement {placement_id}.")
-
-    def received(self, placement_id: str, *, acting: str) -> Received | None:
-        """See SelectionService."""
-        self._called(acting)
-        return self.files.get(placement_id)
-
-    def verdicts(self, user: str | None, *, acting: str) -> dict[str, str]:
-        """See SelectionService."""
-        self._called(acting)
-        theirs = {one.id for one in self.records if user in (None, one.subject.user)}
-        return {name: one.verdict for name, one in self.files.items() if name in theirs and one.verdict}
 
     def _called(self, acting: str) -> None:
         self.check()

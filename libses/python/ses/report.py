@@ -61,6 +61,7 @@ class Report:
     total: Sum
     elements: tuple[Sum, ...]
     applications: tuple[Sum, ...]
+    jobs: tuple[Sum, ...]
     hours: tuple[Sum, ...]
     causes: tuple[tuple[str, int], ...]
     advice: tuple[str, ...]
@@ -73,6 +74,7 @@ class Report:
             Sum.of(data["total"]),
             tuple(map(Sum.of, data["elements"])),
             tuple(map(Sum.of, data["applications"])),
+            tuple(map(Sum.of, data.get("jobs", ()))),
             tuple(map(Sum.of, data["hours"])),
             tuple((str(one["cause"]), int(one["files"])) for one in data["causes"]),
             tuple(map(str, data["advice"])),
@@ -98,6 +100,7 @@ td:first-child,th:first-child{{text-align:left}}</style></head><body>
 <p>{escape(about)}; as of {moment}. Met: {total.met} of {total.files} files ({ratio}).</p>{less}
 <h2>By hour</h2>{_hours(report.hours)}
 <h2>By application, worst first</h2>{_rows("application", report.applications)}
+<h2>By job, worst first</h2>{_rows("job", report.jobs)}
 <h2>By element, worst first</h2>{_rows("element", report.elements)}
 <h2>Likely causes</h2><ul>{causes or "<li>no file missed what was required</li>"}</ul>
 <h2>What may help</h2><ul>{advice or "<li>nothing is needed</li>"}</ul>

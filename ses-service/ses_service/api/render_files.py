@@ -69,6 +69,7 @@ def report(one: Report, *, complete: bool) -> Json:
         "total": _sum(one.total),
         "elements": _sums(one.elements),
         "applications": _sums(one.applications),
+        "jobs": _sums(one.jobs),
         "hours": _sums(one.hours),
         "kinds": [{**_sum(kind), "name": kind.name.partition(" ")[0]} for kind in one.kinds],
         "causes": [{"cause": cause.value, "files": count} for cause, count in one.causes.items()],

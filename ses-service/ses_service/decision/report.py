@@ -1,4 +1,4 @@
-"""How often what was required was met, by element, hour and application, and what may help.  Pure."""
+"""How often what was required was met, by element, hour, application and job, and what may help.  Pure."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Sums of all files, and by element, hour and application, the worst first; hours in their order."""
+    """Sums of all files, and by element, hour, application and job, the worst first; hours in their order."""
 
     total: Sum
     elements: list[Sum]
     hours: list[Sum]
     applications: list[Sum]
+    jobs: list[Sum]
     kinds: list[Sum]
     causes: dict[Cause, int]
     advice: list[str]
@@ -79,6 +80,7 @@ def report(groups: Iterable[Group]) -> Report:
         _worst(sums[By.ELEMENT].values()),
         sorted(sums[By.HOUR].values(), key=lambda one: float(one.name)),
         _worst(sums[By.APPLICATION].values()),
+        _worst(sums[By.JOB].values()),
         _worst(one for one in sums[By.KIND].values() if one.name),
         dict(causes.most_common()),
         [f"{count} files: {_ADVICE[cause]}" for cause, count in causes.most_common()],

@@ -18,7 +18,7 @@ NEARLY = 0.8
 MOVING = 0.9  # of the time: the program did not wait elsewhere
 _SLOW = 0.9  # of the described speed
 _BUSY, _TIME_LEFT = 0.9, 0.7
-_MORE_STREAMS = 0.5
+_ITSELF, _MORE_STREAMS = 1.0, 0.5  # the first sample is from before the file was created
 
 _WRITTEN = (Kind.CURRENT_WRITE_RATE, Kind.AVERAGE_WRITE_RATE)
 _READ = (Kind.CURRENT_READ_RATE, Kind.AVERAGE_READ_RATE)
@@ -166,9 +166,10 @@ def _cause(one: JudgedKind, achieved: Achieved, load: ElementLoad | None) -> tup
         return Cause.FORESEEN, (
             f"No more was to be had: {_amount(one.kind, one.predicted)} were predicted when it was created."
         )
-    if load is not None and load.most > load.first + _MORE_STREAMS:
+    if load is not None and load.most > load.first + _ITSELF + _MORE_STREAMS:
         return Cause.OTHERS, (
-            f"Others came: from {load.first:.0f} to {load.most:.0f} streams on the element while it was open."
+            f"Others came: {load.first:.0f} streams were on the element before it, "
+            f"and {load.most - _ITSELF:.0f} beside it later."
         )
     if load is None or load.busy is None:
         return None, "Nobody saw how busy the element was meanwhile."

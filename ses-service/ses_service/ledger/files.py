@@ -140,6 +140,7 @@ class By(StrEnum):
     ELEMENT = "element"
     HOUR = "hour"
     APPLICATION = "application"
+    JOB = "job"
     KIND = "kind"
 
 

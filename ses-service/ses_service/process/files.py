@@ -116,6 +116,7 @@ def _groups(one: File) -> list[Group]:
         By.ELEMENT: one.element,
         By.HOUR: f"{(one.ended_at or 0.0) // _HOUR * _HOUR:.0f}",
         By.APPLICATION: one.application or "",
+        By.JOB: one.job or "",
         By.KIND: one.kind or "",
     }
     return [Group(by, name, one.verdict, one.cause, 1, short) for by, name in names.items()]

@@ -24,6 +24,7 @@ from ses_service.store.upsert import Values
 
 MOST_EXAMINED = 50_000
 
+_MOST_JOBS = 100  # that are summed up apart, the worst first
 _QUICK = 1
 _HOUR = 3600
 _FILE, _DETAIL = TypeAdapter(File), TypeAdapter(Detail)
@@ -108,6 +109,7 @@ class FileHistory:
             By.ELEMENT: looked.element,
             By.HOUR: sa.cast(sa.cast(hours, sa.BigInteger) * _HOUR, sa.Text),
             By.APPLICATION: looked.application,
+            By.JOB: looked.job,
             By.KIND: looked.kind,
         }
         short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
@@ -115,20 +117,24 @@ class FileHistory:
         # Asked for several times, so that databases work it out once.
         files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"))
         found = files.where(*(one(looked) for one in rest)).cte("found").c
+        missed = sa.func.sum(found.short)
+        worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MOST_JOBS)
+        of_job = sa.func.coalesce(found.job, "").in_(sa.select(sa.func.coalesce(worst.subquery().c.job, "")))
         asked = sa.union_all(
             *(
                 sa.select(
-                    sa.literal(by.value), found[by.value], found.verdict, found.cause,
-                    sa.func.count(), sa.func.sum(found.short),
-                ).group_by(found[by.value], found.verdict, found.cause)
+                    sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count(), missed
+                )
+                .where(*([of_job] if by is By.JOB else []))
+                .group_by(found[by.value], found.verdict, found.cause)
                 for by in By
             )
-        )  # fmt: skip
+        )
         beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:
             groups = [
-                Group(By(by), name or "", _verdict(verdict), _cause(cause), count, float(missed or 0.0))
-                for by, name, verdict, cause, count, missed in connection.execute(asked)
+                Group(By(by), name or "", _verdict(verdict), _cause(cause), count, float(part or 0.0))
+                for by, name, verdict, cause, count, part in connection.execute(asked)
             ]
             more = connection.execute(beyond).scalar() is not None
         return groups, not more

@@ -12,7 +12,7 @@ class Account(Base):
     """One person.
 
     ``name`` is the user's name on the nodes, so that requirements saved here are found by that
-    user's programs.
+    user's programs.  A manager is one of the account's own VO.
     """
 
     __tablename__ = "account"
@@ -21,6 +21,7 @@ class Account(Base):
     name: Mapped[str] = mapped_column(String(64), unique=True)
     vo: Mapped[str | None] = mapped_column(String(128))
     is_admin: Mapped[bool] = mapped_column(default=False)
+    is_manager: Mapped[bool] = mapped_column(default=False)
     password_hash: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[float] = mapped_column(Double)
 

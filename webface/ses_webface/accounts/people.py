@@ -15,8 +15,14 @@ class Person:
     name: str
     vo: str | None
     is_admin: bool
+    is_manager: bool = False
+
+    @property
+    def managed_vo(self) -> str | None:
+        """The VO whose requirements this person edits and whose files they see, if there is one."""
+        return self.vo if self.is_manager else None
 
 
 def person_of(account: Account) -> Person:
     """Return whose account this is."""
-    return Person(account.id, account.name, account.vo, account.is_admin)
+    return Person(account.id, account.name, account.vo, account.is_admin, account.is_manager)

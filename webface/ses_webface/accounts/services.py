@@ -36,14 +36,24 @@ class AccountService:
         self._hasher = hasher or PasswordHasher()
         self._decoy = self._hasher.hash("no account has this password")
 
-    def add(self, name: str, password: str, *, vo: str | None = None, is_admin: bool = False) -> Person:
-        """Make an account; raises AccountError for a name or password that is not acceptable."""
+    def add(
+        self,
+        name: str,
+        password: str,
+        *,
+        vo: str | None = None,
+        is_admin: bool = False,
+        is_manager: bool = False,
+    ) -> Person:
+        """Make an account; raises AccountError for what is not acceptable."""
         if not _NAME.fullmatch(name):
             raise AccountError(
                 f"“{name}” cannot be an account's name: use the user's name on the nodes "
                 "(letters, digits, and . _ - @; at most 64)."
             )
         check_password(name, password)
+        if is_manager and not vo:
+            raise AccountError("A manager needs a VO: name it, too.")
         password_hash = self._hasher.hash(password)
         with self._database.session() as session:
             if _find(session, name):
@@ -52,6 +62,7 @@ class AccountService:
                 name=name,
                 vo=vo or None,
                 is_admin=is_admin,
+                is_manager=is_manager,
                 password_hash=password_hash,
                 created_at=self._clock(),
             )

@@ -79,12 +79,12 @@ def is_name(level: str, name: str) -> bool:
 
 
 def may_edit(person: Person, level: str, name: str) -> bool:
-    """Tell whether a person may change a set: their own ones; VO and site as administrator."""
+    """Tell whether a person may change a set: their own, that of a VO they manage, all as administrator."""
     if level == "user":
         return name == person.name
     if level == "application":
         return name.startswith(f"{person.name}:")
-    return person.is_admin
+    return person.is_admin or (level == "vo" and name == person.managed_vo)
 
 
 def may_read(service: SelectionService, person: Person, level: str, name: str) -> bool:

@@ -49,7 +49,12 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     table(out, ("", *_HEADERS), [_row(summed.total)])
     if not summed.complete:
         line(out, "Only the latest files were looked at; ask for less with --last, --job or --element.")
-    for title, sums in (("application", summed.applications), ("element", summed.elements)):
+    sums_by = (
+        ("application", summed.applications),
+        ("job", summed.jobs),
+        ("element", summed.elements),
+    )
+    for title, sums in sums_by:
         line(out)
         table(out, (f"by {title}, worst first", *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
     worst = sorted(summed.hours, key=lambda one: -one.shortfall * one.judged)[:_MOST_ROWS]

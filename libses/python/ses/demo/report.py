@@ -10,7 +10,7 @@ from rich.console import Console
 from ses.answers import Placement, Prediction, Requirement
 from ses.commands.decision import origin
 from ses.demo.programs import Run
-from ses.demo.verify import Verdict
+from ses.demo.verify import Received, Verdict
 from ses.output import line, table
 
 
@@ -18,6 +18,7 @@ from ses.output import line, table
 class Row:
     """One program, with and without the library.  Rates MB/s, times seconds, sizes bytes.
 
+    ``got`` is what the file received of what was required, as the service judged it.
     ``chosen`` and ``verified_on`` are branches; ``chosen`` is ``None`` when the file was not placed.
     """
 
@@ -30,6 +31,7 @@ class Row:
     chosen: str | None
     predicted: tuple[str, ...]
     distance: float | None
+    got: tuple[str, ...]
     passed_over: str
     verified_on: str | None
     as_chosen: bool
@@ -103,6 +105,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
         chosen=_short(placement.element) if placement else None,
         predicted=tuple(_predicted(one) for one in placement.predicted) if placement else (),
         distance=placement.distance if placement else None,
+        got=tuple(map(_received, verdict.got)),
         passed_over=passed_over(placement) if placement else "",
         verified_on=verified_on,
         as_chosen=verdict.as_chosen,
@@ -137,8 +140,8 @@ def show(out: Console, report: Report) -> None:
     line(out)
     for text in report.conditions:
         line(out, text)
-    headers = ("program", "needs at least", "chosen: predicted there", "passed over", "bytes on", ">MB/s",
-               "without", ">MB/s")  # fmt: skip
+    headers = ("program", "needs at least", "chosen: predicted there", "got", "passed over", "bytes on",
+               ">MB/s", "without", ">MB/s")  # fmt: skip
     table(out, headers, [_cells(row, report.busy) for row in report.rows])
     for text in _legend(report):
         line(out, text)
@@ -161,6 +164,7 @@ def _legend(report: Report) -> list[str]:
     return [
         f"* {', '.join(report.busy)}: kept busy by somebody else's writers all the time.",
         f"without: the same programs without the library; mergerfs chose by its policy {report.policy}.",
+        "got: what the agent saw the file receive; cannot say: too short, or maybe in memory only.",
         "MB/s: from the start of the program to its last byte on the device.",
         total,
     ]
@@ -177,6 +181,7 @@ def _cells(row: Row, busy: tuple[str, ...]) -> list[str]:
         f"{row.program}\n{row.user}: {row.file}",
         "\n".join(needs) or "nothing",
         chosen,
+        "\n".join(row.got) or "-",
         row.passed_over or "-",
         f"{_marked(row.verified_on, busy)}{'' if row.as_chosen else ' WRONG'}",
         f"{row.rate:.0f}" if row.measured else "-",
@@ -194,8 +199,16 @@ def _asked(one: Requirement) -> str:
 
 
 def _predicted(one: Prediction) -> str:
-    value = "unknown" if one.value is None else f"{one.value:.{2 if one.kind == 'free-capacity' else 0}f}"
-    return f"{_kind(one.kind)} {value} {one.unit}"
+    return f"{_kind(one.kind)} {_value(one.value, one.kind)} {one.unit}"
+
+
+def _received(one: Received) -> str:
+    known = "" if one.achieved is None else f" {_value(one.achieved, one.kind)} {one.unit}"
+    return f"{_kind(one.kind)}{known}: {one.verdict}"
+
+
+def _value(value: float | None, kind: str) -> str:
+    return "unknown" if value is None else f"{value:.{2 if kind == 'free-capacity' else 0}f}"
 
 
 def _kind(kind: str) -> str:

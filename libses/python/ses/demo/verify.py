@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ses.answers import Placement, parse
 from ses.basepath import basepath, same_directory
 from ses.demo.interrupts import Interrupts
 from ses.demo.programs import Run
+from ses.files import words
 from ses.service import JSON, ServiceClient
 
 _PATIENCE_SECONDS = 3.0
@@ -16,11 +18,30 @@ _PAUSE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
+class Received:
+    """What a file received of one kind, in ``unit``, and whether that was enough; ``None`` is unknown."""
+
+    kind: str
+    unit: str
+    achieved: float | None
+    verdict: str
+
+    @classmethod
+    def of(cls, data: Any) -> Received:
+        """Make one from JSON."""
+        return cls(str(data["kind"]), str(data["unit"]), data["achieved"], words(data["verdict"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
-    """``branch``: directory that holds the bytes.  ``placement``: the service's record, if any."""
+    """``branch``: directory that holds the bytes.  ``placement``: the service's record, if any.
+
+    ``got``: what the file received of each kind that was required.
+    """
 
     branch: str | None
     placement: Placement | None
+    got: tuple[Received, ...] = ()
 
     @property
     def as_chosen(self) -> bool:
@@ -46,7 +67,19 @@ def verify(run: Run, client: ServiceClient, interrupts: Interrupts) -> Verdict:
     placement = None
     if placement_id is not None:
         placement = parse("the placement", Placement.of, client.placement(placement_id))
-    return Verdict(basepath(run.path), placement)
+    got = () if placement_id is None else _got(placement_id, client, interrupts)
+    return Verdict(basepath(run.path), placement, got)
+
+
+def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> tuple[Received, ...]:
+    """Return what a file received.  It is judged a moment after it was closed: waits."""
+    found: Any = {"state": "open", "kinds": []}
+    for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
+        found = client.file(placement_id)
+        if found["state"] == "ended" and (found["kinds"] or not found["required"]):
+            break
+        interrupts.pause(_PAUSE_SECONDS)
+    return parse("the file", lambda data: tuple(map(Received.of, data["kinds"])), found)
 
 
 def _by_path(run: Run, client: ServiceClient) -> str | None:

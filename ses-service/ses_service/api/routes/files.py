@@ -74,7 +74,7 @@ def file(placement_id: str) -> Response:
 def sums(query_data: ReportQuery) -> Response:
     """Sum up how often what was required was met
 
-    By element, hour, application and kind, the worst first.  A person sees their own files.
+    By element, hour, application, job and kind, the worst first.  A person sees their own files.
     """
     asked = query_data
     wanted = Wanted(

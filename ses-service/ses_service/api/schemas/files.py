@@ -154,6 +154,7 @@ class ReportOut(Answer):
     total: SumOut
     elements: list[SumOut]
     applications: list[SumOut]
+    jobs: list[SumOut]
     hours: list[SumOut]
     kinds: list[SumOut]
     causes: list[CauseOut]

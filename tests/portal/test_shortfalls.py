@@ -1,0 +1,65 @@
+"""What an element is expected to give and what it misses, in words."""
+
+from __future__ import annotations
+
+import pytest
+from ses_webface.selection_model import Prediction
+from ses_webface.shortfalls import expectation, misses
+from ses_webface.vocabulary import Kind, Vocabulary
+
+WORDS = Vocabulary(
+    (
+        Kind("current-write-rate", "current write rate", "", "MB/s", (("MB/s", 1.0),)),
+        Kind("free-capacity", "free capacity", "", "GB", (("GB", 1.0),)),
+        Kind("latency", "latency", "", "ms", (("ms", 1.0),), at_most=True),
+    )
+)
+RATE = Prediction("current-write-rate", 40.0, "MB/s", 50.0, 0.2)
+SPACE = Prediction("free-capacity", 3.0, "GB", 4.0, 0.25)
+LATENCY = Prediction("latency", 12.0, "ms", 10.0, 1 / 6)
+MET = Prediction("free-capacity", 9.0, "GB", 4.0, 0.0)
+HARDLY = Prediction("current-write-rate", 49.9, "MB/s", 50.0, 0.002)
+UNKNOWN = Prediction("current-write-rate", None, "MB/s", 50.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "short", "sentence"),
+    [
+        ((), "meets everything", "e was expected to give everything asked for."),
+        ((MET,), "meets everything", "e was expected to give everything asked for."),
+        (
+            (SPACE, RATE),
+            "current write rate 20% short, free capacity 25% short",
+            "e was expected to give 40 MB/s of the 50 MB/s asked for (current write rate) and 3 GB of the "
+            "4 GB asked for (free capacity).",
+        ),
+        (
+            (RATE, MET),
+            "current write rate 20% short",
+            "e was expected to give 40 MB/s of the 50 MB/s asked for (current write rate), and to meet the "
+            "rest.",
+        ),
+        (
+            (LATENCY, MET),
+            "latency 20% over",
+            "e was expected to give 12 ms where at most 10 ms was asked for (latency), and to meet the rest.",
+        ),
+        (
+            (HARDLY,),
+            "current write rate under 1% short",
+            "e was expected to give 49.9 MB/s of the 50 MB/s asked for (current write rate).",
+        ),
+        (
+            (UNKNOWN,),
+            "current write rate unknown",
+            "e was expected to give an unknown part of the 50 MB/s asked for (current write rate).",
+        ),
+    ],
+)
+def test_every_kind_that_is_missed_is_named_with_its_own_numbers(
+    make_placement, predicted: tuple[Prediction, ...], short: str, sentence: str
+) -> None:
+    distance = max((one.shortfall for one in predicted), default=0.0)
+    made = make_placement(8, "alice", predicted=predicted, distance=distance * 0.9)
+    assert misses(made, WORDS) == short
+    assert expectation("e", predicted, WORDS).replace("\u00a0", " ") == sentence

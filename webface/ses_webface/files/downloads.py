@@ -1,0 +1,66 @@
+"""All files of a filter as one download, page by page of the service; one that fails is broken off."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from ses_webface.files_model import COLUMNS, FilePage, FileRow
+
+MOST_AT_ONCE = 1000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Pages = Callable[[str | None], FilePage]
+
+
+def as_csv(pages: Pages) -> Iterator[str]:
+    """Return comma-separated values with a header; empty is unknown, times are seconds since the epoch."""
+    return _csv(_all(pages))
+
+
+def as_json(pages: Pages) -> Iterator[str]:
+    """Return one object with the member ``files``."""
+    return _json(_all(pages))
+
+
+def _all(pages: Pages) -> Iterator[tuple[FileRow, ...]]:
+    """Return the pages, the first one asked for at once: what is wrong with the filter is said before."""
+    first = pages(None)
+
+    def told() -> Iterator[tuple[FileRow, ...]]:
+        page = first
+        yield page.files
+        while page.next is not None:
+            page = pages(page.next)
+            yield page.files
+
+    return told()
+
+
+def _csv(found: Iterator[tuple[FileRow, ...]]) -> Iterator[str]:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    for files in found:
+        writer.writerows([_cell(value) for value in asdict(one).values()] for one in files)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def _json(found: Iterator[tuple[FileRow, ...]]) -> Iterator[str]:
+    between = '{"files": [\n'
+    for files in found:
+        for one in files:
+            yield between + json.dumps(asdict(one))
+            between = ",\n"
+    yield "\n]}\n" if between.startswith(",") else between + "]}\n"
+
+
+def _cell(value: Any) -> Any:
+    """Return a value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

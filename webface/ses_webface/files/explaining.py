@@ -1,0 +1,65 @@
+"""Who may see why a file went where it went, and the sentence that explains it."""
+
+from __future__ import annotations
+
+from ses_webface.accounts.people import Person
+from ses_webface.errors import NotFoundError
+from ses_webface.files_model import FileRow, Received
+from ses_webface.selection_client import SelectionService
+from ses_webface.selection_model import Placement
+from ses_webface.shortfalls import expectation
+from ses_webface.vocabulary import Vocabulary
+
+_ENDS = {
+    "closed": "file closed",
+    "exited": "program exited",
+    "unused": "never used",
+    "expired": "lease ran out",
+    "failed": "create failed",
+}
+
+
+def one(
+    service: SelectionService, person: Person, placement_id: str
+) -> tuple[Placement | None, Received | None]:
+    """Return how a file was placed and what it received, as far as each is still kept.
+
+    Raises NotFoundError, also where it is somebody else's and the person may not see it.
+    """
+    record, received = None, service.received(placement_id, acting=person.name)
+    try:
+        record = service.placement(placement_id, acting=person.name)
+    except NotFoundError:
+        if received is None:
+            raise
+    for user, vo in _owners(record, received):
+        if user != person.name and not person.is_admin and (vo is None or vo != person.managed_vo):
+            raise NotFoundError(f"There is no file {placement_id}.")
+    return record, received
+
+
+def _owners(record: Placement | None, received: Received | None) -> list[tuple[str, str | None]]:
+    found = [] if record is None else [(record.subject.user, record.subject.vo)]
+    return found if received is None else [*found, (received.file.user, received.file.vo)]
+
+
+def state_words(record: Placement | FileRow) -> str:
+    """Return the state as people say it."""
+    if record.state == "ended":
+        return _ENDS.get(record.end_reason or "", record.end_reason or "ended")
+    return "being written" if record.state == "open" else record.state
+
+
+def because(record: Placement, words: Vocabulary) -> str:
+    """Return, in a sentence or two, how this element came to be chosen."""
+    if not record.requirements:
+        return f"Nothing was asked for, so the place with the best rate left was taken: {record.element}."
+    said = expectation(record.element, record.predicted, words)
+    rank = next((one.rank for one in record.candidates if one.element == record.element), None)
+    if rank == 1:
+        return f"{said} It ranked first of {len(record.candidates)}."
+    if rank is not None:
+        return (
+            f"{said} It ranked {rank} of {len(record.candidates)}: files decided just before took the others."
+        )
+    return said

@@ -1,0 +1,103 @@
+"""Pages of files: a list, sums of it, its download, and one file's explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from flask import Blueprint, Response, abort, render_template, request
+
+from ses_webface.errors import RefusedError
+from ses_webface.files import downloads, explaining, pictures
+from ses_webface.files.forms import FilesForm
+from ses_webface.files_model import FileFilter, cause_words, verdict_words
+from ses_webface.portal import person, portal, words
+
+blueprint = Blueprint("files", __name__, url_prefix="/files")
+
+LISTED = 50
+_DOWNLOADS = {
+    "csv": (downloads.as_csv, "text/csv"),
+    "json": (downloads.as_json, "application/json"),
+}
+
+
+@blueprint.get("")
+def overview() -> tuple[str, int]:
+    """List files, those that are open first, then the latest end first."""
+    after = request.args.get("after")
+    return _page(
+        "files/overview.html",
+        lambda wanted: portal().selection.files(wanted, after=after, limit=LISTED, acting=person().name),
+        after=after,
+    )
+
+
+@blueprint.get("/summary")
+def summary() -> tuple[str, int]:
+    """Sum files up by job, application and element."""
+
+    def sums(wanted: FileFilter) -> object:
+        ended = replace(wanted, state=None, verdict=None, path=None)
+        return portal().selection.report(ended, acting=person().name)
+
+    return _page("files/summary.html", sums)
+
+
+@blueprint.get("/download.<kind>")
+def download(kind: str) -> Response:
+    """Send all files of a filter."""
+    if kind not in _DOWNLOADS:
+        abort(404)
+    form = FilesForm(request.args)
+    form.offer(person())
+    if not form.validate():
+        abort(400)
+    write, mimetype = _DOWNLOADS[kind]
+    wanted, service, name = form.wanted(person()), portal().selection, person().name
+    body = write(lambda after: service.files(wanted, after=after, limit=downloads.MOST_AT_ONCE, acting=name))
+    return Response(
+        body, mimetype=mimetype, headers={"Content-Disposition": f"attachment; filename=files.{kind}"}
+    )
+
+
+@blueprint.get("/<placement_id>")
+def explain(placement_id: str) -> str:
+    """Explain one file: what was asked, what was chosen and received, what was refused and why."""
+    record, received = explaining.one(portal().selection, person(), placement_id)
+    return render_template(
+        "files/explain.html",
+        placement_id=placement_id,
+        record=record,
+        because="" if record is None else explaining.because(record, words()),
+        received=received,
+        rate=None if received is None else pictures.rate_line(received),
+        busy=None if received is None else pictures.busy_line(received),
+        state_words=explaining.state_words,
+        verdict_words=verdict_words,
+        cause_words=cause_words,
+    )
+
+
+def _page(template: str, ask: Callable[[FileFilter], object], **more: object) -> tuple[str, int]:
+    form = FilesForm(request.args)
+    form.offer(person())
+    found, problems = None, []
+    if form.validate():
+        try:
+            found = ask(form.wanted(person()))
+        except RefusedError as error:
+            problems = [str(error), *(message for _location, message in error.problems)]
+    else:
+        problems = form.problems
+    page = render_template(
+        template,
+        form=form,
+        found=found,
+        problems=problems,
+        state_words=explaining.state_words,
+        verdict_words=verdict_words,
+        cause_words=cause_words,
+        **more,
+    )
+    return page, 422 if problems else 200

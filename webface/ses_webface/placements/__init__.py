@@ -1,1 +1,0 @@
-"""Placements: where files went, and why."""
