@@ -5,17 +5,21 @@ Without a database, what ended is what the ledger still keeps of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from ses_service.decision.what_if import Miss
+from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of
 from ses_service.ledger.ledger import UnknownPlacementError
-from ses_service.ledger.placement import Placement, PlacementState
+from ses_service.ledger.placement import Candidate, Placement, PlacementState
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory
 
 _OPEN, _ENDED = "open", "ended"
 _HOUR = 3600.0
 _EVERYTHING = 10**9
+_MISSES = 30  # that are looked at one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,15 @@ class Cursor:
 class Files:
     """What people ask about files.  Methods raise DatabaseError while the database does not answer."""
 
-    def __init__(self, state: ServiceState, history: FileHistory | None) -> None:
+    def __init__(
+        self,
+        state: ServiceState,
+        history: FileHistory | None,
+        explained: Callable[[Placement], Placement] = lambda placement: placement,
+    ) -> None:
         self._state = state
         self._history = history
+        self._explained = explained
 
     def page(
         self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
@@ -85,6 +95,17 @@ class Files:
             return self._history.groups(wanted)
         files = self._ended(wanted, _EVERYTHING).files
         return [group for one in files for group in _groups(one)], True
+
+    def misses(self, wanted: Wanted) -> list[Miss]:
+        """Return the latest files asked for that missed, with what was known when they were created."""
+        latest = self._ended(replace(wanted, verdict=Verdict.MISSED), _MISSES).files
+        return [Miss(one, self._candidates(one.placement_id)) for one in latest]
+
+    def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
+        try:
+            return self._explained(self._state.placement(placement_id)).candidates
+        except UnknownPlacementError:
+            return ()
 
     def _open(self, wanted: Wanted, after: Cursor | None) -> list[File]:
         accept = accepts(replace(wanted, since=None, until=None, after=None))

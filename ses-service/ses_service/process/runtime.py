@@ -109,7 +109,7 @@ class Runtime:
                 ledger, config.store, self.foreground, keep_files=config.keep_files, now=config.clock
             )
         )
-        self.files = Files(self.state, None if config.store is None else config.store.files)
+        self.files = Files(self.state, None if config.store is None else config.store.files, self.explained)
         self.acknowledged = (
             StoredAnnouncements()
             if (journal := self.journal) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apiflask import APIBlueprint
 from flask import Response
 
@@ -11,6 +13,7 @@ from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem
 from ses_service.api.schemas.files import FileList, FileRecord, FilesQuery, ReportOut, ReportQuery
 from ses_service.decision.report import report
+from ses_service.decision.what_if import what_if
 from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import Wanted
 from ses_service.process.files import Cursor
@@ -86,8 +89,12 @@ def sums(query_data: ReportQuery) -> Response:
         since=asked.since,
         until=asked.until,
     )
-    groups, complete = runtime().files.groups(wanted)
-    return render.answer(render_files.report(report(groups), complete=complete))
+    files = runtime().files
+    groups, complete = files.groups(wanted)
+    summed = report(groups)
+    if summed.total.verdicts[Verdict.MISSED]:
+        summed = replace(summed, advice=[*summed.advice, *what_if(files.misses(wanted))])
+    return render.answer(render_files.report(summed, complete=complete))
 
 
 def _whose(user: str | None) -> str | None:

@@ -1,0 +1,93 @@
+"""What another requirement, or more stripes, would have meant for files that missed.  Pure.
+
+Nothing is simulated: stripes are judged by what was predicted, when each file was created, of the elements
+that were there; requirements by what files received.  Where a file goes by another requirement, and what
+others would do then, nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ses_service.ledger.files import File
+from ses_service.ledger.placement import Candidate
+from ses_service.model.kinds import Kind
+
+MOST_STRIPES = 8
+_FEWEST = 3  # files of a kind, from which something is said
+_MOSTLY = 0.9
+_RATES = (
+    Kind.CURRENT_WRITE_RATE,
+    Kind.AVERAGE_WRITE_RATE,
+    Kind.CURRENT_READ_RATE,
+    Kind.AVERAGE_READ_RATE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A file that missed a requirement, with the elements there were as its decision saw them."""
+
+    file: File
+    candidates: tuple[Candidate, ...]
+
+
+def what_if(missed: Sequence[Miss]) -> list[str]:
+    """Return sentences about files that missed, by kind; none where too little is known."""
+    told = []
+    for kind in _RATES:
+        of_kind = [one for one in missed if one.file.kind == kind.record and one.file.bound]
+        if len(of_kind) >= _FEWEST:
+            told += [text for text in (_by_requirement(kind, of_kind), _by_stripes(kind, of_kind)) if text]
+    return told
+
+
+def _by_requirement(kind: Kind, missed: Sequence[Miss]) -> str:
+    received = sorted((one.file.achieved for one in missed if one.file.achieved), reverse=True)
+    if len(received) < _FEWEST:
+        return ""
+    least = received[round(_MOSTLY * (len(received) - 1))]
+    return (
+        f"another requirement: of the latest {len(received)} files that missed a {_words(kind)}, nine of ten "
+        f"got {least / kind.size:.3g} {kind.unit} or more; requiring that much would have called them met."
+    )
+
+
+def _by_stripes(kind: Kind, missed: Sequence[Miss]) -> str:
+    known = [one for one in missed if one.candidates]
+    if len(known) < _FEWEST:
+        return ""
+    enough = [_stripes(kind, one) for one in known]
+    alone = enough.count(1)
+    said = (
+        f"spreading files: when {len(known)} of them were created, one element was predicted to give the "
+        f"required {_words(kind)} to {alone} of them"
+    )
+    counts = [count for count in enough if count is not None]
+    if len(counts) > alone:
+        return f"{said}; the best {max(counts)} together were to {len(counts)}."
+    return f"{said}; several together were to no more."
+
+
+def _stripes(kind: Kind, missed: Miss) -> int | None:
+    """Return how many of the best elements together were predicted to give enough, if so many do."""
+    offered = sorted(
+        (
+            found.value
+            for one in missed.candidates
+            for found in one.predicted
+            if found.kind == kind and found.value
+        ),
+        reverse=True,
+    )
+    total = 0.0
+    for count, value in enumerate(offered[:MOST_STRIPES], 1):
+        total += value
+        if total >= (missed.file.bound or 0.0):
+            return count
+    return None
+
+
+def _words(kind: Kind) -> str:
+    return kind.value.replace("-", " ")
