@@ -7,7 +7,8 @@ program writes in small pieces, by turns while the agent looks and while it is s
 library and union are the real ones, the service is the stand-in of the agent's tests.  No number makes
 this fail.  Needs root.
 
-O_DIRECT is refused by mergerfs 2.33.5 (EINVAL), so that what goes past the page cache is measured by O_DSYNC.
+mergerfs 2.33.5 refuses writes with O_DIRECT whatever its cache mode (EINVAL), so that what goes past the page
+cache is measured by O_DSYNC.
 
     .venv/bin/python benchmarks/achieved_rates.py [--build build/libses] [--rounds 3] [--only NAME]
         [--files 1000] [--seconds 20]
