@@ -154,6 +154,30 @@ def reading(service: ServiceDouble) -> list[dict[str, Any]] | None:
     return said[-1] if said else None
 
 
+def test_what_a_program_reads_back_is_told_apart_from_what_it_wrote(
+    claims: Claims, service: ServiceDouble, tmp_path: Path
+) -> None:
+    """By a descriptor that is opened late, and none of the file could read before."""
+    claim, steps = claims.choose(row=0), 20
+    path = tmp_path / "read-back"
+    created = claims.create(claim, path)
+    written = os.open(path, os.O_WRONLY)
+    os.close(created)
+    for _ in range(steps):
+        os.write(written, bytes(MEGA // 2))
+        time.sleep(0.1)
+    read = os.open(path, os.O_RDONLY)
+    for _ in range(steps):
+        os.read(read, MEGA // 2)
+        time.sleep(0.1)
+    os.close(read)
+    os.close(written)
+    told = achieved(service, claims.id_of(claim))
+    size = steps * MEGA // 2
+    assert told["bytes_written"] == pytest.approx(size, rel=0.2)
+    assert told["bytes_read"] == pytest.approx(size, rel=0.5)
+
+
 @pytest.mark.root
 def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_library_reads_it(
     agent: Agent, service: ServiceDouble, branches: dict[str, Path], union: Path, binary: Path, device: int

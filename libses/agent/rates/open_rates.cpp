@@ -239,6 +239,17 @@ void OpenRates::see_positions(pid_t pid, Process &process, const Files &files,
   }
 }
 
+// Positions that are not looked at, since growth explains what was written, went on with it.
+void OpenRates::move_positions(const Files &files, const std::vector<SeenFile> &seen) {
+  for (size_t i = 0; i < files.size(); ++i) {
+    for (DescriptorInfo &one : files[i].second->descriptors) {
+      if (one.can_write() && !one.can_read()) {
+        one.position += seen[i].grown;
+      }
+    }
+  }
+}
+
 void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   const Files files = files_of(process, now);
   const auto before = process.bytes;
@@ -259,9 +270,15 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   }
   const uint64_t wrote = bytes ? bytes->written() : grown, read = bytes ? bytes->read() : 1;
   const bool writes = !is_explained(wrote > grown ? wrote - grown : grown - wrote, wrote);
-  const bool reads = can_read && !is_explained(read, 0);
-  if (unknown || writes || reads || !bytes) {
-    see_positions(pid, process, files, seen, writes || reads || !bytes, now);
+  // A descriptor may have been opened since to read what the others can only write.
+  const bool reads =
+      !is_explained(read, 0) && (can_read || now - process.searched_at >= kSearchEvery);
+  const bool everywhere = writes || reads || !bytes;
+  if (!everywhere) {
+    move_positions(files, seen);
+  }
+  if (unknown || everywhere) {
+    see_positions(pid, process, files, seen, everywhere, now);
   }
   const std::vector<MovedBytes> moved = attribute(bytes, !before, seen);
   watch_unexplained(files, seen, writes, reads);

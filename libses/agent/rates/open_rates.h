@@ -83,6 +83,7 @@ private:
                                          const FileEvents::Happened &modified,
                                          const FileEvents::Happened &accessed);
   [[nodiscard]] static bool see_positions(pid_t pid, Followed &followed, SeenFile &seen);
+  static void move_positions(const Files &files, const std::vector<SeenFile> &seen);
   static void see_positions(pid_t pid, Process &process, const Files &files,
                             std::vector<SeenFile> &seen, bool everywhere, Time now);
   static void search(pid_t pid, const Files &files);
