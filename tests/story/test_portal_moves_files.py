@@ -7,61 +7,16 @@ library, portal, Chromium, and a dd that nobody changed.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from ses.basepath import basepath
-from ses.demo.chain import Chain, add_portal_account, start_chain
-from ses.demo.interrupts import Interrupts
-from ses.demo.parts import find_parts
-from ses.demo.storage import Storage, set_up
+from running_site import Site
 
 pytestmark = pytest.mark.root
-
-
-@dataclass(frozen=True)
-class Site:
-    """A running site and its portal account."""
-
-    storage: Storage
-    chain: Chain
-    password: str
-
-    def write(self, name: str) -> str:
-        """Write a file with an unmodified dd under the library; return the branch it lies on."""
-        path = self.storage.union / name
-        subprocess.run(
-            ["dd", "if=/dev/zero", f"of={path}", "bs=64k", "count=16", "conv=fsync", "status=none"],
-            check=True, timeout=60, env={"PATH": os.environ["PATH"], **self.chain.preloaded()},
-        )  # fmt: skip
-        assert path.stat().st_size == 1 << 20
-        where = basepath(path)
-        assert where
-        return self.storage.branch_of(where)
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root: mounts a union")
-    work = Path(tempfile.mkdtemp(prefix="qstorman-story-"))
-    work.chmod(0o755)
-    try:
-        with ExitStack() as undo, Interrupts() as interrupts:
-            storage = set_up(work, undo, lambda _step: None)
-            parts = find_parts(None)
-            chain = start_chain(work, parts, storage, undo, interrupts)
-            yield Site(storage, chain, add_portal_account(parts, chain, "root"))
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 @pytest.fixture

@@ -1,0 +1,95 @@
+"""Whether files got what was required, said of programs that nobody changed by the real agent and service."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_site import Site
+from ses.quantities import requirement
+
+pytestmark = [pytest.mark.root, pytest.mark.long]
+
+MB = 1_000_000
+REQUIRED = 3.0  # MB/s
+
+# Writes four bursts of so many MB with so many seconds after each and syncs; "reads" reads it back slowly.
+PROGRAM = """
+import os, sys, time
+path, size, pause, reads = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), len(sys.argv) > 4
+fd = os.open(path, os.O_CREAT | os.O_WRONLY)
+for burst in range(4):
+    for _ in range(size):
+        os.write(fd, bytes(1000000))
+    time.sleep(pause)
+os.fsync(fd)
+back = os.open(path, os.O_RDONLY)
+while reads and os.read(back, 1000000):
+    time.sleep(0.03)
+os.close(fd)
+"""
+
+
+def run(site: Site, name: str, *arguments: str) -> str:
+    path = site.storage.union / name
+    environment = {"PATH": os.environ["PATH"], **site.chain.preloaded()}
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(path), *arguments], check=True, timeout=300, env=environment
+    )
+    return str(path)
+
+
+def file(site: Site, path: str) -> dict[str, Any]:
+    """Return what `ses files` says of a file once it was judged."""
+    services = site.chain.services
+    environment = {
+        **os.environ, "SES_SERVICE_URL": services.service_url, "SES_TOKEN_FILE": str(services.tokens.admin),
+    }  # fmt: skip
+    command = [str(Path(sys.executable).with_name("ses")), "files", "--everybody", "--json", "--path", path]
+    end = time.monotonic() + 240
+    while True:
+        told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        found: list[dict[str, Any]] = json.loads(told.stdout)["files"]
+        if found and found[0]["state"] == "ended":
+            return found[0]
+        assert time.monotonic() < end, told.stdout
+        time.sleep(0.2)
+
+
+def require(site: Site, *texts: str) -> None:
+    wanted = [requirement(text).as_json() for text in texts]
+    site.chain.client().set_requirements("user", "root", wanted, 0)
+    end = time.monotonic() + 120
+    for number in range(1000):  # until the node knows
+        if file(site, run(site, f"before-{number}.dat", "1", "0.2"))["required"]:
+            return
+        (site.storage.union / f"before-{number}.dat").unlink()
+        assert time.monotonic() < end
+
+
+def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Site) -> None:
+    require(site, f"average-write-rate>={REQUIRED}MB/s", f"average-read-rate>={REQUIRED}MB/s")
+
+    waits = file(site, run(site, "waits.dat", "5", "2.5"))
+    assert (waits["verdict"], waits["cause"], waits["kind"]) == ("missed", "program", "average-write-rate")
+    assert 0 < waits["achieved"] < 0.8 * REQUIRED <= waits["write_mb_s"], "it was fast while it wrote"
+
+    writes = file(site, run(site, "writes.dat", "20", "0"))
+    assert (writes["verdict"], writes["cause"]) == ("met", None)
+    (site.storage.union / "writes.dat").unlink()
+
+    reads = file(site, run(site, "reads.dat", "20", "0", "reads"))
+    assert reads["verdict"] == "met"
+    assert reads["bytes_written"] == pytest.approx(80 * MB, rel=0.1)
+    assert reads["bytes_read"] == pytest.approx(80 * MB, rel=0.1), "by a descriptor of its own, opened late"
+    kinds = site.chain.client().file(reads["placement_id"])["kinds"]
+    assert {one["kind"]: one["verdict"] for one in kinds} == {
+        "average-read-rate": "met",
+        "average-write-rate": "met",
+    }
