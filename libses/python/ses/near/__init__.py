@@ -1,4 +1,4 @@
 """Programs run where their files lie: what that costs, on which node, and how.
 
-``cost`` is the model that decides, and pure.
+``cost`` is the model that decides, and pure.  ``execution`` runs programs on other nodes.
 """

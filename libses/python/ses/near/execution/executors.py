@@ -1,0 +1,83 @@
+"""Executors: which command starts the runner on a node.  One function each, one line to register it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shlex
+import shutil
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from ses.errors import UsageError
+
+CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may use: processors (1.5: one and a half), bytes of memory, I/O weight (1 to 10,000)."""
+
+    cpus: float | None = None
+    memory: int | None = None
+    io_weight: int | None = None
+
+
+NO_LIMITS = Limits()
+
+Executor = Callable[[str, Limits, Sequence[str]], list[str]]
+"""Returns the command that starts the runner on a node.  The last argument is the executor's own command, as
+given by ``--rsh``; empty: its usual one."""
+
+
+def ssh(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
+    """Over ssh, as the same user; never asks for a password."""
+    options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}", "-T"]
+    options += ["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3"]
+    return [*(own or ("ssh",)), *options, "--", node, shlex.join(bootstrap("python3"))]
+
+
+def slurm(node: str, limits: Limits, own: Sequence[str]) -> list[str]:
+    """As a task of Slurm on that node, which also keeps the limits of processors and memory."""
+    asked = [
+        "--nodelist",
+        node,
+        "--nodes=1",
+        "--ntasks=1",
+        "--quiet",
+        "--unbuffered",
+        "--job-name=ses-run-near",
+    ]
+    if limits.cpus:
+        asked.append(f"--cpus-per-task={max(1, -int(-limits.cpus // 1))}")
+    if limits.memory:
+        asked.append(f"--mem={-(-limits.memory // 2**20)}M")
+    if "SLURM_JOB_ID" in os.environ:
+        asked.append("--overlap")
+    return [*(own or ("srun",)), *asked, *bootstrap("python3")]
+
+
+def command(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
+    """By any command that ends in running what follows it on the node; ``%n`` in it is the node's name."""
+    if not own:
+        raise UsageError("The executor 'command' needs --rsh, such as --rsh 'ip netns exec %n'.")
+    return [*(one.replace("%n", node) for one in own), *bootstrap("python3")]
+
+
+EXECUTORS: Mapping[str, Executor] = {"ssh": ssh, "slurm": slurm, "command": command}
+
+
+def usual() -> str:
+    """Return the executor of this machine: Slurm where it is set up, else ssh."""
+    configured = "SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()
+    return "slurm" if configured and shutil.which("srun") else "ssh"
+
+
+def bootstrap(python: str) -> list[str]:
+    """Return the command that runs the runner: one line without anything a login shell would change."""
+    text = resources.files("ses.near.execution").joinpath("runner.py").read_bytes()
+    packed = base64.b64encode(zlib.compress(text, 9)).decode()
+    return [python, "-c", f"import base64,zlib;exec(zlib.decompress(base64.b64decode('{packed}')))"]

@@ -1,0 +1,46 @@
+"""The bytes between this side and the runner: frames of one letter, a length and that many bytes.
+
+Here to there: ``R`` the request (JSON, first), ``I`` standard input, ``Z`` its end, ``K`` a signal's number.
+There to here: ``G`` the program has started (JSON), ``N`` it cannot be (text, last), ``O`` standard output,
+``E`` standard error, ``A`` one more ``I`` was taken, ``X`` how it ended (JSON, last).  The runner has a copy
+of these few lines of its own: it is sent as one text.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import IO
+
+HEAD = struct.Struct("!cI")
+MOST = 1 << 20
+"""Bytes of a frame; more is no frame but something else that speaks (a banner of the node, for instance)."""
+
+
+class NoFrameError(Exception):
+    """What came is no frame; the text is its beginning."""
+
+
+def written(kind: bytes, data: bytes = b"") -> bytes:
+    """Return a frame."""
+    return HEAD.pack(kind, len(data)) + data
+
+
+def read(stream: IO[bytes]) -> tuple[bytes, bytes] | None:
+    """Return the next frame of a stream, ``None`` at its end, also when it ends within a frame.
+
+    Raises NoFrameError.
+    """
+    head = stream.read(HEAD.size)
+    if len(head) < HEAD.size:
+        if head:
+            raise NoFrameError(_shown(head))
+        return None
+    kind, length = HEAD.unpack(head)
+    if kind not in b"GNOEAX" or length > MOST:
+        raise NoFrameError(_shown(head + stream.read(200)))
+    data = stream.read(length)
+    return (kind, data) if len(data) == length else None
+
+
+def _shown(data: bytes) -> str:
+    return data.decode("utf-8", "replace").strip()

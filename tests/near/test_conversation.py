@@ -1,0 +1,197 @@
+"""A program on another node is the same run as here: streams, status, signals, directory, environment."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from ses.near.execution.conversation import Conversation, File, LostError, NotStartedError, Piece, Run
+from ses.near.execution.executors import Limits
+from ses.near.execution.runner import piece_of
+
+SH = ("sh", "-c")
+
+
+@pytest.fixture
+def there():
+    """How to make a run without a network."""
+    return lambda argv, **facts: Run(tuple(argv), "endpoint", "command", rsh=("env",), **facts)
+
+
+@pytest.fixture(params=["ssh", "command"])
+def anywhere(request, there):
+    """How to make a run over a real sshd, and without one."""
+    if request.param == "command":
+        return there
+    rsh = request.getfixturevalue("sshd").rsh
+    return lambda argv, **facts: Run(tuple(argv), "endpoint", "ssh", rsh=rsh, **facts)
+
+
+def held(run, stdin=None):
+    output, errors = [], []
+    ended = Conversation(run).hold(output.append, errors.append, stdin)
+    return ended, b"".join(output), b"".join(errors)
+
+
+def waiting_run(run, ready):
+    """Start a run in a thread; returns the conversation, and what it ended with, once ``ready`` was said."""
+    conversation, said, seen = Conversation(run), [], threading.Event()
+
+    def output(data):
+        if ready in data:
+            seen.set()
+
+    def hold():
+        try:
+            said.append(conversation.hold(output, print, None))
+        except LostError as lost:
+            said.append(lost)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert seen.wait(60)
+    return conversation, thread, said
+
+
+def test_output_errors_and_status_are_those_of_the_program(anywhere):
+    ended, output, errors = held(anywhere([*SH, "echo out; echo err >&2; exit 7"]))
+    assert (ended.status, output, errors) == (7, b"out\n", b"err\n")
+
+
+def test_every_byte_arrives_as_it_is(there, text):
+    data = os.urandom(3_000_000)
+    (text.parent / "bytes").write_bytes(data)
+    assert held(there(["cat", str(text.parent / "bytes")]))[1] == data
+
+
+def test_standard_input_is_passed_on(anywhere):
+    data = os.urandom(6_000_000)  # more than may be on the way
+    reader, writer = os.pipe()
+    threading.Thread(target=lambda: (os.fdopen(writer, "wb").write(data), os.close), daemon=True).start()
+    with os.fdopen(reader, "rb") as stdin:
+        assert held(anywhere(["cat"]), stdin.fileno())[1] == data
+
+
+def test_who_reads_no_input_gets_none_and_does_not_wait(there):
+    reader, writer = os.pipe()
+    try:
+        assert held(there(["true"]), reader)[0].status == 0
+    finally:
+        os.close(writer)
+        os.close(reader)
+
+
+def test_directory_and_environment_are_the_callers(anywhere, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SECRET", "a 'quoted'\n$word")
+    assert held(anywhere([*SH, 'pwd; printf %s "$SECRET"']))[1].decode() == f"{tmp_path}\na 'quoted'\n$word"
+
+
+def test_words_of_the_command_reach_the_program_unchanged(anywhere):
+    words = ["a b", "$HOME", "'", '"', "*", "", "\\", "!x", "é"]
+    assert held(anywhere(["printf", "%s\n", *words]))[1].decode().splitlines() == words
+
+
+def test_what_is_in_the_environment_is_on_no_command_line(anywhere, monkeypatch):
+    monkeypatch.setenv("SECRET", "correct-horse")
+    _, output, _ = held(anywhere([*SH, "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n'"]))
+    assert b"import base64" in output  # the runner itself is seen
+    assert b"correct-horse" not in output
+
+
+def test_a_signal_ends_the_program_there(anywhere):
+    conversation, thread, said = waiting_run(anywhere([*SH, "echo ready; exec sleep 600"]), b"ready")
+    conversation.signal(signal.SIGINT)
+    thread.join(60)
+    assert [(one.status, one.exit_status) for one in said] == [(-signal.SIGINT, 130)]
+
+
+def test_a_program_can_catch_its_signal(there):
+    argv = [*SH, "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done"]
+    conversation, thread, said = waiting_run(there(argv), b"ready")
+    conversation.signal(signal.SIGTERM)
+    thread.join(60)
+    assert [one.status for one in said] == [9]
+
+
+@pytest.mark.parametrize(
+    ("program", "files", "why"),
+    [
+        ("no-such-program", (), "no such program"),
+        ("true", (File("/nowhere/at-all", 1, 1),), "/nowhere/at-all: No such file"),
+    ],
+)
+def test_what_cannot_start_says_why(there, program, files, why):
+    run = there([program], files=files)
+    with pytest.raises(NotStartedError, match=why):
+        held(run)
+
+
+def test_another_file_of_that_name_is_refused(there, text):
+    with pytest.raises(NotStartedError, match="another file there"):
+        held(there(["true"], files=(File(str(text), text.stat().st_size + 1, 0),)))
+
+
+def test_a_node_that_cannot_be_reached_says_so():
+    with pytest.raises(NotStartedError, match=r"Connection refused|port 1"):
+        held(Run(("true",), "localhost", "ssh", rsh=("ssh", "-p", "1")))
+
+
+def test_a_node_that_talks_before_the_runner_is_shown():
+    with pytest.raises(NotStartedError, match="Welcome to the cluster"):
+        held(Run(("true",), "n", "command", rsh=("sh", "-c", "echo Welcome to the cluster, dear user", "%n")))
+
+
+def test_a_connection_that_ends_ends_the_program(anywhere):
+    conversation, thread, _ = waiting_run(anywhere([*SH, "echo ready; exec sleep 611"]), b"ready")
+    before = sleeping()
+    assert before
+    conversation._to.close()
+    thread.join(60)
+    deadline = time.monotonic() + 60
+    while sleeping() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert sleeping() == []
+
+
+def sleeping():
+    found = []
+    for pid in subprocess.run(["pgrep", "-x", "sleep"], capture_output=True, text=True).stdout.split():
+        with contextlib.suppress(OSError):
+            if b"611" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def test_limits_hold_where_there_is_no_systemd(there):
+    limits = Limits(cpus=1, memory=200 << 20, io_weight=10)
+    program = "import os; print(len(os.sched_getaffinity(0))); bytearray(400 << 20)"
+    ended, output, errors = held(there(["python3", "-c", program], limits=limits))
+    assert "limits" in ended.limits or "no systemd" in ended.limits
+    if "no systemd" in ended.limits:
+        assert (ended.status, output) == (1, b"1\n")
+        assert b"MemoryError" in errors
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 7, 64, 5000])
+def test_pieces_together_are_the_file_and_no_line_is_cut(text, pieces):
+    size = text.stat().st_size
+    edges = [size * number // pieces for number in range(pieces + 1)]
+    together = b""
+    for start, end in pairwise(edges):
+        one = b"".join(piece_of({"path": str(text), "start": start, "end": end}))
+        assert not together or not one or together.endswith(b"\n")
+        together += one
+    assert together == text.read_bytes()
+
+
+def test_a_piece_is_the_programs_standard_input(there, text):
+    run = there(["cat", "/dev/stdin"], piece=Piece(str(text), 1000, 50_000))
+    data = text.read_bytes()
+    first, last = data.index(b"\n", 999) + 1, data.index(b"\n", 49_999) + 1
+    assert held(run)[1] == data[first:last]
