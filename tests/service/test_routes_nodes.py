@@ -136,7 +136,7 @@ def with_nodes(service: Any, *classes: NodeClass) -> None:
 
 def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service: Any) -> None:
     names = ("n1", "n2", "n3")
-    with_nodes(service, NodeClass("thin", "n[1-3]", names, frozenset({"union"}), 100e6))
+    with_nodes(service, NodeClass("thin", "n[1-3]", names, frozenset({"union"}), 100e6, holds={"union/b1"}))
     service.open(1, node="n1")
     hard = {"kind": "write", "minimum": 60, "unit": "MB/s", "strictness": "hard"}
     found = select(service, requirements=[hard], exclude="n3")
@@ -149,6 +149,7 @@ def test_nodes_are_ranked_for_a_task_from_classes_and_what_is_open_there(service
     (listed,) = service.get("/v1/node-classes").get_json()["node_classes"]
     assert (listed["nodes"], listed["count"], listed["heard"], listed["open_files"]) == ("n[1-3]", 3, 1, 1)
     assert (listed["storage_systems"], listed["link_mb_s"], listed["uplink"]) == (["union"], 100, None)
+    assert listed["holds"] == ["union/b1"]
 
 
 def test_without_descriptions_the_nodes_are_those_whose_agents_are_heard_of(service: Any) -> None:

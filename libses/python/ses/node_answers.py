@@ -80,7 +80,10 @@ class NodeSelection:
 
 @dataclass(frozen=True, slots=True)
 class NodeClass:
-    """Nodes that are alike; no name: nodes that no class of the site has.  ``systems`` ``None``: all."""
+    """Nodes that are alike; no name: nodes that no class of the site has.  ``systems`` ``None``: all.
+
+    ``holds``: the elements they read without the storage network.
+    """
 
     name: str | None
     nodes: str
@@ -91,6 +94,7 @@ class NodeClass:
     link: float | None
     uplink: str | None
     uplink_rate: float | None
+    holds: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Any) -> NodeClass:
@@ -106,6 +110,7 @@ class NodeClass:
             link=_number(data.get("link_mb_s")),
             uplink=data.get("uplink"),
             uplink_rate=_number(data.get("uplink_mb_s")),
+            holds=tuple(str(one) for one in data.get("holds") or ()),
         )
 
     @classmethod

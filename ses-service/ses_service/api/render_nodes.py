@@ -40,6 +40,7 @@ def node_class(one: ClassNow) -> Json:
         "link_mb_s": _mb(described.link_rate),
         "uplink": uplink.name if uplink else None,
         "uplink_mb_s": _mb(uplink.rate) if uplink else None,
+        "holds": sorted(described.holds),
     }
 
 

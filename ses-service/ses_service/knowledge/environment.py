@@ -17,7 +17,7 @@ _PATIENCE = 3.0
 
 
 def read_environment(store: SparqlReader, revision: str) -> Environment:
-    """Read the whole site: six queries, and one per kind that is stated.
+    """Read the whole site: seven queries, and one per kind that is stated.
 
     Takes seconds at 10,000 elements, so never within a request.
     """

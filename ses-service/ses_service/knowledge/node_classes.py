@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
-    """Return the classes of nodes by name: one query.
+    """Return the classes of nodes by name: two queries.
 
     A class whose names cannot be read is left out: what is imported is checked, what a store holds may be
     written by others.
@@ -26,6 +26,9 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
         first.setdefault(row["name"], row)
         if "system" in row:
             systems.setdefault(row["name"], set()).add(row["system"])
+    held: dict[str, set[str]] = {}
+    for row in store.select(bind("held-elements.rq", graph=SITE_GRAPH)):
+        held.setdefault(row["class"], set()).add(f"{row['system']}/{row['element']}")
     found = []
     for name, row in first.items():
         try:
@@ -35,7 +38,8 @@ def read_node_classes(store: SparqlReader) -> tuple[NodeClass, ...]:
             continue
         link = NetworkLink(row["uplink"], _rate(row, "uplinkRate")) if "uplink" in row else None
         mounted = frozenset(systems[name]) if name in systems else None
-        found.append(NodeClass(name, row["nodes"], nodes, mounted, _rate(row, "rate"), link))
+        holds = frozenset(held.get(name, ()))
+        found.append(NodeClass(name, row["nodes"], nodes, mounted, _rate(row, "rate"), link, holds))
     return tuple(found)
 
 

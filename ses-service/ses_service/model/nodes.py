@@ -22,7 +22,7 @@ class NodeClass:
 
     ``hosts`` are their names as the site writes them, such as ``n[0001-4096]``, and ``nodes`` the same one by
     one.  ``systems`` are the storage systems they mount, ``None``: all.  ``link_rate`` is what the link of
-    one node carries, ``None``: not known.
+    one node carries, ``None``: not known.  ``holds`` are the elements they read without the network, by id.
     """
 
     name: str
@@ -31,3 +31,4 @@ class NodeClass:
     systems: frozenset[str] | None = None
     link_rate: float | None = None
     uplink: NetworkLink | None = None
+    holds: frozenset[str] = frozenset()

@@ -121,7 +121,8 @@ class NodeClassOut(Answer):
     """Nodes that are alike.  `storage_systems` null: all; rates null: not known.
 
     `node_class` is null for nodes that no class of the site has: those known by name only.  `heard` is how
-    many of them have an agent that is heard of.
+    many of them have an agent that is heard of.  `holds` are the elements, by id, that each of them reads
+    without the storage network.
     """
 
     node_class: str | None
@@ -133,6 +134,7 @@ class NodeClassOut(Answer):
     link_mb_s: float | None
     uplink: str | None
     uplink_mb_s: float | None
+    holds: list[str]
 
 
 class NodeClassList(Answer):
