@@ -23,6 +23,7 @@ from ses.commands.nodes import nodes
 from ses.commands.rank import rank
 from ses.commands.report import report
 from ses.commands.requirements import requirements
+from ses.commands.run_near import run_near
 from ses.commands.simulate import simulate
 from ses.commands.status import status
 from ses.errors import SesError
@@ -75,5 +76,6 @@ for _command in (
     calibrate,
     copy,
     migrate,
+    run_near,
 ):
     main.add_command(_command)

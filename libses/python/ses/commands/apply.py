@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from ses.commands.layout import layout_of
 from ses.commands.options import service_command, subject_options
 from ses.errors import NotFoundError, SesError
+from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
 from ses.output import console, line, print_json

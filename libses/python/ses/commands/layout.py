@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ses.basepath import basepath
 from ses.commands.options import json_option
-from ses.errors import NotFoundError, SesError
-from ses.lustre import blob
+from ses.file_layout import layout_of
 from ses.output import console, line, print_json, table
 
 
@@ -41,43 +38,6 @@ def layout(file: Path, as_json: bool) -> None:
         line(out, f"  mirrors    {found['mirrors']}")
     headers = (">from", ">to", "kind", ">stripes", ">stripe size", "pool", "OSTs")
     table(out, headers, [_row(one) for one in found["components"]])
-
-
-def layout_of(file: Path) -> dict[str, Any]:
-    """Return the layout of a file as JSON: ``branch``, or ``osts``, ``mirrors`` and ``components``.
-
-    Raises NotFoundError, and SesError when the layout cannot be read or understood.
-    """
-    try:
-        branch = basepath(file)
-        if branch is not None:
-            return {"branch": branch}
-        raw = blob.of_path(file)
-        if raw is None:
-            return {"osts": [], "mirrors": 1, "components": None}
-        read = blob.read(raw)
-    except FileNotFoundError:
-        raise NotFoundError(f"There is no file {file}.") from None
-    except OSError as error:
-        if error.errno in (errno.EOPNOTSUPP, errno.ENODATA):
-            raise NotFoundError(f"The file system of {file} does not say where files lie.") from None
-        raise SesError(f"The layout of {file} cannot be read: {error.strerror}.") from None
-    except blob.LayoutError as error:
-        raise SesError(f"The layout of {file} is not understood: {error}.") from None
-    components = [
-        {
-            "start": one.start,
-            "end": None if one.end == blob.EOF else one.end,
-            "kind": one.kind,
-            "stripe_count": None if one.stripe_count == blob.ALL_OSTS else one.stripe_count,
-            "stripe_size_bytes": one.stripe_size,
-            "first_ost": None if one.stripe_offset == blob.ANY_OST else one.stripe_offset,
-            "pool": one.pool or None,
-            "osts": list(one.osts) if one.kind != "mdt" else [],
-        }
-        for one in read.components
-    ]
-    return {"osts": list(read.osts), "mirrors": read.mirrors, "components": components}
 
 
 def _row(one: dict[str, Any]) -> list[str]:

@@ -1,0 +1,136 @@
+"""What ``ses run-near`` and ``ses map-near`` have in common."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ses.commands.options import current_user
+from ses.commands.rank import bytes_of
+from ses.errors import UsageError
+from ses.near.execution.executors import EXECUTORS
+from ses.near.placing import Site
+from ses.quantities import quantity
+from ses.service import ServiceClient
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_PER_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "kbit/s": 125.0, "Mbit/s": 125e3,
+               "Gbit/s": 125e6, "MiB/s": float(1 << 20), "GiB/s": float(1 << 30)}  # fmt: skip
+
+
+_PROGRAM = "ses.near.program"
+
+
+class WithProgram(click.Command):
+    """A command whose line ends in ``--`` and a program with its arguments, which are not looked at."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep what comes after the first ``--``."""
+        at = args.index("--") if "--" in args else len(args)
+        ctx.meta[_PROGRAM] = tuple(args[at + 1 :])
+        return super().parse_args(ctx, args[:at])
+
+
+def program() -> tuple[str, ...]:
+    """Return the program of the current command; raises UsageError."""
+    found: tuple[str, ...] = click.get_current_context().meta[_PROGRAM]
+    if not found:
+        raise UsageError("What is to be run is missing: write it after --, with {} for the files.")
+    if "{}" not in found:
+        raise UsageError("The command has no {}: write it where the names of the files belong.")
+    return found
+
+
+class Rate(click.ParamType[float]):
+    """A rate such as ``100MB/s`` or ``1Gbit/s``, in bytes per second."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return bytes per second."""
+        if isinstance(value, float):
+            return value
+        amount, unit = quantity(value)
+        if unit not in _PER_SECOND or amount <= 0:
+            self.fail(f"{value!r} is no positive rate in {', '.join(_PER_SECOND)}.", param, ctx)
+        return amount * _PER_SECOND[unit]
+
+
+class Size(click.ParamType[int]):
+    """A size such as ``700MB``, in bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return bytes."""
+        try:
+            return value if isinstance(value, int) else bytes_of(value)
+        except click.BadParameter as error:
+            self.fail(error.message, param, ctx)
+
+
+class Words(click.ParamType[tuple[str, ...]]):
+    """A command as a shell reads it."""
+
+    name = "command"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the words."""
+        try:
+            return value if isinstance(value, tuple) else tuple(shlex.split(value))
+        except ValueError as error:
+            self.fail(f"{value!r}: {error}.", param, ctx)
+
+
+class PathMap(click.ParamType[tuple[str, str]]):
+    """``HERE=THERE``: two absolute directories."""
+
+    name = "map"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return both."""
+        if isinstance(value, tuple):
+            return value
+        here, equals, there = value.partition("=")
+        if not equals or not here.startswith("/") or not there.startswith("/"):
+            self.fail(f"{value!r} is not HERE=THERE, two absolute directories.", param, ctx)
+        return (str(Path(here)), str(Path(there)))
+
+
+def execution_options(command: Command) -> Command:
+    """Give a command what it takes to run a program elsewhere, and to know what that costs."""
+    for option in (
+        click.option("--sample/--no-sample", "sampled", default=True, show_default=True,
+                     help="Try the program on the first 16 MB when nothing is known of it."),
+        click.option("--clients", type=click.IntRange(1), metavar="N",
+                     help="Programs that use the link of a node with data at once. [the site's open files]"),
+        click.option("--link-rate", type=Rate(), metavar="RATE",
+                     help="What that link carries, like 1Gbit/s. [what the site says]"),
+        click.option("--disk-rate", type=Rate(), metavar="RATE",
+                     help="At which rate the files are read there, like 500MB/s. [what the site says]"),
+        click.option("--io-weight", type=click.IntRange(1, 10000), metavar="N",
+                     help="Weight of its I/O there; 100 is usual."),
+        click.option("--memory", type=Size(), metavar="SIZE", help="Memory that a program may use there."),
+        click.option("--cpus", type=click.FloatRange(0.01), metavar="N", help="Processors it may use there."),
+        click.option("--path-map", type=PathMap(), metavar="HERE=THERE",
+                     help="Files below HERE have that name below THERE on the nodes. [the same names]"),
+        click.option("--rsh", type=Words(), default=(), metavar="COMMAND",
+                     help="The executor's command, like 'ssh -p 2222'; %n is the node."),
+        click.option("--executor", type=click.Choice(sorted(EXECUTORS)),
+                     help="How nodes are reached. [slurm where it is set up, else ssh]"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def site_of(client: ServiceClient) -> Callable[[], Site]:
+    """Return a way to ask the service once it is needed."""
+    return lambda: Site(client, current_user())

@@ -1,0 +1,133 @@
+"""``ses run-near``: run a program where its files lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ses.commands.near_options import WithProgram, execution_options, program, site_of
+from ses.commands.options import service_command
+from ses.errors import EXIT_FAILED
+from ses.near.cost import Prediction
+from ses.near.execution.conversation import Ended, LostError, NotStartedError
+from ses.near.execution.executors import Limits
+from ses.near.running import Local, run_here, run_there
+from ses.near.single import Plan, Wanted, plan
+from ses.output import console, line, print_json
+from ses.service import ServiceClient
+
+_PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+@click.command("run-near", cls=WithProgram, options_metavar="[OPTIONS]")
+@click.argument("files", nargs=-1, required=True, metavar="FILE... -- PROGRAM ARGS {}",
+                type=click.Path(path_type=Path))  # fmt: skip
+@click.option("--explain", is_flag=True, help="Say both predicted times, what binds, and the measured ones.")
+@click.option("--dry-run", is_flag=True, help="Say where it would run and why; only the sample is run.")
+@click.option("--where", type=click.Choice(["auto", "near", "here"]), default="auto", show_default=True,
+              help="near: also if it does not pay; here: do not ask.")  # fmt: skip
+@click.option("--on", "node", metavar="NODE", help="The node that holds the files. [what the site says]")
+@execution_options
+@service_command
+def run_near(
+    client: ServiceClient,
+    as_json: bool,
+    files: tuple[Path, ...],
+    explain: bool,
+    dry_run: bool,
+    cpus: float | None,
+    memory: int | None,
+    io_weight: int | None,
+    **asked: Any,
+) -> None:
+    """Run an unmodified program on the node that holds its files, if that is faster.
+
+    {} stands for the names of the files.  The program runs as you, in this directory and environment; its
+    input, output, errors, signals and exit status are those of a run here.  When it cannot run there, or that
+    does not pay, it runs here, and the reason is told on standard error.  With --json the plan, and what was
+    measured, are one line of JSON on standard error (with --dry-run on standard output).  Exits with the
+    program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
+    """
+    wanted = Wanted(files, program(), limits=Limits(cpus, memory, io_weight), **asked)
+    made = plan(wanted, site_of(client))
+    if dry_run:
+        if as_json:
+            print_json(_as_json(made))
+        else:
+            _tell(made, sys.stdout)
+        return
+    if explain and not as_json:
+        _tell(made, sys.stderr)
+    elif made.node is None and wanted.where == "auto" and not as_json:
+        _say(f"it runs here: {made.reason}")
+    done, made = _run(wanted, made)
+    if as_json:
+        sys.stderr.write(json.dumps(_as_json(made, done)) + "\n")
+    elif explain:
+        _tell_measured(done)
+    raise SystemExit(done.exit_status)
+
+
+def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
+    if made.node is not None:
+        try:
+            return run_there(wanted, made.node), made
+        except NotStartedError as error:
+            made = Plan(None, f"{made.node}: {error}", made.decision, made.elements)
+            _say(f"it runs here: {made.reason}")
+        except LostError as error:
+            _say(f"{error} What it printed may be incomplete.")
+            raise SystemExit(EXIT_FAILED) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more is written when Python ends
+            raise SystemExit(_PIPE_CLOSED) from None
+    return run_here(wanted), made
+
+
+def _say(text: str) -> None:
+    line(console(sys.stderr), f"run-near: {text}")
+
+
+def _tell(made: Plan, stream: Any) -> None:
+    out = console(stream)
+    where = f"on {made.node}" if made.node else "here"
+    line(out, f"run-near: {where}: {made.reason}")
+    if made.elements:
+        line(out, f"  files on   {', '.join(made.elements)}")
+    if made.decision is not None:
+        line(out, f"  near       {_prediction(made.decision.near)}")
+        line(out, f"  here       {_prediction(made.decision.here)}")
+        line(out, f"  saved      {made.decision.saved:.0%} (at least {made.decision.margin:.0%} is wanted)")
+
+
+def _prediction(one: Prediction) -> str:
+    return (
+        f"{one.seconds:.2f} s, {one.bound_by} binds (disk {one.disk:.2f} s, link {one.link:.2f} s, "
+        f"CPU {one.cpu:.2f} s), {one.wire_bytes / 1e6:.1f} MB over the network"
+    )
+
+
+def _tell_measured(done: Ended | Local) -> None:
+    text = f"measured {done.seconds:.2f} s, {done.cpu_seconds:.2f} CPU seconds"
+    if isinstance(done, Ended):
+        text += f", {done.returned / 1e6:.1f} MB returned{f'; {done.limits}' if done.limits else ''}"
+    _say(text)
+
+
+def _as_json(made: Plan, done: Ended | Local | None = None) -> dict[str, Any]:
+    decision = made.decision
+    shown = {} if decision is None else {
+        name: {**asdict(one), "bound_by": one.bound_by}
+        for name, one in (("near", decision.near), ("here", decision.here))
+    }  # fmt: skip
+    return {
+        "node": made.node, "reason": made.reason, "elements": made.elements,
+        "predicted": {**shown, "saved": decision.saved, "pays": decision.pays} if decision else None,
+        "measured": None if done is None else {**asdict(done), "exit_status": done.exit_status},
+    }  # fmt: skip

@@ -1,0 +1,121 @@
+"""Which node holds a file: its layout, the site's elements, and the classes of nodes that hold them.
+
+Reads the file system and asks the service; decides nothing.  Rates are bytes per second.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.answers import Element, Inventory, parse
+from ses.basepath import same_directory
+from ses.errors import NotFoundError, SesError
+from ses.file_layout import layout_of
+from ses.near.cost import Here, Holder
+from ses.node_answers import NodeClass, NodeSelection
+from ses.service import RefusedError, ServiceClient
+
+MB = 1e6
+
+
+class NowhereError(NotFoundError):
+    """No node is known to hold all of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node that holds a file, and what it does for it."""
+
+    node: str
+    holder: Holder
+    elements: tuple[str, ...]
+
+
+class Site:
+    """What the service says of elements and nodes, asked once."""
+
+    def __init__(self, client: ServiceClient, user: str) -> None:
+        self._client = client
+        self._user = user
+        self._elements = parse("elements", Inventory.of, client.elements()).elements
+        self._classes = parse("the nodes", NodeClass.all_of, client.node_classes())
+        self._nodes: dict[str, str] = {}
+
+    def place_of(self, file: Path) -> Place:
+        """Return the best node for a file; raises NowhereError and SesError with the reason.
+
+        Of several classes of nodes the one with the widest link; of its nodes the one where a stream gets
+        most.
+        """
+        elements = elements_of(file, self._elements)
+        names = tuple(one.id for one in elements)
+        able = [one for one in self._classes if set(names) <= set(one.holds)]
+        if not able:
+            raise NowhereError(
+                f"No one node is known to hold {', '.join(names)}, where {file} lies (qsm:holds)."
+            )
+        best = max(able, key=lambda one: (one.link is None, one.link or 0.0))
+        held = set(best.holds)
+        others = sum(one.open_placements for one in self._elements if one.id in held)
+        holder = Holder(
+            bytes=file.stat().st_size,
+            disk_rate=sum(_rate(one) for one in elements),
+            link_rate=math.inf if best.link is None else best.link * MB,
+            clients=1 + others,
+        )
+        return Place(self._node_of(best), holder, names)
+
+    def here(self, cores: float) -> Here:
+        """Return this node, with the link that the site states for it."""
+        host = socket.gethostname().partition(".")[0]
+        try:
+            chosen = self._best(host)
+        except RefusedError:  # the service knows no such node
+            return Here(cores=cores)
+        classes = {one.name: one for one in self._classes}
+        mine = classes.get(chosen[1]) if chosen else None
+        return Here(math.inf if mine is None or mine.link is None else mine.link * MB, cores)
+
+    def _node_of(self, one: NodeClass) -> str:
+        if one.nodes not in self._nodes:
+            chosen = self._best(one.nodes)
+            if chosen is None:
+                raise NowhereError(f"None of {one.nodes} can be used now.")
+            self._nodes[one.nodes] = chosen[0]
+        return self._nodes[one.nodes]
+
+    def _best(self, nodes: str) -> tuple[str, str | None] | None:
+        question = {
+            "subject": {"user": self._user}, "requirements": [], "count": 1, "nodes": nodes, "limit": 1,
+        }  # fmt: skip
+        data = self._client.select_nodes(question)
+        ranked = parse("the ranking of nodes", NodeSelection.of, data).nodes
+        return (ranked[0].node, data["candidates"][0].get("node_class")) if ranked else None
+
+
+def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:
+    """Return the elements that hold a file's bytes; raises NowhereError and SesError with the reason."""
+    layout = layout_of(file)
+    path = file.resolve()
+    system = [one for one in elements if path.is_relative_to(one.mount_point)]
+    if "branch" in layout:
+        found = [one for one in system if same_directory(one.target, layout["branch"])]
+    else:
+        osts = {str(one) for one in layout["osts"]}
+        found = [one for one in system if one.target in osts]
+        if len(found) < len(osts):
+            found = []
+    if not found:
+        raise NowhereError(f"The site describes no storage element that holds {file}.")
+    return found
+
+
+def _rate(element: Element) -> float:
+    known = element.read if element.read is not None else element.nominal_read
+    if known is None or known <= 0:
+        raise SesError(f"At which rate {element.id} is read is not known. Name one with --disk-rate.")
+    return known * MB

@@ -1,0 +1,103 @@
+"""Running the program of ``ses run-near`` with the streams and signals of this process, there or here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ses.near.execution.conversation import Conversation, Ended
+from ses.near.single import Wanted
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_NOT_THERE, _NOT_RUNNABLE = 127, 126
+
+
+def run_there(wanted: Wanted, node: str) -> Ended:
+    """Run the program on a node with this process's streams and signals.
+
+    Raises NotStartedError (nothing was read or written), LostError, and BrokenPipeError when nobody reads the
+    output any more.
+    """
+    conversation = Conversation(wanted.run(node))
+    with _signals(conversation.signal):
+        try:
+            return conversation.hold(_to(1), _to(2), _input())
+        except BrokenPipeError:
+            conversation.signal(signal.SIGPIPE)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """How a local run ended, as a shell tells it."""
+
+    exit_status: int
+    seconds: float
+    cpu_seconds: float
+
+
+def run_here(wanted: Wanted) -> Local:
+    """Run the program here, with this process's streams and signals."""
+    argv = wanted.command(there=False)
+    began = time.monotonic()
+    try:
+        process = subprocess.Popen(argv)
+    except FileNotFoundError:
+        sys.stderr.write(f"{argv[0]}: no such program\n")
+        return Local(_NOT_THERE, 0.0, 0.0)
+    except OSError as error:
+        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+        return Local(_NOT_RUNNABLE, 0.0, 0.0)
+
+    def forward(number: int) -> None:
+        by_terminal = number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground()
+        if not by_terminal:  # the terminal sends these to the whole group
+            process.send_signal(number)
+
+    with _signals(forward):
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    code = process.returncode
+    seconds = time.monotonic() - began
+    return Local(128 - code if code < 0 else code, seconds, used.ru_utime + used.ru_stime)
+
+
+@contextmanager
+def _signals(forward: Callable[[int], None]) -> Iterator[None]:
+    before = {one: signal.signal(one, lambda number, _: forward(number)) for one in _FORWARDED}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _to(descriptor: int) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+    return write
+
+
+def _input() -> int | None:
+    """Return standard input unless it is a terminal that belongs to others: reading it would stop us."""
+    with contextlib.suppress(OSError):
+        os.fstat(0)
+        return 0 if not os.isatty(0) or _in_foreground() else None
+    return None
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False

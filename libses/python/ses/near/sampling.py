@@ -1,0 +1,48 @@
+"""Trying a program on the first megabytes of a file, on the node that holds it and here.
+
+The program gets them as standard input, under the name ``/dev/stdin`` in place of ``{}``; what it prints is
+counted and dropped.  Other effects it has are real.  It is started once more here without input, to know what
+starting it takes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from ses.near.execution.conversation import Conversation, Ended, Piece, Run
+from ses.near.history import Seen
+
+SAMPLE_BYTES = 16 << 20
+_LEAST_CPU = 1e-4  # seconds; what is less is not measured
+
+
+def sample(there: Run, path_here: str, path_there: str, size: int) -> Seen:
+    """Return what the command of a run does with its data.
+
+    Raises NotStartedError, LostError.
+    """
+    length = min(size, SAMPLE_BYTES)
+    argv = tuple("/dev/stdin" if one == "{}" else one for one in there.argv)
+    local = replace(there, argv=argv, node="here", executor="command", rsh=("env",), files=())
+    began = time.monotonic()
+    near = _held(replace(there, argv=argv, files=(), piece=Piece(path_there, 0, length)))
+    start = time.monotonic() - began - near.seconds
+    empty = _held(replace(local, piece=Piece(path_here, 0, 0)))
+    here = _held(replace(local, piece=Piece(path_here, 0, length)))
+    used = max(here.cpu_seconds - empty.cpu_seconds, _LEAST_CPU)
+    return Seen(
+        returned=max(0, near.returned - empty.returned) / length,
+        cpu_seconds_per_byte=used / length,
+        slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _LEAST_CPU)),
+        cores=near.cores,
+        start_seconds=start,
+    )
+
+
+def _held(run: Run) -> Ended:
+    return Conversation(run).hold(_drop, _drop, None)
+
+
+def _drop(_data: bytes) -> None:
+    return

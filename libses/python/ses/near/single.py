@@ -1,0 +1,149 @@
+"""``ses run-near``: where one program goes, and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ses.errors import SesError, UsageError
+from ses.near.cost import Decision, Here, Holder, Work, decide
+from ses.near.execution.conversation import File, Run
+from ses.near.execution.executors import NO_LIMITS, Limits, usual
+from ses.near.history import Seen, recall, remember
+from ses.near.placing import Place, Site
+from ses.near.sampling import sample
+
+START_SECONDS = 0.5
+"""Until a program runs on another node, before that was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user asks for.  Rates are bytes per second; ``None``: what the site says."""
+
+    files: tuple[Path, ...]
+    argv: tuple[str, ...]
+    node: str | None = None
+    executor: str | None = None
+    rsh: tuple[str, ...] = ()
+    limits: Limits = NO_LIMITS
+    disk_rate: float | None = None
+    link_rate: float | None = None
+    clients: int | None = None
+    sampled: bool = True
+    where: str = "auto"
+    path_map: tuple[str, str] | None = None
+
+    def name_there(self, file: Path | str) -> str:
+        """Return the name of a file on the node."""
+        path = os.fspath(Path(file).absolute())
+        if self.path_map is not None and Path(path).is_relative_to(self.path_map[0]):
+            return os.fspath(self.path_map[1] / Path(path).relative_to(self.path_map[0]))
+        return path
+
+    def run(self, node: str) -> Run:
+        """Return the run on a node."""
+        files = tuple(File.of(one, self.name_there(one)) for one in self.files)
+        executor = self.executor or usual()
+        return Run(self.command(there=True), node, executor, files, self.limits, self.rsh)
+
+    def command(self, there: bool) -> tuple[str, ...]:
+        """Return the command with the files in place of ``{}``."""
+        mapped = there and self.path_map is not None
+        names = [self.name_there(one) if mapped else os.fspath(one) for one in self.files]
+        return tuple(word for one in self.argv for word in (names if one == "{}" else [one]))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where the program goes and why.  ``node`` ``None``: here.  ``decision`` ``None``: not predicted."""
+
+    node: str | None
+    reason: str
+    decision: Decision | None = None
+    elements: tuple[str, ...] = ()
+
+
+def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
+    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises UsageError."""
+    for file in wanted.files:
+        if not file.is_file():
+            raise UsageError(f"{file} is not a regular file that can be read here.")
+    if wanted.where == "here":
+        return Plan(None, "asked for")
+    cores = float(len(os.sched_getaffinity(0)))
+    try:
+        place, here = _place(wanted, site, cores)
+    except SesError as error:
+        return Plan(None, str(error))
+    if place.node in _own_names():
+        return Plan(None, "the files are here", elements=place.elements)
+    best = decide(Work(0.0, 0.0), [place.holder], here, START_SECONDS)
+    if not best.pays and wanted.where == "auto":
+        return Plan(None, f"it cannot pay: {_lost(best)}", best, place.elements)
+    try:
+        seen = _seen(wanted, place)
+    except SesError as error:
+        return Plan(None, f"{place.node}: {error}", elements=place.elements)
+    if seen is None:
+        if wanted.where == "near":
+            return Plan(place.node, "asked for", elements=place.elements)
+        return Plan(None, "nothing is known of what the program returns", elements=place.elements)
+    holder = replace(place.holder, cores=seen.cores, slowdown=seen.slowdown)
+    work = Work(seen.returned, seen.cpu_seconds_per_byte)
+    decision = decide(work, [holder], here, seen.start_seconds)
+    if wanted.where == "near" or decision.pays:
+        return Plan(place.node, "asked for" if not decision.pays else "it pays", decision, place.elements)
+    return Plan(None, f"it does not pay: {_lost(decision)}", decision, place.elements)
+
+
+def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Place, Here]:
+    """Return where all files are; raises SesError with the reason when they are not in one place."""
+    size = sum(one.stat().st_size for one in wanted.files)
+    if size == 0:
+        raise SesError("the files are empty")
+    if wanted.node is not None and wanted.disk_rate is not None:
+        found = Place(wanted.node, Holder(size, wanted.disk_rate), ())
+        here = Here(cores=cores)
+    else:
+        known = site()
+        places = [known.place_of(one) for one in wanted.files]
+        nodes = {one.node for one in places}
+        if wanted.node is None and len(nodes) > 1:
+            raise SesError(
+                f"the files lie on {len(nodes)} nodes ({', '.join(sorted(nodes))}); see ses map-near"
+            )
+        seconds = sum(one.holder.bytes / one.holder.disk_rate for one in places)
+        holder = replace(places[0].holder, bytes=size, disk_rate=wanted.disk_rate or size / seconds)
+        elements = tuple(dict.fromkeys(name for one in places for name in one.elements))
+        found = Place(wanted.node or places[0].node, holder, elements)
+        here = known.here(cores)
+    holder = replace(
+        found.holder,
+        link_rate=found.holder.link_rate if wanted.link_rate is None else wanted.link_rate,
+        clients=found.holder.clients if wanted.clients is None else wanted.clients,
+    )
+    return replace(found, holder=holder), here
+
+
+def _seen(wanted: Wanted, place: Place) -> Seen | None:
+    known = recall(wanted.argv, place.node)
+    if known is not None or not wanted.sampled:
+        return known
+    largest = max(wanted.files, key=lambda one: one.stat().st_size)
+    run = replace(wanted.run(place.node), argv=wanted.argv)
+    seen = sample(run, os.fspath(largest), wanted.name_there(largest), largest.stat().st_size)
+    remember(wanted.argv, place.node, seen)
+    return seen
+
+
+def _lost(decision: Decision) -> str:
+    both = (("near", decision.near), ("here", decision.here))
+    return ", ".join(f"{name} {one.seconds:.1f} s ({one.bound_by} binds)" for name, one in both)
+
+
+def _own_names() -> Sequence[str]:
+    name = os.uname().nodename
+    return (name, name.partition(".")[0])

@@ -1,0 +1,187 @@
+"""``ses run-near`` as people call it: the run is that of a run here, wherever it happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+from ses.near.history import Seen, recall, remember
+
+SES = Path(sys.executable).parent / "ses"
+PAYS = (
+    "--on",
+    "endpoint",
+    "--executor",
+    "command",
+    "--rsh",
+    "env",
+    "--disk-rate",
+    "500MB/s",
+    "--link-rate",
+    "1kB/s",
+)
+LOSES = (*PAYS[:-1], "10GB/s")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """What was seen of programs is kept here, so that each is tried once."""
+    return tmp_path_factory.mktemp("state")
+
+
+@dataclass
+class Done:
+    stdout: bytes
+    stderr: bytes
+
+
+@pytest.fixture
+def near(state, capfdbinary):
+    """Call the command; the program's own output is that of this process."""
+
+    def call(*words, code=0):
+        capfdbinary.readouterr()
+        cleared = {name: None for name in os.environ if name.startswith("SES_")}
+        env = {**cleared, "XDG_STATE_HOME": str(state), "SES_SERVICE_URL": "http://127.0.0.1:1"}
+        result = CliRunner().invoke(main, ["run-near", *map(str, words)], env=env)
+        printed = capfdbinary.readouterr()
+        assert result.exit_code == code, result.output
+        return Done(result.stdout_bytes + printed.out, result.stderr_bytes + printed.err)
+
+    return call
+
+
+@pytest.fixture
+def called(state):
+    """Call the command as a program of its own, with standard input."""
+
+    def call(*words, stdin, code=0):
+        environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+        with Path(stdin).open("rb") as opened:
+            argv = [SES, "run-near", *map(str, words)]
+            done = subprocess.run(argv, stdin=opened, capture_output=True, env=environment, timeout=120)
+        assert done.returncode == code, done.stderr.decode()
+        return done
+
+    return call
+
+
+def test_what_pays_runs_there_and_prints_what_a_run_here_prints(near, text):
+    done = near(*PAYS, "--explain", text, "--", "grep", "-n", "7 x*$", "{}")
+    assert done.stdout == subprocess.run(["grep", "-n", "7 x*$", text], capture_output=True).stdout != b""
+    said = done.stderr.decode()
+    assert "on endpoint: it pays" in said
+    assert "here" in said
+    assert "link binds" in said
+    assert "measured" in said
+
+
+def test_what_returns_everything_is_refused_with_what_it_would_have_cost(near, text):
+    done = near(*PAYS, text, "--", "sort", "{}")
+    assert done.stdout == subprocess.run(["sort", text], capture_output=True).stdout
+    said = done.stderr.decode()
+    assert "it runs here: it does not pay: near" in said
+    assert "link binds" in said
+
+
+def test_a_wide_link_is_not_worth_a_sample(near, text):
+    done = near(*LOSES, text, "--", "touch", text.parent / "tried", "{}")
+    assert "it cannot pay" in done.stderr.decode()
+
+
+def test_without_a_service_it_runs_here_and_says_why(near, text):
+    done = near(text, "--", "wc", "-l", "{}")
+    assert done.stdout.split()[0] == b"2999"
+    assert b"it runs here: Nothing answers at http://127.0.0.1:1" in done.stderr
+
+
+def test_a_node_that_cannot_be_reached_is_said_and_the_program_runs_here(called, text):
+    dead = (*PAYS[:4], "--rsh", "sh -c 'echo no route >&2; exit 255'", *PAYS[6:])
+    done = called(*dead, "--where", "near", "--no-sample", text, "--", "sh", "-c", "cat; wc -l <$0", "{}",
+                  stdin="/etc/hostname")  # fmt: skip
+    assert done.stdout == Path("/etc/hostname").read_bytes() + b"2999\n"  # input was not touched
+    assert b"it runs here: endpoint: no route" in done.stderr
+
+
+@pytest.mark.parametrize("where", ["near", "here"])
+def test_status_input_and_errors_are_those_of_the_program(called, text, where):
+    script = "cmp - $0; echo gone >&2; exit 42"
+    done = called(*PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}",
+                  stdin=text, code=42)  # fmt: skip
+    assert (done.stdout, done.stderr) == (b"", b"gone\n")
+
+
+@pytest.mark.parametrize("where", ["near", "here"])
+def test_a_signal_reaches_the_program(text, tmp_path, where):
+    script = f"trap 'echo caught; exit 3' TERM; : >{tmp_path}/ready; while :; do sleep 0.1; done"
+    argv = [SES, "run-near", *PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}"]
+    running = subprocess.Popen(argv, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "ready").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    running.send_signal(signal.SIGTERM)
+    assert running.communicate(timeout=60)[0] == b"caught\n"
+    assert running.returncode == 3
+
+
+def test_a_reader_that_goes_away_ends_it(text):
+    script = f"{SES} run-near {' '.join(PAYS)} --no-sample --where near {text} -- yes {{}} | head -1"
+    done = subprocess.run(
+        ["bash", "-c", script + '; echo "${PIPESTATUS[0]}"'], capture_output=True, timeout=120
+    )
+    assert done.stdout.decode().splitlines() == [str(text), "141"]
+
+
+def test_the_plan_is_json_and_nothing_is_run(near, text):
+    plan = json.loads(near(*PAYS, "--dry-run", "--json", text, "--", "wc", "-c", "{}").stdout)
+    assert plan["node"] == "endpoint"
+    assert (plan["predicted"]["near"]["bound_by"], plan["predicted"]["here"]["bound_by"]) != ("link", "disk")
+    assert plan["predicted"]["pays"]
+    assert plan["measured"] is None
+
+
+def test_what_was_measured_is_json(near, text):
+    done = near(*PAYS, "--json", text, "--", "wc", "-c", "{}")
+    measured = json.loads(done.stderr)["measured"]
+    assert measured["returned"] == len(done.stdout)
+    assert measured["seconds"] > 0
+
+
+def test_a_file_that_has_another_name_there_is_read_by_that_name(near, text, tmp_path):
+    (tmp_path / "there").symlink_to(text.parent)
+    mapping = ("--path-map", f"{text.parent}={tmp_path}/there")
+    done = near(*PAYS, *mapping, "--no-sample", "--where", "near", text, "--", "echo", "{}")
+    assert done.stdout.decode() == f"{tmp_path}/there/text.txt\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["/etc/hostname"], "what is to be run is missing"),
+        (["/etc/hostname", "--", "cat"], "no {}"),
+        (["/etc", "--", "cat", "{}"], "not a regular file"),
+        (["--link-rate", "5 bananas", "/etc/hostname", "--", "cat", "{}"], "no positive rate"),
+        (["--path-map", "a=b", "/etc/hostname", "--", "cat", "{}"], "two absolute directories"),
+    ],
+)
+def test_what_is_not_understood_is_named(near, words, why):
+    assert why in near(*words, code=2).stderr.decode().lower().replace("\n", " ")
+
+
+def test_what_was_seen_of_a_program_is_kept_for_that_program_on_that_node(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    seen = Seen(0.1, 1e-9, 1.0, 2.0, 0.3)
+    assert recall(["grep", "a", "{}"], "n1") is None
+    remember(["grep", "a", "{}"], "n1", seen)
+    assert recall(["grep", "a", "{}"], "n1") == seen
+    assert recall(["grep", "b", "{}"], "n1") is recall(["grep", "a", "{}"], "n2") is None
+    (tmp_path / "qstorman/near.json").write_text("{")
+    assert recall(["grep", "a", "{}"], "n1") is None
