@@ -151,7 +151,7 @@ def test_a_connection_that_ends_ends_the_program(anywhere):
     conversation, thread, _ = waiting_run(anywhere([*SH, "echo ready; exec sleep 611"]), b"ready")
     before = sleeping()
     assert before
-    conversation._to.close()
+    conversation.end()
     thread.join(60)
     deadline = time.monotonic() + 60
     while sleeping() and time.monotonic() < deadline:

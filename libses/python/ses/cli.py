@@ -19,6 +19,7 @@ from ses.commands.files import files
 from ses.commands.job import job
 from ses.commands.kb import kb
 from ses.commands.layout import layout
+from ses.commands.map_near import map_near
 from ses.commands.nodes import nodes
 from ses.commands.rank import rank
 from ses.commands.report import report
@@ -77,5 +78,6 @@ for _command in (
     copy,
     migrate,
     run_near,
+    map_near,
 ):
     main.add_command(_command)

@@ -93,6 +93,12 @@ class Decision:
         """Tell whether near saves at least the margin."""
         return self.saved >= self.margin
 
+    @property
+    def lost(self) -> str:
+        """Return both times and what binds, in words."""
+        both = (("near", self.near), ("here", self.here))
+        return ", ".join(f"{name} {one.seconds:.1f} s ({one.bound_by} binds)" for name, one in both)
+
 
 def near(work: Work, holders: Sequence[Holder], here: Here, start_seconds: float = 0.0) -> Prediction:
     """Return what the work takes if each node reads what it holds, and starts ``start_seconds`` later.

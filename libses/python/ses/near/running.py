@@ -28,7 +28,7 @@ def run_there(wanted: Wanted, node: str) -> Ended:
     conversation = Conversation(wanted.run(node))
     with _signals(conversation.signal):
         try:
-            return conversation.hold(_to(1), _to(2), _input())
+            return conversation.hold(to_descriptor(1), to_descriptor(2), _input())
         except BrokenPipeError:
             conversation.signal(signal.SIGPIPE)
             raise
@@ -79,7 +79,9 @@ def _signals(forward: Callable[[int], None]) -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def _to(descriptor: int) -> Callable[[bytes], None]:
+def to_descriptor(descriptor: int) -> Callable[[bytes], None]:
+    """Return what writes bytes to a descriptor, all of them."""
+
     def write(data: bytes) -> None:
         view = memoryview(data)
         while view:

@@ -43,11 +43,15 @@ class Wanted:
             return os.fspath(self.path_map[1] / Path(path).relative_to(self.path_map[0]))
         return path
 
+    @property
+    def executor_used(self) -> str:
+        """Return the executor: the one asked for, or this machine's usual one."""
+        return self.executor or usual()
+
     def run(self, node: str) -> Run:
         """Return the run on a node."""
         files = tuple(File.of(one, self.name_there(one)) for one in self.files)
-        executor = self.executor or usual()
-        return Run(self.command(there=True), node, executor, files, self.limits, self.rsh)
+        return Run(self.command(there=True), node, self.executor_used, files, self.limits, self.rsh)
 
     def command(self, there: bool) -> tuple[str, ...]:
         """Return the command with the files in place of ``{}``."""
@@ -82,7 +86,7 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
         return Plan(None, "the files are here", elements=place.elements)
     best = decide(Work(0.0, 0.0), [place.holder], here, START_SECONDS)
     if not best.pays and wanted.where == "auto":
-        return Plan(None, f"it cannot pay: {_lost(best)}", best, place.elements)
+        return Plan(None, f"it cannot pay: {best.lost}", best, place.elements)
     try:
         seen = _seen(wanted, place)
     except SesError as error:
@@ -96,7 +100,7 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
     decision = decide(work, [holder], here, seen.start_seconds)
     if wanted.where == "near" or decision.pays:
         return Plan(place.node, "asked for" if not decision.pays else "it pays", decision, place.elements)
-    return Plan(None, f"it does not pay: {_lost(decision)}", decision, place.elements)
+    return Plan(None, f"it does not pay: {decision.lost}", decision, place.elements)
 
 
 def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Place, Here]:
@@ -137,11 +141,6 @@ def _seen(wanted: Wanted, place: Place) -> Seen | None:
     seen = sample(run, os.fspath(largest), wanted.name_there(largest), largest.stat().st_size)
     remember(wanted.argv, place.node, seen)
     return seen
-
-
-def _lost(decision: Decision) -> str:
-    both = (("near", decision.near), ("here", decision.here))
-    return ", ".join(f"{name} {one.seconds:.1f} s ({one.bound_by} binds)" for name, one in both)
 
 
 def _own_names() -> Sequence[str]:

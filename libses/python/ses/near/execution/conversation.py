@@ -6,6 +6,7 @@ so that it is untouched if it cannot be.  Used by one thread; :meth:`Conversatio
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -114,6 +115,12 @@ class Conversation:
             self._early.append(number)
         else:
             self._send(b"K", str(number).encode())
+
+    def end(self) -> None:
+        """End the program: SIGHUP, and SIGKILL 5 s later.  :meth:`hold` then raises LostError."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._to is not None:
+                self._to.close()
 
     def hold(
         self, output: Callable[[bytes], Any], errors: Callable[[bytes], Any], stdin: int | None

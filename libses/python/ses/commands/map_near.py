@@ -1,0 +1,218 @@
+"""``ses map-near``: run a program on many files, each where it lies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from ses.commands.near_options import Size, WithProgram, execution_options, program, site_of
+from ses.commands.options import service_command
+from ses.errors import SesError
+from ses.near.cost import Decision
+from ses.near.endpoints import Spread, decided, files_of, spread
+from ses.near.execution.conversation import LostError, NotStartedError
+from ses.near.execution.executors import Limits
+from ses.near.many import Result, run_all
+from ses.near.price import Prices, near_over_here
+from ses.near.running import to_descriptor
+from ses.near.single import Wanted
+from ses.near.tasks import HERE, Progress, tasks_of
+from ses.output import console, line, print_json
+from ses.service import ServiceClient
+
+_TELL_SECONDS = 10.0
+_PIPE_CLOSED, _INTERRUPTED = 141, 130  # 128 and the signal's number
+
+
+class _Held(click.ParamType[tuple[str, str]]):
+    name = "held"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        pattern, equals, node = value.rpartition("=")
+        if not equals or not node:
+            self.fail(f"{value!r} is not PATTERN=NODE.", param, ctx)
+        return pattern, node
+
+
+class _Cost(click.ParamType[Prices]):
+    name = "cost"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Prices:
+        try:
+            return value if isinstance(value, Prices) else Prices.of(value)
+        except (ValueError, TypeError):
+            self.fail(f"{value!r} is not desktop=PRICE,endpoint=PRICE.", param, ctx)
+
+
+@click.command("map-near", cls=WithProgram)
+@click.argument("patterns", nargs=-1, required=True, metavar="PATTERN... -- PROGRAM ARGS {}")
+@click.option("--piece", type=Size(), metavar="SIZE",
+              help="Divide larger files between lines; {} is then /dev/stdin.")  # fmt: skip
+@click.option("--per-endpoint", type=click.IntRange(1, 1024), metavar="N",
+              help="Tasks at once on a node. [its processors]")  # fmt: skip
+@click.option("--retries", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N",
+              help="How often a task of a lost node is tried again, here.")  # fmt: skip
+@click.option("--reduce", "reducer", metavar="COMMAND", help="Program that reads the merged output.")
+@click.option("--force", is_flag=True, help="Run there even if running here is predicted to be faster.")
+@click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
+@click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
+              help="Files that fit lie on that node; may be repeated. [what the site says]")  # fmt: skip
+@click.option("--cost", "prices", type=_Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+              help="Report price and performance too.")  # fmt: skip
+@execution_options
+@service_command
+def map_near(
+    client: ServiceClient,
+    as_json: bool,
+    patterns: tuple[str, ...],
+    piece: int | None,
+    per_endpoint: int | None,
+    retries: int,
+    reducer: str | None,
+    force: bool,
+    dry_run: bool,
+    held: tuple[tuple[str, str], ...],
+    prices: Prices | None,
+    cpus: float | None,
+    memory: int | None,
+    io_weight: int | None,
+    **asked: Any,
+) -> None:
+    """Run an unmodified program on each file, on the node that holds it.
+
+    Output goes out in the order of the files, each task's once.  Files that no node is known to hold, and
+    tasks of a node that is lost, are run here.  Refuses when running all here is predicted to be faster.  The
+    report goes to standard error, with --json as one line of JSON (with --dry-run to standard output).  Exits
+    with the highest status of a task, with that of --reduce if it fails, and with 1 when it refuses or a task
+    is given up.
+    """
+    limits = Limits(cpus, memory, io_weight)
+    wanted = Wanted(tuple(files_of(patterns)), program(), limits=limits, **asked)
+    where, reasons = spread(wanted, held, site_of(client))
+    try:
+        decision, at_once = decided(wanted, where, per_endpoint) if where.holders else (None, 1)
+    except (NotStartedError, LostError) as error:
+        raise SesError(f"The program cannot be tried on the nodes: {error}.") from None
+    report = _report(where, decision, prices)
+    if dry_run:
+        print_json(report) if as_json else _tell(where, decision, reasons, report)
+        return
+    if not as_json:
+        _tell(where, decision, reasons, report)
+    if decision is not None and decision.saved < 0 and not force:
+        raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
+    tasks = tasks_of(where.files, piece)
+    nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
+    with _told() as tell, _reduced(reducer) as (output, reduced):
+        try:
+            result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell)
+        except KeyboardInterrupt:
+            raise SystemExit(_INTERRUPTED) from None
+    _finish(result, report, as_json)
+    raise SystemExit(reduced() or result.status)
+
+
+@contextmanager
+def _reduced(reducer: str | None) -> Iterator[tuple[Callable[[bytes], object], Callable[[], int]]]:
+    """Where merged output goes, and how to ask what the reducer ended with."""
+    if reducer is None:
+        try:
+            yield to_descriptor(1), lambda: 0
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise SystemExit(_PIPE_CLOSED) from None
+        return
+    try:
+        process = subprocess.Popen(shlex.split(reducer), stdin=subprocess.PIPE)
+    except (OSError, ValueError) as error:
+        raise SesError(f"{reducer} cannot be started: {error}.") from None
+    assert process.stdin is not None
+    pipe = process.stdin
+
+    def write(data: bytes) -> None:
+        try:
+            pipe.write(data)
+        except BrokenPipeError:  # it wants no more, as head does
+            return
+
+    try:
+        yield write, lambda: process.returncode
+    finally:
+        with suppress(BrokenPipeError):
+            pipe.close()
+        process.wait()
+
+
+@contextmanager
+def _told() -> Iterator[Callable[[Progress], None]]:
+    """How progress is told: on a terminal one live line, elsewhere a line now and then."""
+    out = console(sys.stderr)
+    last = time.monotonic()
+    status = out.status("starting") if out.is_terminal else None
+
+    def tell(how_far: Progress) -> None:
+        nonlocal last
+        if status is not None:
+            status.update(how_far.text)
+        elif time.monotonic() - last >= _TELL_SECONDS:
+            last = time.monotonic()
+            line(out, f"map-near: {how_far.text}")
+
+    if status is not None:
+        status.start()
+    try:
+        yield tell
+    finally:
+        if status is not None:
+            status.stop()
+
+
+def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> dict[str, Any]:
+    predicted = None
+    if decision is not None:
+        predicted = {
+            "near": asdict(decision.near), "here": asdict(decision.here), "saved": decision.saved,
+        }  # fmt: skip
+    return {
+        "nodes": {node: int(one.bytes) for node, one in where.holders.items()},
+        "here_bytes": sum(size for _, size, node in where.files if node == HERE),
+        "predicted": predicted,
+        "price_performance": None if prices is None or decision is None else near_over_here(
+            prices, len(where.holders), decision.near.seconds, decision.here.seconds
+        ),
+    }  # fmt: skip
+
+
+def _tell(where: Spread, decision: Decision | None, reasons: list[str], report: dict[str, Any]) -> None:
+    out = console(sys.stderr)
+    for node, holder in sorted(where.holders.items()):
+        line(out, f"map-near: {holder.bytes / 1e6:.1f} MB on {node}")
+    for reason in reasons:
+        line(out, f"map-near: from here: {reason}")
+    if decision is not None:
+        for name, one in (("near", decision.near), ("here", decision.here)):
+            line(out, f"map-near: {name} {one.seconds:.2f} s predicted, {one.bound_by} binds, "
+                 f"{one.wire_bytes / 1e6:.1f} MB over the network")  # fmt: skip
+    if report["price_performance"] is not None:
+        line(out, f"map-near: price and performance near, over here: {report['price_performance']:.2f}")
+
+
+def _finish(result: Result, report: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        sys.stderr.write(json.dumps({**report, "measured": asdict(result)}) + "\n")
+        return
+    moved = f", {result.moved} not where planned" if result.moved else ""
+    line(console(sys.stderr), f"map-near: {result.tasks} tasks in {result.seconds:.2f} s{moved}, "
+         f"{result.cpu_seconds:.2f} CPU seconds, {result.returned / 1e6:.1f} MB returned")  # fmt: skip

@@ -1,0 +1,111 @@
+"""Where the files of ``ses map-near`` lie, and whether running there pays."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ses.errors import SesError, UsageError
+from ses.near.cost import Decision, Here, Holder, Work, decide
+from ses.near.history import Seen, recall, remember
+from ses.near.placing import Site
+from ses.near.sampling import sample
+from ses.near.single import Wanted
+from ses.near.tasks import HERE
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Files with their sizes and nodes, and what each node does for those it holds."""
+
+    files: tuple[tuple[Path, int, str], ...]
+    holders: Mapping[str, Holder]
+    here: Here
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the nodes that hold files, in order of their names."""
+        return tuple(sorted(self.holders))
+
+
+def files_of(patterns: Sequence[str]) -> list[Path]:
+    """Return the regular files that patterns or names stand for, each once; raises UsageError."""
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        base = Path("/") if pattern.startswith("/") else Path()
+        named = [Path(pattern)] if Path(pattern).exists() else sorted(base.glob(pattern.lstrip("/")))
+        regular = [one for one in named if one.is_file()]
+        if not regular:
+            raise UsageError(f"{pattern}: no such file.")
+        found |= dict.fromkeys(regular)
+    return list(found)
+
+
+def spread(
+    wanted: Wanted, held: Sequence[tuple[str, str]], site: Callable[[], Site]
+) -> tuple[Spread, list[str]]:
+    """Return where the files are, and why some are on no node: those are read from here.
+
+    ``held``: patterns of names with the node of the files they fit; the service is asked for all others.
+    """
+    cores = float(len(os.sched_getaffinity(0)))
+    placed, holders, reasons = [], dict[str, list[Holder]](), dict[str, None]()
+    asked: Site | None = None
+    for file in wanted.files:
+        size = file.stat().st_size
+        node = next((node for pattern, node in held if fnmatch.fnmatch(str(file), pattern)), None)
+        try:
+            if node is not None and wanted.disk_rate is not None:
+                holder = Holder(size, wanted.disk_rate)
+            else:
+                asked = asked or site()
+                place = asked.place_of(file)
+                node, holder = node or place.node, place.holder
+        except SesError as error:
+            reasons[str(error)] = None
+            placed.append((file, size, HERE))
+            continue
+        placed.append((file, size, node))
+        holders.setdefault(node, []).append(holder)
+    together = {node: _together(parts, wanted) for node, parts in holders.items()}
+    return Spread(tuple(placed), together, asked.here(cores) if asked else Here(cores=cores)), list(reasons)
+
+
+def _together(parts: Sequence[Holder], wanted: Wanted) -> Holder:
+    size = sum(one.bytes for one in parts)
+    seconds = sum(one.bytes / one.disk_rate for one in parts)
+    return replace(
+        parts[0],
+        bytes=size,
+        disk_rate=wanted.disk_rate or (size / seconds if seconds else parts[0].disk_rate),
+        link_rate=wanted.link_rate or parts[0].link_rate,
+        clients=wanted.clients or parts[0].clients,
+    )
+
+
+def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[Decision | None, int]:
+    """Return the decision and how many tasks a node runs at once; ``None``: nothing is known of the program.
+
+    Raises NotStartedError and LostError when the sample cannot be run.
+    """
+    seen = _seen(wanted, where)
+    if seen is None:
+        return None, per_endpoint or 1
+    at_once = per_endpoint or max(1, int(seen.cores))
+    holders = [replace(one, cores=seen.cores, slowdown=seen.slowdown) for one in where.holders.values()]
+    work = Work(seen.returned, seen.cpu_seconds_per_byte, at_once)
+    return decide(work, holders, where.here, seen.start_seconds), at_once
+
+
+def _seen(wanted: Wanted, where: Spread) -> Seen | None:
+    file, size, node = max((one for one in where.files if one[2] != HERE), key=lambda one: one[1])
+    known = recall(wanted.argv, node)
+    if known is not None or not wanted.sampled or size == 0:
+        return known
+    run = replace(wanted.run(node), argv=wanted.argv)
+    found = sample(run, str(file), wanted.name_there(file), size)
+    remember(wanted.argv, node, found)
+    return found
