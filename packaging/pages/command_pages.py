@@ -1,4 +1,6 @@
-"""The pages of commands in Markdown: one per program, and one per group where a program has many commands."""
+"""The pages of commands in Markdown: one per program, and where a program has many commands one
+per group and per long command.
+"""
 
 from __future__ import annotations
 
@@ -52,18 +54,28 @@ def _program(program: Program) -> dict[str, str]:
         return {f"commands/{program.name}.md": whole}
     pages = {}
     links = ""
+    common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
     for name, says in program.groups:
         page = name.replace(" ", "-") + ".md"
         within = [one for one in program.commands if one.name.startswith(f"{name} ")]
-        common = f"Options of most commands are those of [`{program.name}`]({program.name}.md).\n\n"
         pages[f"commands/{page}"] = f"{MADE}# {name}\n\n{_text(says)}\n\n{common}{_sections(within, shared)}"
         links += f"| [`{name}`]({page}) | {marked(Command(name, '', says, ()).summary)} |\n"
     own = [one for one in program.commands if one.name.count(" ") == 1]
-    pages[f"commands/{program.name}.md"] = (
+    while len((whole := _own_page(head, links, own, shared)).splitlines()) > _MOST_LINES:
+        longest = max(own, key=lambda one: len(_sections([one], shared).splitlines()))
+        own.remove(longest)
+        page = longest.name.replace(" ", "-") + ".md"
+        pages[f"commands/{page}"] = f"{MADE}# {longest.name}\n\n{common}{_sections([longest], shared)}"
+        links += f"| [`{longest.name}`]({page}) | {marked(longest.summary)} |\n"
+    pages[f"commands/{program.name}.md"] = whole
+    return pages
+
+
+def _own_page(head: str, links: str, own: list[Command], shared: tuple[Option, ...]) -> str:
+    return (
         f"{MADE}{head}Commands with pages of their own:\n\n| commands | what they do |\n|---|---|\n{links}\n"
         f"{_sections(own, shared)}"
     )
-    return pages
 
 
 def _sections(commands: Iterable[Command], shared: tuple[Option, ...]) -> str:
