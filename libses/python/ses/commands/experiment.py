@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ses.commands.experiment_collision import collision
+from ses.commands.experiment_orca import orca
 from ses.commands.experiment_table1 import table1
 
 
@@ -20,4 +21,5 @@ def experiment() -> None:
 
 
 experiment.add_command(collision)
+experiment.add_command(orca)
 experiment.add_command(table1)

@@ -1,0 +1,166 @@
+"""A storage node and a client with a link between them, on one machine: both limited by the kernel.
+
+The storage node is a network namespace with a real sshd, and a disk (ext4 on a loop device of limited
+speed).  The client is another namespace; it reads the disk through sshfs, straight from sftp-server, so that
+nothing is encrypted on that way.  Links have the rate ``tc tbf`` gives them, each way.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.branches import BranchPlan, loop_branch, slow_down
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+from ses.demo.mounts import mount_type, unmount
+from ses.demo.throttle import find_throttle
+from ses.demo.tools import tool
+
+ADDRESS, CLIENT = "10.91.0.1", "10.91.0.2"
+_SFTP_PORT, _SSH_PORT = 2022, 22
+_SFTP_SERVER = "/usr/lib/openssh/sftp-server"
+_READY_SECONDS = 60.0
+_PAYLOAD = 0.949  # of a link's rate: 1448 of 1526 bytes of an Ethernet frame are TCP's data
+# Gives each connection to an sftp-server of its own.
+_LISTEN = """
+import os, socketserver
+class Serve(socketserver.BaseRequestHandler):
+    def handle(self):
+        os.dup2(self.request.fileno(), 0)
+        os.dup2(self.request.fileno(), 1)
+        os.execv("{server}", ["{server}"])
+class Server(socketserver.ForkingTCPServer):
+    allow_reuse_address = True
+Server(("{address}", {port}), Serve).serve_forever()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteStorage:
+    """What stands.  ``disk``: the files as the storage node sees them, ``mount``: as the client does.
+
+    ``rsh``: the ssh command that reaches the storage node over the link.
+    """
+
+    disk: Path
+    mount: Path
+    rsh: tuple[str, ...]
+    client: str
+    storage: str
+
+    def shape(self, bits_per_second: float) -> float:
+        """Give the link a rate; returns the bytes per second that TCP carries over it."""
+        for space in (self.client, self.storage):
+            rate = f"{bits_per_second:.0f}bit"
+            tool("tc", "-n", space, "qdisc", "replace", "dev", "wire", "root", "tbf", "rate", rate,
+                 "burst", "256kb", "latency", "50ms")  # fmt: skip
+        return bits_per_second / 8 * _PAYLOAD
+
+    def sent(self) -> int:
+        """Return the bytes the storage node has sent so far, as the kernel counts them."""
+        counted = tool("ip", "netns", "exec", self.storage, "cat", "/sys/class/net/wire/statistics/tx_bytes")
+        return int(counted)
+
+    def forget(self, file: str) -> None:
+        """Take a file out of the page cache on both sides; raises DemoError if the kernel keeps it."""
+        for path in (self.mount / file, self.disk / file):
+            with path.open("rb") as opened:
+                os.fsync(opened.fileno())
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            if int(tool("fincore", "--bytes", "--noheadings", "--output", "res", str(path))) > 0:
+                raise DemoError(f"{path} stays in the page cache, so reading it would measure nothing.")
+
+
+def set_up(
+    work: Path, read_rate: int, capacity: int, undo: ExitStack, interrupts: Interrupts,
+    progress: Callable[[str], None],
+) -> RemoteStorage:  # fmt: skip
+    """Build it below ``work``; what it takes to undo that goes onto ``undo``; raises DemoError."""
+    for program in ("/usr/sbin/sshd", _SFTP_SERVER):
+        if not Path(program).exists():
+            raise DemoError(f"{program} is missing: install openssh-server.")
+    progress("making the disk")
+    plan = BranchPlan("disk", read_rate, read_rate, capacity, capacity)
+    branch = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
+    throttle = find_throttle(work.name)
+    undo.callback(throttle.close)
+    slow_down(branch, throttle, undo)
+    storage, client = f"{work.name}-s", f"{work.name}-c"
+    progress(f"making the network of {storage} and {client}")
+    for name in (storage, client):
+        undo.callback(tool, "ip", "netns", "del", name)
+        tool("ip", "netns", "add", name)
+        tool("ip", "-n", name, "link", "set", "lo", "up")
+    add = ("ip", "link", "add", "name", "wire", "netns", storage, "type", "veth")
+    tool(*add, "peer", "name", "wire", "netns", client)
+    for name, address in ((storage, ADDRESS), (client, CLIENT)):
+        tool("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "wire")
+        tool("ip", "-n", name, "link", "set", "wire", "up")
+    rsh = _start_sshd(work, storage, client, undo)
+    listen = _LISTEN.format(server=_SFTP_SERVER, address=ADDRESS, port=_SFTP_PORT)
+    _start(["python3", "-c", listen], storage, undo)
+    mount = work / "mount"
+    mount.mkdir()
+    undo.callback(unmount, mount)
+    made = RemoteStorage(work / "disk", mount, rsh, client, storage)
+
+    def mounted() -> bool:
+        # nsenter keeps the mount in this namespace of mounts, unlike ip netns exec
+        subprocess.run(
+            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{made.disk}", str(mount),
+             "-o", f"directport={_SFTP_PORT},ro,allow_other"],
+            stdin=subprocess.DEVNULL, capture_output=True, check=False,
+        )  # fmt: skip
+        return mount_type(mount) is not None
+
+    def reached() -> bool:
+        argv = [*rsh, "-o", "BatchMode=yes", ADDRESS, "true"]
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        return done.returncode == 0
+
+    progress("starting sshd and sshfs")
+    interrupts.until(mounted, _READY_SECONDS, "sshfs cannot mount the disk")
+    interrupts.until(reached, _READY_SECONDS, "sshd does not answer")
+    return made
+
+
+def _start_sshd(work: Path, storage: str, client: str, undo: ExitStack) -> tuple[str, ...]:
+    folder = work / "ssh"
+    folder.mkdir(mode=0o700)
+    for name in ("host", "key"):
+        tool("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
+    (folder / "sshd_config").write_text(
+        f"Port {_SSH_PORT}\nListenAddress {ADDRESS}\nHostKey {folder}/host\nPidFile none\nUsePAM no\n"
+        f"AuthorizedKeysFile {folder}/key.pub\nStrictModes no\nPasswordAuthentication no\n"
+        "PermitRootLogin prohibit-password\n"
+    )
+    (folder / "config").write_text(
+        f"Host *\n  IdentityFile {folder}/key\n  IdentitiesOnly yes\n  StrictHostKeyChecking accept-new\n"
+        f"  UserKnownHostsFile {folder}/known\n"
+    )
+    Path("/run/sshd").mkdir(exist_ok=True)  # where sshd separates privileges
+    _start(["/usr/sbin/sshd", "-D", "-e", "-f", str(folder / "sshd_config")], storage, undo)
+    return ("nsenter", f"--net=/run/netns/{client}", "ssh", "-F", str(folder / "config"))
+
+
+def _start(argv: list[str], space: str, undo: ExitStack) -> None:
+    process = subprocess.Popen(
+        ["nsenter", f"--net=/run/netns/{space}", *argv],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
+
+    def stop() -> None:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    undo.callback(stop)

@@ -1,0 +1,70 @@
+"""`ses experiment orca`: real programs over a real link; what the report says is what was measured."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ses.experiment.orca import Cell, right_share, write_text
+
+SES = Path(sys.executable).parent / "ses"
+
+
+def cell(**facts):
+    usual = {
+        "program": "grep", "megabytes": 64, "clients": 4, "choice": "near", "reason": "", "near_seconds": 1.0,
+        "here_seconds": 2.0, "near_predicted": 1.0, "here_predicted": 2.0, "near_wire": 1, "here_wire": 2,
+        "same_output": True, "load": 0.0,
+    }  # fmt: skip
+    return Cell(**{**usual, **facts})
+
+
+@pytest.mark.parametrize(
+    ("choice", "near", "here", "right"),
+    [
+        ("near", 1.0, 2.0, True),
+        ("near", 1.09, 1.0, True),
+        ("near", 1.2, 1.0, False),
+        ("here", 1.0, 1.2, False),
+    ],
+)
+def test_a_choice_is_right_that_is_at_most_a_tenth_slower(choice, near, here, right):
+    assert cell(choice=choice, near_seconds=near, here_seconds=here).right is right
+    assert right_share([cell(choice=choice, near_seconds=near, here_seconds=here), cell()]) == (1 + right) / 2
+
+
+def test_the_text_is_always_the_same_and_one_line_in_500_is_looked_for(tmp_path):
+    for name in ("a", "b"):
+        write_text(tmp_path / name, 2)
+    text = (tmp_path / "a").read_bytes()
+    assert text == (tmp_path / "b").read_bytes()
+    assert len(text) == 2_000_000
+    lines = text.splitlines()
+    assert 0.001 < sum(b"needle" in line for line in lines) / len(lines) < 0.003
+
+
+@pytest.mark.root
+def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(traces):
+    """Figures of such a short run on a busy machine mean nothing, so none is asked for."""
+    argv = [SES, "experiment", "orca", "--short", "--size", "4", "--clients", "8", "--json"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    done = subprocess.run(
+        argv, capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600
+    )
+    report = json.loads(done.stdout)
+    cells = {one["program"]: one for one in report["cells"]}
+    assert set(cells) == {"grep", "wc", "sort"}
+    assert all(one["same_output"] for one in cells.values())
+    assert all(one["here_wire"] > 4e6 for one in cells.values())
+    assert cells["grep"]["here_wire"] > 30 * cells["grep"]["near_wire"]
+    assert cells["sort"]["choice"] == "here"
+    assert done.returncode == (0 if report["right"] >= 0.95 else 1)
+    assert traces.files() == []
+    assert traces.mounts() == []
+    made = re.search(r"the network of (\S+) and (\S+)", done.stderr.decode())
+    left = subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout.split()
+    assert not set(made.groups()) & set(left)
+    assert traces.rules_of_detached_devices() == []
