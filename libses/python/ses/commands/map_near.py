@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ses.commands.near_options import Size, WithProgram, execution_options, program, site_of
+from ses.commands.near_options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
 from ses.errors import SesError
 from ses.near.cost import Decision
@@ -46,16 +46,6 @@ class _Held(click.ParamType[tuple[str, str]]):
         return pattern, node
 
 
-class _Cost(click.ParamType[Prices]):
-    name = "cost"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Prices:
-        try:
-            return value if isinstance(value, Prices) else Prices.of(value)
-        except (ValueError, TypeError):
-            self.fail(f"{value!r} is not desktop=PRICE,endpoint=PRICE.", param, ctx)
-
-
 @click.command("map-near", cls=WithProgram)
 @click.argument("patterns", nargs=-1, required=True, metavar="PATTERN... -- PROGRAM ARGS {}")
 @click.option("--piece", type=Size(), metavar="SIZE",
@@ -69,7 +59,7 @@ class _Cost(click.ParamType[Prices]):
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
 @click.option("--held", type=_Held(), multiple=True, metavar="PATTERN=NODE",
               help="Files that fit lie on that node; may be repeated. [what the site says]")  # fmt: skip
-@click.option("--cost", "prices", type=_Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+@click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
               help="Report price and performance too.")  # fmt: skip
 @execution_options
 @service_command

@@ -14,6 +14,7 @@ from ses.commands.rank import bytes_of
 from ses.errors import UsageError
 from ses.near.execution.executors import EXECUTORS
 from ses.near.placing import Site
+from ses.near.price import Prices
 from ses.quantities import quantity
 from ses.service import ServiceClient
 
@@ -103,6 +104,19 @@ class PathMap(click.ParamType[tuple[str, str]]):
         if not equals or not here.startswith("/") or not there.startswith("/"):
             self.fail(f"{value!r} is not HERE=THERE, two absolute directories.", param, ctx)
         return (str(Path(here)), str(Path(there)))
+
+
+class Cost(click.ParamType[Prices]):
+    """``desktop=PRICE,endpoint=PRICE``."""
+
+    name = "cost"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Prices:
+        """Return both prices."""
+        try:
+            return value if isinstance(value, Prices) else Prices.of(value)
+        except (ValueError, TypeError):
+            self.fail(f"{value!r} is not desktop=PRICE,endpoint=PRICE.", param, ctx)
 
 
 def execution_options(command: Command) -> Command:

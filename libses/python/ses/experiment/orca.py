@@ -19,12 +19,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ses.demo.branches import BranchPlan
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
 from ses.experiment.machine import load, machine
 from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.execution.conversation import Conversation
+from ses.near.placing import Site
 from ses.near.single import Wanted, plan
 
 DISK_RATE = 107  # MB/s: Type I of the paper's Table II
@@ -36,6 +38,7 @@ PROGRAMS = {
     "wc": ("sh", "-c", "wc -w < $0", "{}"),
     "sort": ("sort", "-S", "64M", "{}"),
 }
+_DISK = "disk"
 _LINES = 200_000
 _SELECTED = 0.002  # of the lines hold the needle
 
@@ -87,11 +90,12 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
         try:
             work = work_directory(undo, "ses-orca-")
             room = sum(grid.sizes) + 64
-            stand = set_up(work, DISK_RATE, room, undo, interrupts, progress)
-            undo.enter_context(_state(work))
+            disk = BranchPlan(_DISK, DISK_RATE, DISK_RATE, room, room)
+            stand = set_up(work, [disk], undo, interrupts, progress)
+            undo.enter_context(own_state(work))
             for size in grid.sizes:
                 progress(f"writing {size} MB")
-                write_text(stand.disk / f"{size}.txt", size)
+                write_text(stand.disks / _DISK / f"{size}.txt", size)
             cells = []
             for size in grid.sizes:
                 for program in grid.programs:
@@ -107,11 +111,11 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
 
 def _cell(stand: RemoteStorage, program: str, size: int, clients: int, repeats: int) -> Cell:
     rate = stand.shape(LINK_BITS / clients)
-    name = f"{size}.txt"
+    name = f"{_DISK}/{size}.txt"
     wanted = Wanted(
         files=(stand.mount / name,), argv=PROGRAMS[program], node=ADDRESS, executor="ssh", rsh=stand.rsh,
         disk_rate=DISK_RATE * 1e6, link_rate=rate * clients, clients=clients,
-        path_map=(str(stand.mount), str(stand.disk)),
+        path_map=(str(stand.mount), str(stand.disks)),
     )  # fmt: skip
     made = plan(wanted, _no_site)
     ways = {"near": _near, "here": _here}
@@ -155,12 +159,12 @@ def _drop(_data: bytes) -> None:
     return
 
 
-def _no_site() -> Any:
+def _no_site() -> Site:
     raise DemoError("there is no service in this experiment")
 
 
 @contextmanager
-def _state(work: Path) -> Iterator[None]:
+def own_state(work: Path) -> Iterator[None]:
     """Keep what is learned of programs with the experiment, not with the user."""
     before = os.environ.get("XDG_STATE_HOME")
     os.environ["XDG_STATE_HOME"] = str(work / "state")
@@ -173,14 +177,14 @@ def _state(work: Path) -> Iterator[None]:
             os.environ["XDG_STATE_HOME"] = before
 
 
-def write_text(path: Path, megabytes: int) -> None:
-    """Write lines of words, of which one in 500 holds the word that is looked for; always the same."""
+def write_text(path: Path, megabytes: int, selected: float = _SELECTED) -> None:
+    """Write lines of words; this share of them holds the word that is looked for.  Always the same."""
     chance = random.Random(megabytes)
     words = [f"w{number:05d}" for number in range(2000)]
     lines = []
     for _ in range(_LINES // 20):
         line = " ".join(chance.choices(words, k=12))
-        lines.append(f"{line} needle\n" if chance.random() < _SELECTED else f"{line}\n")
+        lines.append(f"{line} needle\n" if chance.random() < selected else f"{line}\n")
     block = "".join(lines).encode()
     left = megabytes * 1_000_000
     with path.open("wb") as file:

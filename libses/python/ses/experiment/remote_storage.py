@@ -1,7 +1,7 @@
 """A storage node and a client with a link between them, on one machine: both limited by the kernel.
 
-The storage node is a network namespace with a real sshd, and a disk (ext4 on a loop device of limited
-speed).  The client is another namespace; it reads the disk through sshfs, straight from sftp-server, so that
+The storage node is a network namespace with a real sshd, and disks (ext4 on loop devices of limited
+speed).  The client is another namespace; it reads the disks through sshfs, straight from sftp-server, so that
 nothing is encrypted on that way.  Links have the rate ``tc tbf`` gives them, each way.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,12 +42,12 @@ Server(("{address}", {port}), Serve).serve_forever()
 
 @dataclass(frozen=True, slots=True)
 class RemoteStorage:
-    """What stands.  ``disk``: the files as the storage node sees them, ``mount``: as the client does.
+    """What stands.  ``disks``: what the storage node sees, ``mount``: the same as the client sees it.
 
     ``rsh``: the ssh command that reaches the storage node over the link.
     """
 
-    disk: Path
+    disks: Path
     mount: Path
     rsh: tuple[str, ...]
     client: str
@@ -68,7 +68,7 @@ class RemoteStorage:
 
     def forget(self, file: str) -> None:
         """Take a file out of the page cache on both sides; raises DemoError if the kernel keeps it."""
-        for path in (self.mount / file, self.disk / file):
+        for path in (self.mount / file, self.disks / file):
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
                 os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -77,19 +77,23 @@ class RemoteStorage:
 
 
 def set_up(
-    work: Path, read_rate: int, capacity: int, undo: ExitStack, interrupts: Interrupts,
+    work: Path, disks: Sequence[BranchPlan], undo: ExitStack, interrupts: Interrupts,
     progress: Callable[[str], None],
 ) -> RemoteStorage:  # fmt: skip
-    """Build it below ``work``; what it takes to undo that goes onto ``undo``; raises DemoError."""
+    """Build it below ``work``, a directory for each disk; what it takes to undo that goes onto ``undo``.
+
+    Raises DemoError.
+    """
     for program in ("/usr/sbin/sshd", _SFTP_SERVER):
         if not Path(program).exists():
             raise DemoError(f"{program} is missing: install openssh-server.")
-    progress("making the disk")
-    plan = BranchPlan("disk", read_rate, read_rate, capacity, capacity)
-    branch = loop_branch(plan, work / "disk", Path("/dev/shm") / f"{work.name}.img", undo)
+    progress("making the disks")
+    (work / "disks").mkdir()
     throttle = find_throttle(work.name)
     undo.callback(throttle.close)
-    slow_down(branch, throttle, undo)
+    for plan in disks:
+        image = Path("/dev/shm") / f"{work.name}-{plan.name}.img"
+        slow_down(loop_branch(plan, work / "disks" / plan.name, image, undo), throttle, undo)
     storage, client = f"{work.name}-s", f"{work.name}-c"
     progress(f"making the network of {storage} and {client}")
     for name in (storage, client):
@@ -107,12 +111,12 @@ def set_up(
     mount = work / "mount"
     mount.mkdir()
     undo.callback(unmount, mount)
-    made = RemoteStorage(work / "disk", mount, rsh, client, storage)
+    made = RemoteStorage(work / "disks", mount, rsh, client, storage)
 
     def mounted() -> bool:
         # nsenter keeps the mount in this namespace of mounts, unlike ip netns exec
         subprocess.run(
-            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{made.disk}", str(mount),
+            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{made.disks}", str(mount),
              "-o", f"directport={_SFTP_PORT},ro,allow_other"],
             stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
@@ -124,7 +128,7 @@ def set_up(
         return done.returncode == 0
 
     progress("starting sshd and sshfs")
-    interrupts.until(mounted, _READY_SECONDS, "sshfs cannot mount the disk")
+    interrupts.until(mounted, _READY_SECONDS, "sshfs cannot mount the disks")
     interrupts.until(reached, _READY_SECONDS, "sshd does not answer")
     return made
 

@@ -1,0 +1,68 @@
+"""``ses experiment disc``: four endpoints against a desktop."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from ses.commands.experiment_options import run
+from ses.commands.near_options import Cost
+from ses.commands.options import json_option
+from ses.errors import EXIT_FAILED
+from ses.experiment import disc as discs
+from ses.experiment.machine import machine
+from ses.near.price import Prices, ratio
+from ses.output import console, number, print_json, table
+
+_SELECTIONS = (0.002, 0.005, 0.01, 0.02)
+
+
+@click.command()
+@click.option("--short", is_flag=True, help="64 MB on each endpoint and one selectivity; a minute or two.")
+@click.option("--size", "megabytes", type=click.IntRange(1), metavar="MB",
+              help="Text on each endpoint. [256]")  # fmt: skip
+@click.option("--cost", "prices", type=Cost(), metavar="desktop=PRICE,endpoint=PRICE",
+              help="Compare price and performance too.")  # fmt: skip
+@json_option
+def disc(short: bool, megabytes: int | None, prices: Prices | None, as_json: bool) -> None:
+    """Run egrep and a word count on four slow endpoints, and in two ways on one fast node.
+
+    Needs root, openssh-server, sshfs and cgroup v1.  An endpoint has a disk of 40 MB/s and a fifth of a
+    processor.  Exits with 1 when outputs differ.
+    """
+    size = megabytes or (64 if short else 256)
+    selections = _SELECTIONS[:1] if short else _SELECTIONS
+    rows = run(lambda interrupts, progress: discs.measure(size, selections, interrupts, progress))
+    if as_json:
+        settings = {"endpoints": discs.ENDPOINTS, "megabytes": size, "disk_mb_s": discs.DISK_RATE,
+                    "quota": discs.QUOTA, "link_bit_s": discs.LINK_BITS}  # fmt: skip
+        shown = [{**asdict(one), "price_performance": _ratios(one, prices)} for one in rows]
+        print_json({"settings": settings, "machine": machine(), "rows": shown})
+    else:
+        headers = ("program", ">lines %", ">near s", ">predicted", ">desktop s", ">distributed s", "pays",
+                   ">price, desktop", ">distributed")  # fmt: skip
+        table(console(), headers, [_row(one, prices) for one in rows])
+    if not all(one.same_output for one in rows):
+        raise SystemExit(EXIT_FAILED)
+
+
+def _ratios(one: discs.Row, prices: Prices | None) -> dict[str, float] | None:
+    """Return the price-performance ratio near over that of the other arms; DiSC, section 3.4."""
+    if prices is None:
+        return None
+    endpoints = discs.ENDPOINTS * prices.endpoint
+    near = ratio(one.near, endpoints)
+    return {
+        "desktop": near / ratio(one.desktop, prices.desktop),
+        "distributed": near / ratio(one.distributed, prices.desktop + endpoints),
+    }
+
+
+def _row(one: discs.Row, prices: Prices | None) -> list[str]:
+    ratios = _ratios(one, prices) or {}
+    return [
+        one.program, number(100 * one.selected), number(one.near, 2), number(one.near_predicted, 2),
+        number(one.desktop, 2), number(one.distributed, 2), "yes" if one.pays else "no",
+        number(ratios.get("desktop"), 2), number(ratios.get("distributed"), 2),
+    ]  # fmt: skip

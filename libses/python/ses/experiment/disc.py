@@ -1,0 +1,181 @@
+"""The experiment of DiSC: four slow endpoints with a disk each, against one fast node.
+
+Three arms, as in the paper: ``near`` (``ses map-near`` on the endpoints), ``desktop`` (the same data on the
+one disk of the fast node) and ``distributed`` (the fast node reads the endpoints' disks over the network).
+Endpoints are processes with a quota of a processor each, which read their disk themselves; what they print
+crosses no limited link, so that selectivities whose output would fill one are not shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.branches import BranchPlan
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+from ses.demo.work import need_root, work_directory
+from ses.experiment.machine import load
+from ses.experiment.orca import own_state, write_text
+from ses.experiment.remote_storage import RemoteStorage, set_up
+from ses.near.cost import Decision, Here
+from ses.near.endpoints import Spread, decided, spread
+from ses.near.many import run_all
+from ses.near.placing import Site
+from ses.near.single import Wanted
+from ses.near.tasks import HERE, tasks_of
+
+ENDPOINTS = 4
+DISK_RATE = 40  # MB/s
+QUOTA = 0.2  # of a processor: a Cortex-A7 beside a desktop's core
+LINK_BITS = 1e9
+EGREP = ("egrep", "needle", "{}")
+WORDCOUNT = ("sh", "-c", "tr -s ' ' '\\n' <$0 | LC_ALL=C sort | uniq -c", "{}")
+_CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
+_PERIOD_MICROSECONDS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One program: seconds of each arm, what ``ses map-near`` decides, and bytes returned per byte read."""
+
+    program: str
+    selected: float
+    near: float
+    desktop: float
+    distributed: float
+    pays: bool
+    near_predicted: float
+    same_output: bool
+    load: float
+
+
+def measure(
+    megabytes: int, selections: Sequence[float], interrupts: Interrupts, progress: Callable[[str], None]
+) -> list[Row]:
+    """Run all arms, ``megabytes`` on each endpoint; undoes all it made.  Raises DemoError, StoppedError."""
+    need_root("The experiment", "ses experiment disc")
+    with ExitStack() as undo:
+        try:
+            work = work_directory(undo, "ses-disc-")
+            room = megabytes + 32
+            plans = [BranchPlan(name, DISK_RATE, DISK_RATE, room, room) for name in _names()]
+            whole = ENDPOINTS * megabytes + 32
+            plans.append(BranchPlan("desktop", DISK_RATE, DISK_RATE, whole, whole))
+            groups = _groups(work.name, undo)
+            stand = set_up(work, plans, undo, interrupts, progress)
+            stand.shape(LINK_BITS)
+            undo.enter_context(own_state(work))
+            rows = []
+            for selected in selections:
+                _write(stand, megabytes, selected)
+                programs: dict[str, tuple[str, ...]] = {"egrep": EGREP}
+                if selected == selections[0]:
+                    programs["wordcount"] = WORDCOUNT
+                for name, argv in programs.items():
+                    interrupts.check()
+                    progress(f"{name}, {selected:.1%} of the lines")
+                    rows.append(_row(stand, groups, name, argv, selected))
+            return rows
+        finally:
+            interrupts.hold()
+            progress("removing everything")
+
+
+def _names() -> list[str]:
+    return [f"e{number}" for number in range(1, ENDPOINTS + 1)]
+
+
+def _groups(name: str, undo: ExitStack) -> Path:
+    """Make a control group with a quota for each endpoint; raises DemoError without cgroup v1's cpu."""
+    if not _CPU_GROUPS.is_dir() or not os.access(_CPU_GROUPS, os.W_OK):
+        raise DemoError("No control group of cgroup v1 can limit processors here (/sys/fs/cgroup/cpu).")
+    top = _CPU_GROUPS / name
+    for folder in (top, *(top / one for one in _names())):
+        folder.mkdir()
+        undo.callback(folder.rmdir)
+        if folder != top:
+            (folder / "cpu.cfs_period_us").write_text(str(_PERIOD_MICROSECONDS))
+            (folder / "cpu.cfs_quota_us").write_text(str(int(QUOTA * _PERIOD_MICROSECONDS)))
+    return top
+
+
+def _write(stand: RemoteStorage, megabytes: int, selected: float) -> None:
+    for name in _names():
+        write_text(stand.disks / name / "part.txt", megabytes, selected)
+        write_text(stand.disks / "desktop" / f"{name}.txt", megabytes, selected)
+
+
+def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], selected: float) -> Row:
+    parts = [Path(one) / "part.txt" for one in _names()]
+    wanted = Wanted(
+        files=tuple(stand.disks / one for one in parts), argv=argv, executor="command",
+        rsh=("sh", "-c", 'echo $$ >"$0/%n/cgroup.procs" && exec "$@"', str(groups)),
+        disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS) * ENDPOINTS, clients=ENDPOINTS,
+    )  # fmt: skip
+    where, _ = spread(wanted, [(f"*/{one}/part.txt", one) for one in _names()], _no_site)
+    cores = float(len(os.sched_getaffinity(0)))
+    where = Spread(where.files, where.holders, Here(stand.shape(LINK_BITS), cores))
+    decision, _ = decided(wanted, where, 1)
+    if not isinstance(decision, Decision):
+        raise DemoError("The program could not be tried on an endpoint.")
+    desktop = [Path("desktop") / f"{one}.txt" for one in _names()]
+    arms: dict[str, tuple[list[Path], Callable[[], str]]] = {
+        "near": (parts, lambda: _near(wanted, where)),
+        "desktop": (desktop, lambda: _here(argv, [stand.disks / one for one in desktop])),
+        "distributed": (parts, lambda: _here(argv, [stand.mount / one for one in parts])),
+    }
+    seconds, outputs = dict[str, float](), set[str]()
+    for arm, (files, run) in arms.items():
+        for file in files:
+            stand.forget(str(file))
+        began = time.monotonic()
+        outputs.add(run())
+        seconds[arm] = time.monotonic() - began
+    return Row(
+        name, selected, seconds["near"], seconds["desktop"], seconds["distributed"], decision.pays,
+        decision.near.seconds, len(outputs) == 1, load(),
+    )  # fmt: skip
+
+
+def _near(wanted: Wanted, where: Spread) -> str:
+    digest = hashlib.sha256()
+    at_once = {**dict.fromkeys(where.nodes, 1), HERE: 1}
+    result = run_all(wanted, tasks_of(where.files, None), at_once, 0, digest.update, _drop, _drop)
+    if result.status != 0:
+        raise DemoError(f"{wanted.argv[0]} ended with status {result.status} on an endpoint.")
+    return digest.hexdigest()
+
+
+def _here(argv: tuple[str, ...], files: Sequence[Path]) -> str:
+    """Run one process for each file at the same time, and return a hash of their outputs in order."""
+    digest = hashlib.sha256()
+    with ExitStack() as undo:
+        kept = [undo.enter_context(tempfile.TemporaryFile(dir="/dev/shm")) for _ in files]
+        running = [
+            subprocess.Popen([str(file) if word == "{}" else word for word in argv], stdout=output)
+            for file, output in zip(files, kept, strict=True)
+        ]
+        statuses = [process.wait() for process in running]
+        if any(statuses):
+            raise DemoError(f"{argv[0]} failed.")
+        for output in kept:
+            output.seek(0)
+            while data := output.read(1 << 18):
+                digest.update(data)
+    return digest.hexdigest()
+
+
+def _drop(_: object) -> None:
+    return
+
+
+def _no_site() -> Site:
+    raise DemoError("there is no service in this experiment")

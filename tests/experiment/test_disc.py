@@ -1,0 +1,37 @@
+"""`ses experiment disc`: three arms with the same output, and nothing is left."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SES = Path(sys.executable).parent / "ses"
+
+
+@pytest.mark.root
+@pytest.mark.long
+def test_all_arms_print_the_same_and_nothing_is_left(traces):
+    """Figures of such a short run on a busy machine mean nothing, so none is asked for."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SES_")}
+    done = subprocess.run(
+        [SES, "experiment", "disc", "--short", "--size", "4", "--cost", "desktop=600,endpoint=80", "--json"],
+        capture_output=True, env={**environment, "TMPDIR": str(traces.base)}, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    rows = json.loads(done.stdout)["rows"]
+    assert [one["program"] for one in rows] == ["egrep", "wordcount"]
+    for one in rows:
+        assert one["same_output"]
+        prices, near = one["price_performance"], one["near"]
+        assert prices["desktop"] == pytest.approx(one["desktop"] * 600 / (near * 320))
+        assert prices["distributed"] == pytest.approx(one["distributed"] * 920 / (near * 320))
+    assert not rows[1]["pays"], "the word count stays with the faster core"
+    assert traces.files() == []
+    assert traces.mounts() == []
+    assert traces.rules_of_detached_devices() == []
+    name = re.search(r"the network of (\S+)-s ", done.stderr.decode())[1]
+    assert list(Path("/sys/fs/cgroup").glob(f"*/{name}")) == []
