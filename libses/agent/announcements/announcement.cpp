@@ -248,17 +248,13 @@ std::string announcement_body(const Announcement &announcement) {
   }
   text.close(']');
   text.open("ended", '[');
-  for (const auto &file : announcement.ended) {
-    put_ended(text, file);
+  for (const EndedFile *file : announcement.ended) {
+    put_ended(text, *file);
   }
   text.close(']');
   text.put("complete", announcement.complete);
   put_list(text, "users", announcement.users);
-  text.open("generations", '{');
-  for (const auto &[user, generation] : announcement.generations) {
-    text.put(user, generation);
-  }
-  text.close('}');
+  text.put_raw("generations", text_of(json(announcement.generations)));
   text.open("tables", '[');
   for (const TableWanted &table : announcement.tables) {
     text.open("", '{');

@@ -70,7 +70,7 @@ struct Announcement {
   std::string incarnation; // 16 hexadecimal digits
   uint64_t number = 0;     // higher than that of the one before
   std::vector<Opened> opened;
-  std::vector<EndedFile> ended;
+  std::vector<const EndedFile *> ended;
   bool complete = false; // OPENED is all that is open on this node
   std::vector<std::string> users;
   std::map<std::string, std::string> generations; // by user: that of the needs known here

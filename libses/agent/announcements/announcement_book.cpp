@@ -29,6 +29,15 @@ std::set<FileId> AnnouncementBook::streams_of(const std::set<FileId> &files) con
   return streams;
 }
 
+AnnouncementBook::Open *AnnouncementBook::find(uint64_t id) {
+  for (auto *map : {&open_, &ending_}) {
+    if (const auto found = map->find(id); found != map->end()) {
+      return &found->second;
+    }
+  }
+  return nullptr;
+}
+
 void AnnouncementBook::queue_opening(uint64_t id, Open &open, bool at_front) {
   if (open.waiting) {
     return;
@@ -107,19 +116,13 @@ AnnouncementBook::Batch AnnouncementBook::take(size_t most) {
   while (!openings_.empty() && batch.size() < most) {
     const uint64_t id = openings_.front();
     openings_.pop_front();
-    auto found = open_.find(id);
-    if (found == open_.end()) {
-      found = ending_.find(id);
-      if (found == ending_.end()) {
-        continue;
-      }
-    }
-    if (!found->second.waiting) {
+    Open *open = find(id);
+    if (open == nullptr || !open->waiting) {
       continue;
     }
-    found->second.waiting = false;
-    count_off(found->second.opening.uid);
-    batch.opened.push_back(found->second.opening);
+    open->waiting = false;
+    count_off(open->opening.uid);
+    batch.opened.push_back(open->opening);
   }
   while (openings_.empty() && !endings_.empty() && batch.size() < most) {
     count_off(endings_.front().uid);
@@ -156,45 +159,40 @@ void AnnouncementBook::tell_all_again() {
   }
 }
 
-void AnnouncementBook::settle(const Batch &batch, uint64_t number,
-                              const std::vector<uint64_t> &unknown,
+void AnnouncementBook::settle(Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
                               const std::vector<uint64_t> &refused) {
   Taken taken;
   taken.number = number;
-  std::unordered_map<uint64_t, bool> restored; // of those opened now: how they came about was said
+  std::unordered_set<uint64_t> untold(unknown.begin(), unknown.end());
   for (const Opening &opening : batch.opened) {
-    restored[opening.file.placement_id] = opening.restore;
-  }
-  for (auto *map : {&open_, &ending_}) {
-    for (const auto &[id, said] : restored) {
-      if (const auto found = map->find(id); found != map->end()) {
-        found->second.acknowledged = true;
-        taken.opened.push_back(id);
-        found->second.opening.restore = found->second.opening.restore && !said;
-      }
+    const uint64_t id = opening.file.placement_id;
+    if (Open *open = find(id)) {
+      open->acknowledged = true;
+      taken.opened.push_back(id);
+      open->opening.restore = open->opening.restore && !opening.restore;
+    }
+    if (opening.restore) { // how it came about was said
+      untold.erase(id);
     }
   }
-  std::unordered_map<uint64_t, const Ending *> endings;
-  for (const Ending &ending : batch.ended) {
-    endings[ending.file.placement_id] = &ending;
-  }
-  for (const uint64_t id : unknown) {
-    const auto ending = endings.find(id);
-    auto &map = ending == endings.end() ? open_ : ending_;
-    const auto found = map.find(id);
-    const bool said = restored.contains(id) && restored.at(id);
-    if (found == map.end() || said || !found->second.opening.file.origin) {
-      continue;
+  const auto is_told_again = [&](std::unordered_map<uint64_t, Open> &map, uint64_t id) {
+    const auto found = untold.erase(id) > 0 ? map.find(id) : map.end();
+    if (found == map.end() || !found->second.opening.file.origin) {
+      return false;
     }
     found->second.opening.restore = true;
     queue_opening(id, found->second, false);
-    if (ending != endings.end()) {
-      queue_ending(*ending->second, false);
-      endings.erase(ending);
+    return true;
+  };
+  for (Ending &ending : batch.ended) {
+    if (is_told_again(ending_, ending.file.placement_id)) {
+      queue_ending(std::move(ending), false);
+    } else {
+      taken.ended.push_back(std::move(ending));
     }
   }
-  for (const auto &[id, ending] : endings) {
-    taken.ended.push_back(*ending);
+  for (const uint64_t id : unknown) {
+    (void)is_told_again(open_, id);
   }
   for (const uint64_t id : refused) {
     forget(open_, id);
@@ -210,10 +208,8 @@ void AnnouncementBook::settle(const Batch &batch, uint64_t number,
 
 void AnnouncementBook::forget_first_taken() {
   for (const uint64_t id : taken_.front().opened) {
-    for (auto *map : {&open_, &ending_}) {
-      if (const auto found = map->find(id); found != map->end() && !found->second.waiting) {
-        found->second.opening.file.choice.reset(); // stored, and large
-      }
+    if (Open *open = find(id); open != nullptr && !open->waiting) {
+      open->opening.file.choice.reset(); // stored, and large
     }
   }
   for (const Ending &ending : taken_.front().ended) {
@@ -248,11 +244,9 @@ void AnnouncementBook::put_back(Batch batch) {
   }
   for (auto opening = batch.opened.rbegin(); opening != batch.opened.rend(); ++opening) {
     const uint64_t id = opening->file.placement_id;
-    for (auto *map : {&open_, &ending_}) {
-      if (const auto found = map->find(id); found != map->end()) {
-        found->second.opening.restore = opening->restore;
-        queue_opening(id, found->second, true);
-      }
+    if (Open *open = find(id)) {
+      open->opening.restore = opening->restore;
+      queue_opening(id, *open, true);
     }
   }
 }

@@ -53,8 +53,8 @@ public:
 
   // The service has taken BATCH under NUMBER, and says that it does not know UNKNOWN: those are
   // told again with how they came about, if that is known and was not said already.  REFUSED are
-  // forgotten.
-  void settle(const Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
+  // forgotten.  Of what ended only the ids are left in BATCH.
+  void settle(Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
               const std::vector<uint64_t> &refused);
   // What was taken up to NUMBER is stored: what is over of it is forgotten.
   void stored(uint64_t number);
@@ -78,6 +78,7 @@ private:
     bool waiting = false;      // in openings_
   };
 
+  [[nodiscard]] Open *find(uint64_t id); // null: not known
   void queue_opening(uint64_t id, Open &open, bool at_front);
   void queue_ending(Ending ending, bool at_front);
   void count_off(uid_t uid);

@@ -258,7 +258,7 @@ void Announcer::send(Lock &lock, Batch batch) {
     failed(std::move(batch), reply);
     return;
   }
-  settle(lock, batch, std::move(*parsed), now);
+  settle(lock, std::move(batch), std::move(*parsed), now);
 }
 
 Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
@@ -272,7 +272,7 @@ Announcement Announcer::announcement_of(const Batch &batch, const std::vector<ui
     announcement.opened.push_back({&opening.file, names_.name_of(opening.uid), opening.restore});
   }
   for (const auto &ending : batch.ended) {
-    announcement.ended.push_back(ending.file);
+    announcement.ended.push_back(&ending.file);
   }
   uid_of_.clear();
   for (const uid_t uid : users) {
@@ -326,7 +326,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   book_.drop(batch);
 }
 
-void Announcer::settle(Lock &lock, const Batch &batch, AnnouncementReply reply,
+void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
                        Clock::time_point asked_at) {
   const auto now = Clock::now();
   if (batch.size() > 0 || batch.complete) {

@@ -91,7 +91,7 @@ private:
   void send(Lock &lock, Batch batch);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
   void failed(Batch batch, const Reply &reply);
-  void settle(Lock &lock, const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
+  void settle(Lock &lock, Batch batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on(const Batch &batch, AnnouncementReply reply, Clock::time_point asked_at);
   void pass_on_needs(AnnouncementReply &reply, ServiceNews &news);
   [[nodiscard]] bool is_to_look(size_t more) const;

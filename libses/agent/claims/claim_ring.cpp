@@ -158,6 +158,7 @@ std::vector<Claim> ClaimRing::read(size_t most, Time now) {
     sweep_ = 0;
     swept_at_ = now;
   }
+  claims.reserve(std::min<size_t>(claimed - next_, most));
   for (; next_ != claimed && read < most; ++next_) {
     read += read_slot(next_ % SES_CLAIMS_SLOTS, now, claims) == Slot::kRead ? 1 : 0;
   }

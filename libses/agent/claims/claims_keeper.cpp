@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kBusyTick{2};
+constexpr milliseconds kBusyTick{5};
 constexpr milliseconds kUnfinishedTick{20};
 constexpr milliseconds kBusyFor{20};              // after the last claim
 constexpr std::chrono::seconds kUnfinishedFor{5}; // a create takes no longer, as a rule
@@ -329,9 +329,8 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
     }
     return;
   }
-  StorageSystem system;
-  if (parts_.systems.find(claim.file.device, system) != Systems::Answer::kManaged ||
-      system.name != parts_.table.about(claim.system).name) {
+  const StorageSystem &system = parts_.table.about(claim.system);
+  if (!parts_.systems.is_on(claim.file.device, system.name)) {
     spdlog::debug("uid {} claimed a file on another device than that of the system", uid);
     return;
   }
@@ -380,6 +379,7 @@ size_t ClaimsKeeper::read(User &user, Time now) {
   look_at_counts();
   std::vector<Claim> claims = ring.read(kMostClaims, now);
   const size_t read = claims.size();
+  found_.reserve(found_.size() + read);
   for (Claim &claim : claims) {
     take(user, std::move(claim), now);
   }

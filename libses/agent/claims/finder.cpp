@@ -14,9 +14,9 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostWaiting = 65536;
 constexpr size_t kMostWaitingOfUid = 16384;
-constexpr size_t kMostInRound = 1024; // of a user
-constexpr size_t kHurry = 4096;       // so many that wait do not wait for the next round
-constexpr milliseconds kRoundEvery{20};
+constexpr size_t kMostInRound = 1024;   // of a user
+constexpr size_t kHurry = 4096;         // so many that wait do not wait for the next round
+constexpr milliseconds kRoundEvery{50}; // the service is told no more often
 constexpr size_t kMostOrphans = 4096;
 constexpr size_t kMostJobs = 1024;
 constexpr int kRoundPause = 39;         // times as long as a round took
@@ -83,6 +83,7 @@ void Finder::find(std::vector<ClaimedFile> files) {
 // The next files of each user.
 std::vector<ClaimedFile> Finder::next_round() {
   std::vector<ClaimedFile> files;
+  files.reserve(std::min(count_, kMostInRound * waiting_.size()));
   for (auto user = waiting_.begin(); user != waiting_.end();) {
     auto &queue = user->second;
     const auto count = static_cast<std::ptrdiff_t>(std::min(queue.size(), kMostInRound));

@@ -21,9 +21,9 @@ namespace {
 
 constexpr int kPollMilliseconds = 500;
 constexpr int kLookMilliseconds = 10000;
-constexpr std::chrono::milliseconds kRoundEvery{20};
-constexpr int kPause = 39;      // times as long as a round took
-constexpr size_t kHurry = 4096; // so many that arrived do not wait
+constexpr std::chrono::milliseconds kRoundEvery{50}; // the service is told no more often
+constexpr int kPause = 39;                           // times as long as a round took
+constexpr size_t kHurry = 4096;                      // so many that arrived do not wait
 constexpr std::chrono::milliseconds kLongestPause{1000};
 constexpr size_t kMostArrived = 65536;
 constexpr int kForgetMilliseconds = 1000; // processes without files

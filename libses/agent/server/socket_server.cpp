@@ -54,8 +54,8 @@ bool SocketServer::run() {
     return false;
   }
   (void)watch(epoll_.get(), parts_.stager.watch().descriptor(), kStageMoved, EPOLLIN);
+  std::array<epoll_event, kMostReady> events{};
   for (;;) {
-    std::array<epoll_event, kMostReady> events{};
     std::vector<Id> ready;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  milliseconds_to_next());

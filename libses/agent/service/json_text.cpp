@@ -20,8 +20,9 @@ void JsonText::begin(std::string_view name) {
   }
   is_first_ = false;
   if (!name.empty()) {
-    quote(name);
-    text_ += ':';
+    text_ += '"';
+    text_ += name;
+    text_ += "\":";
   }
 }
 

@@ -16,7 +16,7 @@ public:
   explicit JsonText(size_t length) { text_.reserve(length); }
 
   // The next member of an object, or of an array (an empty NAME); values are quoted as JSON asks,
-  // what is no UTF-8 in them replaced.  Not finite numbers become null.
+  // what is no UTF-8 in them replaced; names are not.  Not finite numbers become null.
   void open(std::string_view name, char bracket); // '{' or '['
   void close(char bracket);
   void put(std::string_view name, std::string_view value);

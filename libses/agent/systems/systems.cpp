@@ -121,6 +121,12 @@ Systems::Answer Systems::find(dev_t device, StorageSystem &system) const {
   return described_ ? Answer::kNotManaged : Answer::kNotKnownYet;
 }
 
+bool Systems::is_on(dev_t device, const std::string &name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_device_.find(device);
+  return found != by_device_.end() && found->second.name == name;
+}
+
 std::vector<StorageSystem> Systems::mounted(uint32_t backend) const {
   std::vector<StorageSystem> found;
   const std::lock_guard lock(mutex_);

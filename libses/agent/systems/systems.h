@@ -36,6 +36,9 @@ public:
   // kNotKnownYet until the service has named its systems once.  SYSTEM is set for kManaged.
   [[nodiscard]] Answer find(dev_t device, StorageSystem &system) const;
 
+  // DEVICE is where the system NAME is mounted.
+  [[nodiscard]] bool is_on(dev_t device, const std::string &name) const;
+
   // Those of BACKEND (enum ses_backend) that are mounted now.
   [[nodiscard]] std::vector<StorageSystem> mounted(uint32_t backend) const;
 

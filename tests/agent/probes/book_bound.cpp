@@ -17,9 +17,11 @@ int main(int, char **argv) {
     file.placement_id = id;
     file.origin = std::make_shared<const Origin>();
     book.opened(1, std::move(file));
-    book.settle(book.take(2000), 2 * id - 1, {}, {});
+    auto batch = book.take(2000);
+    book.settle(batch, 2 * id - 1, {}, {});
     (void)book.ended(1, {id, EndReason::kClosed, 7, ""});
-    book.settle(book.take(2000), 2 * id, {}, {});
+    batch = book.take(2000);
+    book.settle(batch, 2 * id, {}, {});
   }
   uint64_t known = 0, first = 0;
   for (uint64_t id = count; id > 0; --id) {

@@ -24,7 +24,7 @@ from ses_service.ledger.pace import CREATING_FOR, CREATING_PART, USED_FOR, Use, 
 from ses_simulate.monitor import Sampling
 from ses_simulate.policies.interface import File, World
 
-HANDOVER = 0.002  # seconds until other users of the node see a claim
+HANDOVER = 0.005  # seconds until other users of the node see a claim
 RATE_SECONDS = 10.0  # over which the rate of placements is taken
 LONGEST_WINDOWS = 10.0  # after which what ended is forgotten
 LONG_AGO = 1e6
