@@ -83,10 +83,11 @@ def test_ranks_on_two_nodes_land_on_elements_of_their_own(
     binary: Path,
 ) -> None:
     """All at once, each choosing from the table of its node."""
-    for agent in agents:
+    for agent, service in zip(agents, services, strict=True):
         subprocess.run(["touch", "first"], cwd=union, env=environment(agent, binary, None), check=True)
         (union / "first").unlink()
         Claims(agent.socket).wait_until_staged()
+        wait_until(lambda service=service: service.ended_as, "the service hears that the file was closed")
     running = [
         subprocess.Popen(
             ["python3", "-I", "-S", "-c", HOLD, union / f"rank-{rank}"],
