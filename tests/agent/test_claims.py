@@ -180,18 +180,19 @@ def test_files_from_one_epoch_share_a_decision(
     }
 
 
-def test_closed_file_counts_as_ended_until_the_service_knows(
+def test_closed_file_counts_no_more_before_and_after_the_service_knows(
     claims: Claims, service: ServiceDouble, tmp_path: Path
 ) -> None:
     claim = claims.choose(row=1)
     fd = claims.create(claim, tmp_path / "file")
     wait_until(lambda: service.opened(claims.id_of(claim)), "the service heard of it")
+    assert claims.table.rows()[1].own == 1
     service.kill()
     os.close(fd)
-    wait_until(lambda: claims.table.rows()[1].ended == 1, "it has ended")
-    assert claims.table.rows()[1].own == 0
+    wait_until(lambda: claims.table.rows()[1].own == 0, "it has ended")
     service.revive()
-    wait_until(lambda: claims.table.rows()[1].ended == 0, "the service says so")
+    wait_until(lambda: service.ended(claims.id_of(claim)), "the service heard of its end")
+    assert claims.table.rows()[1].own == 0
 
 
 def test_known_and_foreign_files_add_up(claims: Claims, service: ServiceDouble, tmp_path: Path) -> None:

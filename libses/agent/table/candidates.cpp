@@ -79,15 +79,9 @@ void Candidates::remove(unsigned row, double bytes) {
   deltas_[row].reserved -= known_bytes(bytes);
 }
 
-void Candidates::end(unsigned row, double bytes, bool closed) {
-  remove(row, bytes);
-  deltas_[row].ended += closed ? 1 : 0;
-}
-
-void Candidates::undo_end(unsigned row, double bytes, bool closed) {
+void Candidates::put_back(unsigned row, double bytes) {
   deltas_[row].own += 1;
   deltas_[row].reserved += known_bytes(bytes);
-  deltas_[row].ended -= closed ? 1 : 0;
 }
 
 std::vector<uint32_t> Candidates::numbers() const {
@@ -121,17 +115,6 @@ uint32_t Candidates::first(const ses_rank &rank) const {
   return ses_table_first(numbers().data(), static_cast<uint32_t>(size()), total(), &rank);
 }
 
-// Of the files of this node, by server.
-std::map<uint32_t, double> Candidates::server_deltas() const {
-  std::map<uint32_t, double> streams;
-  for (unsigned row = 0; row < size(); ++row) {
-    if (deltas_[row].own != 0) {
-      streams[facts_->rows[row].server] += deltas_[row].own;
-    }
-  }
-  return streams;
-}
-
 // Of elements with a stream of ours the one that anybody used longest ago will be free first.  Of
 // idle ones that would be the same for all nodes, which would meet there: this node's own
 // placements count.  Those of a second are as old, so that many at once go by the order of the
@@ -140,8 +123,7 @@ uint64_t Candidates::turn_of(double own, const ElementLoad &load, const Delta &d
   return own > 0 ? std::max(load.turn, delta.turn) / kSameTurn * kSameTurn : delta.turn;
 }
 
-ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
-                                        const std::map<uint32_t, double> &servers) const {
+ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
   const ElementFacts &facts = facts_->rows[row];
   const ElementLoad &load = loads_[row];
   const Delta &delta = deltas_[row];
@@ -151,24 +133,19 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
   element.size = facts.size;
   element.free = load.free;
   element.reserved = std::max(0.0, load.reserved + delta.reserved);
-  element.server_rate = facts.server_rate;
+  element.server_rate = kNotKnown;
   element.busy = static_cast<float>(load.busy);
   element.busy_average = static_cast<float>(load.busy_average);
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
   element.turn = turn_of(element.own, load, delta);
-  element.ended = static_cast<float>(std::max(0.0, load.ended + delta.ended));
-  const auto server = servers.find(facts.server);
-  element.server_streams = static_cast<float>(
-      std::max(0.0, load.server_streams + (server == servers.end() ? 0 : server->second)));
   std::copy(facts.stated.begin(), facts.stated.end(), element.stated);
   element.state = load.state | (facts.scarce ? static_cast<uint32_t>(SES_CORE_SCARCE) : 0u);
   element.server = facts.server;
-  if ((unseen >> row & 1) != 0) { // also: there is no sample since which they ended
+  if ((unseen >> row & 1) != 0) {
     const uint64_t all = size() < 64 ? (uint64_t{1} << size()) - 1 : ~uint64_t{0};
     ses_core_unseen(&element, unseen != all, &policy_);
-    element.ended = 0;
   }
   return element;
 }
@@ -176,9 +153,8 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen,
 std::vector<ses_core_element> Candidates::elements(Time now) const {
   std::vector<ses_core_element> all;
   const uint64_t rows = unseen(now);
-  const auto servers = server_deltas();
   for (unsigned row = 0; row < size(); ++row) {
-    all.push_back(element_of(row, rows, servers));
+    all.push_back(element_of(row, rows));
   }
   return all;
 }

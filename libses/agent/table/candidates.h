@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,12 +51,8 @@ public:
   // A file of BYTES (negative: not known) comes to ROW, or does not come after all.
   void add(unsigned row, double bytes);
   void remove(unsigned row, double bytes);
-  // One that the service counts has ended (CLOSED: it moved data), or so it seemed.
-  void end(unsigned row, double bytes, bool closed);
-  void undo_end(unsigned row, double bytes, bool closed);
-  // One that the service never heard of has ended.
-  void add_ended(unsigned row) { deltas_[row].ended += 1; }
-  void remove_ended(unsigned row) { deltas_[row].ended -= 1; }
+  // One that was removed is a stream again, without a turn.
+  void put_back(unsigned row, double bytes);
 
   // All rows as they are now.
   [[nodiscard]] std::vector<ses_core_element> elements(Time now) const;
@@ -75,15 +70,13 @@ public:
 
 private:
   struct Delta {
-    double own = 0, ended = 0, reserved = 0;
+    double own = 0, reserved = 0;
     uint64_t turn = 0; // of the last placement by this node
   };
 
-  [[nodiscard]] std::map<uint32_t, double> server_deltas() const;
   // See `turn` of struct ses_core_element.
   [[nodiscard]] static uint64_t turn_of(double own, const ElementLoad &load, const Delta &delta);
-  [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen,
-                                            const std::map<uint32_t, double> &servers) const;
+  [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen) const;
 
   std::string revision_;
   int64_t version_ = 0;

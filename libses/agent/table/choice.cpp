@@ -71,8 +71,7 @@ json candidate_json(const Choice &choice, unsigned row, double distance) {
           {"average_read", or_null(offer.average_read)},
           {"average_write", or_null(offer.average_write)},
           {"free", or_null(offer.free)},
-          {"streams", or_null(element.own + choice.epoch->policy.ended_weight * element.ended +
-                              element.others)},
+          {"streams", or_null(element.own + element.others)},
           {"age", or_null(std::max(0.0, age))}};
 }
 

@@ -22,14 +22,12 @@ void Placed::count_row(Candidates &candidates, unsigned row, bool in) const {
     if (!in) {
       candidates.remove(row, part);
     } else if (rested) { // a file that goes on is no turn
-      candidates.undo_end(row, part, false);
+      candidates.put_back(row, part);
     } else {
       candidates.add(row, part);
     }
   } else if (!is_stream && told) {
-    in ? candidates.end(row, part, closed) : candidates.undo_end(row, part, closed);
-  } else if (ended && closed) {
-    in ? candidates.add_ended(row) : candidates.remove_ended(row);
+    in ? candidates.remove(row, part) : candidates.put_back(row, part);
   }
 }
 

@@ -18,7 +18,7 @@ struct Placed {
   std::vector<uint8_t> rows; // of those facts
   double bytes = -1;
   bool told = false;                              // the service's word counts it as a stream
-  bool ended = false, closed = false;             // here
+  bool ended = false;                             // here
   bool idle = false, rested = false;              // here; was idle at any time
   bool heard_opened = false, heard_ended = false; // by the service, whose word is to come
   bool heard_idle = false;                        // when it heard that it was opened

@@ -21,7 +21,7 @@ enum Column {
   kOthers,
   kOthersAverage,
   kOwn,
-  kEnded,
+  kEnded, // of no use here, as the next
   kServerStreams,
   kFree,
   kReserved,
@@ -56,7 +56,6 @@ ElementFacts facts_of(const json &object) {
   facts.read_rate = member(object, "read_rate", kNotKnown);
   facts.write_rate = member(object, "write_rate", kNotKnown);
   facts.size = member(object, "size", kNotKnown);
-  facts.server_rate = member(object, "server_rate", kNotKnown);
   facts.stated.fill(std::numeric_limits<float>::quiet_NaN());
   if (const json *stated = field_of(object, "stated")) {
     for (size_t i = 0; i < std::min<size_t>(stated->size(), SES_CORE_STATED); ++i) {
@@ -76,8 +75,6 @@ ElementLoad load_of(const json &row) {
   load.others = not_negative(row.at(kOthers));
   load.others_average = not_negative(row.at(kOthersAverage));
   load.own = not_negative(row.at(kOwn));
-  load.ended = not_negative(row.at(kEnded));
-  load.server_streams = not_negative(row.at(kServerStreams));
   load.free = or_not_known(row.at(kFree));
   load.reserved = not_negative(row.at(kReserved));
   load.age = or_not_known(row.at(kAge));
@@ -98,7 +95,6 @@ ses_core_policy policy_of(const json &object) {
   read("saturated_others", policy.saturated_others);
   read("equal_others", policy.equal_others);
   read("unseen_others", policy.unseen_others);
-  read("ended_weight", policy.ended_weight);
   read("equal_distance", policy.equal_distance);
   read("equal_share", policy.equal_share);
   read("plenty", policy.plenty);

@@ -28,7 +28,7 @@ struct ElementFacts {
   uint32_t server = 0;
   bool scarce = false;
   double read_rate = kNotKnown, write_rate = kNotKnown;
-  double size = kNotKnown, server_rate = kNotKnown;
+  double size = kNotKnown;
   std::array<float, SES_CORE_STATED> stated{};
 };
 
@@ -36,7 +36,7 @@ struct ElementFacts {
 struct ElementLoad {
   double busy = kNotKnown, busy_average = kNotKnown;
   double others = 0, others_average = 0;
-  double own = 0, ended = 0, server_streams = 0;
+  double own = 0;
   double free = kNotKnown, reserved = 0;
   double age = kNotKnown; // of the sample, seconds
   uint32_t state = 0;     // enum ses_core_state, ored

@@ -79,9 +79,7 @@ uint64_t TableBoard::write(unsigned system, const System &what) {
 void TableBoard::update(unsigned system, unsigned row, const ses_core_element &element) {
   ses_core_element &shared = table_.systems[system].elements[row];
   store(shared.own, element.own);
-  store(shared.ended, element.ended);
   store(shared.reserved, element.reserved);
-  store(shared.server_streams, element.server_streams);
   store(shared.turn, element.turn);
 }
 

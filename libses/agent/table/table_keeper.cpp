@@ -374,7 +374,6 @@ void TableKeeper::end(uint64_t id, bool closed) {
   Placed &placed = found->second;
   count(placed, false);
   placed.ended = true;
-  placed.closed = closed && !placed.idle;                // what was idle is no stream that ended
   if (!closed && !placed.told && !placed.heard_opened) { // it came to nothing
     placed_.erase(found);
     return;

@@ -19,7 +19,7 @@
  *
  * How to read a system: read `sequence`; odd means that it is being written.
  * Choose, then read `sequence` again: if it has changed, what was read is worth
- * nothing.  Only `own`, `reserved`, `server_streams` and `turn` of an element and
+ * nothing.  Only `own`, `reserved` and `turn` of an element and
  * `excluded` change in between, a word at a time; they may be read at any moment.
  * Everything that is read must be bounded before it is used as an index.
  *
