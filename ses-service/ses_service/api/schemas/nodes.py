@@ -375,8 +375,10 @@ class Table(Answer):
     average, own streams, own ones that ended since the sample, streams on the server, bytes free, bytes
     reserved, age of the sample in seconds, bits of state, turn (when the last placement was made, in
     milliseconds since the epoch); see `struct ses_core_element` in ses/core.h, as `policy` is
-    `struct ses_core_policy`.  `total` is how many elements the system has, `rate` how many placements others
-    make there a second, `told_at` the time of the service.
+    `struct ses_core_policy`.  Agents choose without own streams that ended and without those on the server,
+    and `server_rate` is null: they hold their places for agents that read them.  `total` is how many
+    elements the system has, `rate` how many placements others make there a second, `told_at` the time of the
+    service.
     """
 
     system: str
