@@ -20,7 +20,7 @@ demo: install-demo native ## Install what is missing, build, place files of unmo
 
 # As many workers as processors: some calls that are tested have a time limit of milliseconds.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
-QUICK  := command core docs libses lustre monitor ontology packaging simulate
+QUICK  := command core docs libses lustre monitor ontology packaging simulate streaming
 
 .PHONY: test
 test: ready ## Install what is missing and run every check and test but the long ones

@@ -1,0 +1,139 @@
+"""Rates of a streaming program: the demand of each byte on each resource, and the resource that binds.
+
+RR-4401, sections 3 and 4.  D = D_r + D_w is the rate of the local disk stream of one node.  Each path to
+the data (:mod:`ses.streaming.paths`) says how often a byte of the stream, a byte communicated for the local
+computation (beta_l) and a byte that only passes by (beta_d) crosses each bus.  Two things are added to the
+paper: the disk and the link of the node limit D, too (M_d and M_n are in none of its minima), and so does
+the copying of bytes by the processor.
+
+Rates are bytes per second.  Not modelled: latency, cache hits, contention between programs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from ses.streaming.paths import Crossings, Path
+
+
+class Resource(StrEnum):
+    """What a stream uses on a node."""
+
+    DISK = "disk"
+    IO_BUS = "I/O bus"
+    MEMORY_BUS = "memory bus"
+    PROCESSOR = "processor"
+    LINK = "network link"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What a node has; infinite where it is not known, so that it never binds.
+
+    ``processor`` is work per second, in the unit of the profile's gamma: instructions, or seconds of
+    processor time, of which a node with 8 cores has 8 in a second.  ``copy_rate`` is the bytes per second
+    all its cores copy from memory to memory.
+    """
+
+    disk: float = math.inf
+    io_bus: float = math.inf
+    memory_bus: float = math.inf
+    processor: float = math.inf
+    link: float = math.inf
+    copy_rate: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class StreamProfile:
+    """What a program does for each byte of its local disk stream (RR-4401, section 3).
+
+    ``alpha``: memory accesses of the processor, in bytes.  ``beta_l``, ``beta_d``: bytes communicated that
+    the local computation does, does not use.  ``gamma``: work of the processor.  ``written_per_read`` is f,
+    the bytes written for each byte read; infinite for a program that only writes.  ``overlapped``: reading,
+    computing, communicating and writing go on at the same time, as the paper assumes.
+    """
+
+    alpha: float = 0.0
+    beta_l: float = 0.0
+    beta_d: float = 0.0
+    gamma: float = 0.0
+    written_per_read: float = 0.0
+    overlapped: bool = True
+
+    def __post_init__(self) -> None:
+        numbers = (self.alpha, self.beta_l, self.beta_d, self.gamma, self.written_per_read)
+        if not all(number >= 0 for number in numbers):
+            raise ValueError("no number of a profile is negative")
+
+    @property
+    def beta(self) -> float:
+        """All bytes communicated for each byte of the stream."""
+        return self.beta_l + self.beta_d
+
+    @property
+    def read_share(self) -> float:
+        """D_r / D."""
+        return 1.0 / (1.0 + self.written_per_read)
+
+
+class Usage(NamedTuple):
+    """Table 1: what a stream of some rate uses, in bytes per second; ``processor`` in its own unit.
+
+    ``network`` is what all nodes communicate together.
+    """
+
+    io_bus: float
+    memory_bus: float
+    processor: float
+    network: float
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest rate D of a stream, the resource that binds, and what each would allow by itself."""
+
+    rate: float
+    binding: Resource
+    allowed: Mapping[Resource, float]
+
+
+def demand(crossings: Crossings, profile: StreamProfile) -> float:
+    """Bytes over a bus for each byte of the stream."""
+    return crossings.stream + crossings.local * profile.beta_l + crossings.distant * profile.beta_d
+
+
+def usage(profile: StreamProfile, path: Path, rate: float, nodes: int = 1) -> Usage:
+    """Return what a stream of ``rate`` uses on each of ``nodes`` nodes (RR-4401, Table 1)."""
+    return Usage(
+        io_bus=demand(path.io_bus, profile) * rate,
+        memory_bus=(profile.alpha + demand(path.memory_bus, profile)) * rate,
+        processor=profile.gamma * rate,
+        network=nodes * profile.beta * rate,
+    )
+
+
+def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:
+    """Return the highest rate of the stream on a node (RR-4401, section 4).
+
+    A program that overlaps its parts runs at the least of what the resources allow.  One that does not
+    waits for disk, processor and link in turn; the buses carry what goes on meanwhile.
+    """
+    seconds = {
+        Resource.DISK: demand(path.disk, profile) / node.disk,
+        Resource.IO_BUS: demand(path.io_bus, profile) / node.io_bus,
+        Resource.MEMORY_BUS: (profile.alpha + demand(path.memory_bus, profile)) / node.memory_bus,
+        Resource.PROCESSOR: profile.gamma / node.processor + demand(path.copies, profile) / node.copy_rate,
+        Resource.LINK: demand(path.link, profile) / node.link,
+    }
+    in_turn = seconds[Resource.DISK] + seconds[Resource.PROCESSOR] + seconds[Resource.LINK]
+    binding = max(seconds, key=lambda one: seconds[one])
+    longest = seconds[binding] if profile.overlapped else max(seconds[binding], in_turn)
+    return Peak(_rate(longest), binding, {one: _rate(time) for one, time in seconds.items()})
+
+
+def _rate(seconds_per_byte: float) -> float:
+    return 1.0 / seconds_per_byte if seconds_per_byte > 0 else math.inf
