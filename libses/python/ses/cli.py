@@ -21,6 +21,7 @@ from ses.commands.kb import kb
 from ses.commands.layout import layout
 from ses.commands.map_near import map_near
 from ses.commands.nodes import nodes
+from ses.commands.profile import profile
 from ses.commands.rank import rank
 from ses.commands.report import report
 from ses.commands.requirements import requirements
@@ -75,6 +76,7 @@ for _command in (
     discover,
     apply,
     calibrate,
+    profile,
     copy,
     migrate,
     run_near,

@@ -1,0 +1,151 @@
+"""``ses profile``: what an unmodified program reads, writes and computes, and what that asks of storage."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ses.answers import RequirementSet, parse
+from ses.commands.options import service_command
+from ses.commands.requirements import LEVELS
+from ses.errors import UsageError
+from ses.output import console, line, number, print_json, table, write_json
+from ses.profiling.darshan import read_log
+from ses.profiling.needs import MARGIN, Implied, implied, listed
+from ses.profiling.result import Phase, ProgramProfile
+from ses.profiling.run import profile as run_and_watch
+from ses.profiling.turtle import turtle_of
+from ses.quantities import written
+from ses.service import ServiceClient
+
+_MOST_FILES = 10
+_LARGE = 1e6
+
+
+@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] [PROGRAM [ARGUMENT]...]")
+@click.option(
+    "--darshan", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
+    help="Instead of running PROGRAM: a Darshan log of it, or what darshan-parser prints of one.",
+)  # fmt: skip
+@click.option("--calls", is_flag=True, help="Count metadata operations; needs root, and slows down calls.")
+@click.option(
+    "--margin", default=MARGIN, show_default=True, type=click.FloatRange(1.0, 10.0),
+    help="How much more to require than was measured.",
+)  # fmt: skip
+@click.option(
+    "--save", nargs=2, type=(click.Choice(LEVELS), str), metavar="LEVEL NAME",
+    help="Store the requirements in the knowledge base, as of application USER:PROGRAM.",
+)  # fmt: skip
+@click.option(
+    "--turtle", metavar="NAME",
+    help="Print a profile of this name as Turtle, for the site's vocabulary (SES_VOCABULARY).",
+)  # fmt: skip
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the profile to FILE as JSON.",
+)  # fmt: skip
+@service_command
+def profile(
+    client: ServiceClient,
+    as_json: bool,
+    program: tuple[str, ...],
+    darshan: Path | None,
+    calls: bool,
+    margin: float,
+    save: tuple[str, str] | None,
+    turtle: str | None,
+    output: Path | None,
+) -> None:
+    """Run PROGRAM, say what it moved and computed, and what it needs of storage.
+
+    PROGRAM is not changed: the kernel's counts of it and its children are read every 20 ms or more seldom,
+    for a hundredth of a processor at most.  Sums are exact; which file was meant is seen of files that are
+    open for longer than that.  Exits with the status of PROGRAM; its profile goes to standard error, or with
+    --json to standard output.  What each line means: docs/streaming.md.
+    """
+    if bool(program) == (darshan is not None):
+        raise UsageError("Give a program, like: ses profile -- tar cf out.tar in; or --darshan LOG.")
+    found, status = run_and_watch(program, calls) if darshan is None else (read_log(darshan), 0)
+    needs = implied(found, margin)
+    told = {**found.as_json(), "requirements": listed(needs)}
+    if output is not None:
+        write_json(output, told)
+    if turtle is not None:
+        click.echo(turtle_of(turtle, needs, found))
+    elif as_json:
+        print_json(told)
+    else:
+        _show(console(sys.stderr if program else sys.stdout), found, needs)
+    if save is not None:
+        _save(client, save, needs)
+    raise SystemExit(status)
+
+
+def _save(client: ServiceClient, where: tuple[str, str], needs: tuple[Implied, ...]) -> None:
+    if not needs:
+        raise UsageError("The program moved too little to require anything; nothing was stored.")
+    level, name = where
+    before = parse("requirements", RequirementSet.of, client.requirements(level, name))
+    wanted = [one.requirement.as_json() for one in needs]
+    stored = parse(
+        "requirements",
+        RequirementSet.of,
+        client.set_requirements(level, name, wanted, before.revision, before.profile),
+    )
+    click.echo(f"Stored for {level} {name}: revision {stored.revision}.", err=True)
+
+
+def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> None:
+    line(out, f"{' '.join(found.command) or 'unknown program'}: {found.seconds:.1f} s, {found.source}")
+    moved = (
+        ("read", found.read_bytes, found.read_calls),
+        ("written", found.written_bytes, found.write_calls),
+    )
+    sums = [f"{name} {_mega(size)} in {calls} calls{_mean(size, calls)}" for name, size, calls in moved]
+    line(out, f"  {', '.join(sums)}; processor {found.cpu_seconds:.1f} s")
+    line(out, f"  at most {found.processes} processes and {found.open_files} open files at a time")
+    if found.device_read_bytes is not None and found.device_written_bytes is not None:
+        line(
+            out,
+            f"  block devices read {_mega(found.device_read_bytes)} and wrote "
+            f"{_mega(found.device_written_bytes)} for it (network file systems are not among them)",
+        )
+    if found.counters:
+        line(out, "  " + ", ".join(f"{name} {value}" for name, value in found.counters.items()))
+    rows = [_phase(one) for one in found.phases if one.seconds > 0]
+    if rows:
+        line(out)
+        table(out, ("phase", ">at s", ">for s", ">read", ">written", ">MB/s", ">processor"), rows)
+    large = [one for one in found.files if one.read_bytes + one.written_bytes >= _LARGE]
+    if large:
+        line(out)
+        rows = [[one.path, _mega(one.read_bytes), _mega(one.written_bytes), one.pattern]
+                for one in large[:_MOST_FILES]]  # fmt: skip
+        table(out, ("file", ">read", ">written", "order"), rows)
+        if len(large) > _MOST_FILES:
+            line(out, f"and {len(large) - _MOST_FILES} files more (--json)")
+    line(out)
+    for note in found.notes:
+        line(out, f"Not seen: {note}.")
+    line(out, "\nWhat it implies:" if needs else "It moved too little to require anything.")
+    for one in needs:
+        line(out, f"  {written(one.requirement)}: {one.arithmetic}")
+
+
+def _phase(one: Phase) -> list[str]:
+    moved = one.read_bytes + one.written_bytes
+    times = [f"{one.begin:.1f}", f"{one.seconds:.1f}"]
+    sizes = [_mega(one.read_bytes), _mega(one.written_bytes), number(moved / one.seconds / 1e6)]
+    return [one.kind, *times, *sizes, f"{one.cpu_seconds / one.seconds:.0%}"]
+
+
+def _mega(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"
+
+
+def _mean(moved: int, calls: int) -> str:
+    return f" ({moved / calls / 1e3:.1f} kB each)" if calls else ""

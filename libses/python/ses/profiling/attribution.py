@@ -1,0 +1,147 @@
+"""Whose bytes they were: from looks at a program to bytes and order of access of each file.  Pure.
+
+The kernel says how much each process moved, and where each of its descriptors stands; not which bytes
+belong to which file.  A descriptor whose position advanced moved that much.  What is left belongs to the
+one file whose position jumped, that is read or written at given offsets (pread), that was closed since the
+last look, or that just stays open: the first of these that there is, if it is a single file; else to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook
+from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse
+
+_SLACK = 65536
+"""Bytes by which a position may advance beyond what was moved: of a line read ahead, say."""
+
+
+@dataclass
+class _File:
+    moved: list[int] = field(default_factory=lambda: [0, 0])
+    steps: int = 0
+    jumps: int = 0
+    offset: int | None = None
+
+    @property
+    def pattern(self) -> str:
+        if not self.steps:
+            return UNKNOWN
+        return RANDOM if self.jumps > max(1, self.steps // 10) else SEQUENTIAL
+
+
+class Attribution:
+    """Adds up looks of one program, in the order of their times."""
+
+    def __init__(self, inherited: Collection[str] = ()) -> None:
+        """Begin; ``inherited``: what it was started with, as its output; that gets no rest."""
+        self._inherited = frozenset(inherited)
+        self._files: dict[str, _File] = {}
+        self._last: dict[int, ProcessLook] = {}
+        self._streams: tuple[list[int], list[int]] = ([], [])
+        self.most_open = 0
+        self.most_processes = 0
+
+    def add(self, look: Look) -> None:
+        """Take up the next look."""
+        self.most_processes = max(self.most_processes, len(look.processes))
+        self.most_open = max(self.most_open, sum(len(one.files) for one in look.processes.values()))
+        before_all = {path: tuple(one.moved) for path, one in self._files.items()}
+        gone = [one for pid, one in self._last.items() if pid not in look.processes]
+        for pid, now in look.processes.items():
+            self._add_process(self._last.get(pid, ProcessLook(Moved(), 0.0, {})), now, gone)
+        self._last = look.processes
+        for way in (0, 1):
+            moving = sum(
+                one.moved[way] - before_all.get(path, (0, 0))[way] > _SLACK
+                for path, one in self._files.items()
+            )
+            if moving:
+                self._streams[way].append(moving)
+
+    def streams(self) -> tuple[float, float]:
+        """Return how many files were read, and written, at the same time, on average while any was."""
+        read, written = (sum(one) / len(one) if one else 1.0 for one in self._streams)
+        return read, written
+
+    def files(self) -> tuple[FileUse, ...]:
+        """Return the files that moved, the largest first."""
+        found = [
+            FileUse(path, one.moved[0], one.moved[1], one.pattern)
+            for path, one in self._files.items()
+            if sum(one.moved)
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.read_bytes - one.written_bytes, one.path)))
+
+    def _add_process(self, before: ProcessLook, now: ProcessLook, gone: list[ProcessLook]) -> None:
+        left = [
+            now.moved.read_bytes - before.moved.read_bytes,
+            now.moved.written_bytes - before.moved.written_bytes,
+        ]
+        ended = [one for fd, one in before.files.items() if _is_gone(fd, now, one)]
+        for child in [*gone]:  # a child that was waited for has its bytes in its parent's
+            counted = (child.moved.read_bytes, child.moved.written_bytes)
+            if any(counted) and all(more >= less for more, less in zip(left, counted, strict=True)):
+                left = [more - less for more, less in zip(left, counted, strict=True)]
+                ended += child.files.values()
+                gone.remove(child)
+        jumped = [one for fd, one in now.files.items() if self._advance(fd, one, before, left)]
+        at_offset = []
+        if now.offset is not None and now.offset[0] in now.files:
+            at_offset = [now.files[now.offset[0]]]
+            self._at_offset(at_offset[0].path, now.offset[1])
+        streams = now.streams - self._inherited - {"/dev/null"}
+        standing = [one for fd, one in now.files.items() if before.files.get(fd) == one and not streams]
+        for way in (0, 1):
+            self._rest(way, left[way], (jumped, at_offset, ended, standing))
+
+    def _advance(self, fd: int, one: OpenFile, before: ProcessLook, left: list[int]) -> bool:
+        """Count by how much its position advanced; return whether it jumped instead."""
+        last = before.files.get(fd)
+        start = last.position if last is not None and last.path == one.path else 0
+        step = one.position - start
+        if step == 0:
+            return False
+        known = self._files.setdefault(one.path, _File())
+        known.steps += 1
+        way = max(_ways(one), key=lambda each: left[each])
+        if step < 0 or step > left[way] + _SLACK:
+            known.jumps += 1
+            return True
+        moved = min(step, max(0, left[way]))
+        known.moved[way] += moved
+        left[way] -= moved
+        return False
+
+    def _at_offset(self, path: str, offset: int) -> None:
+        known = self._files.setdefault(path, _File())
+        if known.offset is not None and offset != known.offset:
+            known.steps += 1
+            known.jumps += offset < known.offset
+        known.offset = offset
+
+    def _rest(self, way: int, left: int, ranked: Iterable[Iterable[OpenFile]]) -> None:
+        if left <= 0:
+            return
+        for several in ranked:
+            able = {one.path: one for one in several if way in _ways(one) and one.path not in self._inherited}
+            if not able:
+                continue
+            if len(able) == 1:
+                path, _ = able.popitem()
+                self._files.setdefault(path, _File()).moved[way] += left
+            break
+
+
+def _ways(one: OpenFile) -> Iterator[int]:
+    """Yield 0 for a descriptor that reads, 1 for one that writes."""
+    if one.reads:
+        yield 0
+    if one.writes:
+        yield 1
+
+
+def _is_gone(fd: int, now: ProcessLook, one: OpenFile) -> bool:
+    return fd not in now.files or now.files[fd].path != one.path

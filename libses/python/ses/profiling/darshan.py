@@ -1,0 +1,147 @@
+"""A program's profile from a Darshan log, by the text that darshan-parser prints.
+
+Darshan (ANL) counts each file's calls inside the program; its text has one counter a line.  What it does not
+say: processor time, and what moved when within a file's first and last access.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+from ses.errors import SesError, UsageError
+from ses.profiling.phases import BOTH, READS, WAITS, WRITES
+from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse, Phase, ProgramProfile
+
+_SECONDS = 120
+_MODULES = ("POSIX", "STDIO")
+_METADATA = {
+    "opens": ("OPENS",),
+    "stats": ("STATS",),
+    "syncs": ("FSYNCS", "FDSYNCS"),
+    "names made or removed": ("RENAME_SOURCES",),
+}
+
+Counters = dict[str, float]
+
+
+def read_log(log: Path) -> ProgramProfile:
+    """Return the profile of a log, or of the text made from one; raises SesError."""
+    try:
+        content = log.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{log} cannot be read: {error.strerror}.") from None
+    if content.startswith(b"# darshan log version"):
+        return of_text(content.decode("utf-8", "replace"), str(log))
+    parser = shutil.which("darshan-parser")
+    if parser is None:
+        raise SesError(
+            f"{log} is no text of darshan-parser, and darshan-parser is not installed here. Where it is: "
+            f"darshan-parser {log.name} > {log.name}.txt, and give that file."
+        )
+    try:
+        made = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise SesError(f"darshan-parser did not end within {_SECONDS} s on {log}.") from None
+    if made.returncode:
+        raise SesError(f"darshan-parser does not understand {log}: {made.stderr.strip()[-300:]}.")
+    return of_text(made.stdout, str(log))
+
+
+def of_text(text: str, name: str) -> ProgramProfile:
+    """Return the profile in what darshan-parser printed; raises UsageError when it is something else."""
+    facts: dict[str, str] = {}
+    files: dict[str, Counters] = defaultdict(lambda: defaultdict(float))
+    for line in text.splitlines():
+        if line.startswith("# "):
+            key, _, value = line[2:].partition(": ")
+            facts[key] = value
+            continue
+        fields = line.split("\t")
+        if len(fields) < 6 or fields[0] not in _MODULES:
+            continue
+        _add(files[fields[5]], fields[3].removeprefix(f"{fields[0]}_"), fields[4])
+    try:
+        seconds, ranks = float(facts["run time"]), int(facts["nprocs"])
+    except (KeyError, ValueError):
+        raise UsageError(f"{name} is no text of darshan-parser: it has no run time or nprocs.") from None
+    uses = [
+        FileUse(path, int(one["BYTES_READ"]), int(one["BYTES_WRITTEN"]), _pattern(one))
+        for path, one in files.items()
+        if one["BYTES_READ"] + one["BYTES_WRITTEN"] > 0 and not path.startswith("<STD")
+    ]
+    uses.sort(key=lambda one: (-one.read_bytes - one.written_bytes, one.path))
+    known = [files[one.path] for one in uses]
+    read_span, write_span = _span(known, "READ", "BYTES_READ"), _span(known, "WRITE", "BYTES_WRITTEN")
+    return ProgramProfile(
+        command=tuple(facts.get("exe", "").split()),
+        seconds=seconds,
+        cpu_seconds=0.0,
+        read_bytes=sum(one.read_bytes for one in uses),
+        written_bytes=sum(one.written_bytes for one in uses),
+        read_calls=int(sum(one["READS"] for one in known)),
+        write_calls=int(sum(one["WRITES"] for one in known)),
+        files=tuple(uses),
+        phases=_phases({"READ": read_span, "WRITE": write_span}, uses, seconds),
+        processes=ranks,
+        open_files=len(uses),
+        read_streams=read_span[2],
+        write_streams=write_span[2],
+        counters={what: int(sum(one[c] for one in files.values() for c in names))
+                  for what, names in _METADATA.items()},
+        notes=("processor time, cache misses and instructions: a Darshan log does not have them",),
+        source=f"Darshan log {name}",
+    )  # fmt: skip
+
+
+def _add(counters: Counters, name: str, text: str) -> None:
+    """Take up one counter of a rank: sums, but the earliest begin and the latest end."""
+    value = float(text)
+    if name.endswith("_START_TIMESTAMP"):
+        if value > 0:
+            counters[name] = min(counters.get(name, value), value)
+    elif name.endswith("_END_TIMESTAMP"):
+        counters[name] = max(counters.get(name, 0.0), value)
+    elif value > 0:  # -1: not counted
+        counters[name] += value
+
+
+def _pattern(one: Counters) -> str:
+    calls = one["READS"] + one["WRITES"]
+    if not calls:
+        return UNKNOWN
+    return SEQUENTIAL if one["SEQ_READS"] + one["SEQ_WRITES"] >= 0.9 * calls else RANDOM
+
+
+def _span(known: list[Counters], way: str, size: str) -> tuple[float, float, float]:
+    """Return the first and the last access of a direction, and how many files moved at once on average."""
+    times = [
+        (one[f"F_{way}_START_TIMESTAMP"], one[f"F_{way}_END_TIMESTAMP"]) for one in known if one[size] > 0
+    ]
+    if not times:
+        return 0.0, 0.0, 1.0
+    begin, end = min(first for first, _ in times), max(last for _, last in times)
+    together = sum(last - first for first, last in times) / (end - begin) if end > begin else 1.0
+    return begin, end, max(1.0, together)
+
+
+def _phases(
+    spans: dict[str, tuple[float, float, float]], uses: list[FileUse], seconds: float
+) -> tuple[Phase, ...]:
+    """From the first to the last access of each direction; what lies outside is not told."""
+    moments = sorted({0.0, seconds, *(moment for span in spans.values() for moment in span[:2])})
+    totals = {"READ": sum(one.read_bytes for one in uses), "WRITE": sum(one.written_bytes for one in uses)}
+    found = []
+    for begin, end in pairwise(moments):
+        parts = {
+            way: int(totals[way] * (end - begin) / (last - first)) if first <= begin and end <= last else 0
+            for way, (first, last, _) in spans.items()
+        }
+        kind = {(True, True): BOTH, (True, False): READS, (False, True): WRITES}.get(
+            (parts["READ"] > 0, parts["WRITE"] > 0), WAITS
+        )
+        found.append(Phase(kind, begin, end - begin, parts["READ"], parts["WRITE"]))
+    return tuple(found)

@@ -1,0 +1,71 @@
+"""What a program that was measured needs of storage, as requirements with their arithmetic.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ses.answers import Requirement
+from ses.profiling.phases import BOTH, READS, WRITES
+from ses.profiling.result import ProgramProfile
+
+MARGIN = 1.25
+"""The rate of one run is one sample; other runs of the same program differ by a quarter at times."""
+_LEAST_RATE = 1.0
+"""MB/s; a slower stream finds its rate everywhere."""
+_LEAST_GB = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """A requirement, and how it was computed."""
+
+    requirement: Requirement
+    arithmetic: str
+
+
+def implied(profile: ProgramProfile, margin: float = MARGIN) -> tuple[Implied, ...]:
+    """Return what the run implies: with that much of storage it would be no slower than it was.
+
+    The rate of a direction is its bytes over the time of the phases in which they moved, for each of the
+    files that moved together, as each is placed by itself.  Capacity is that of the largest file written.
+    """
+    found = []
+    for kind, name, moves, streams in (
+        ("current-read-rate", "read", {READS, BOTH}, profile.read_streams),
+        ("current-write-rate", "written", {WRITES, BOTH}, profile.write_streams),
+    ):
+        busy = [one for one in profile.phases if one.kind in moves]
+        seconds = sum(one.seconds for one in busy)
+        moved = sum(one.read_bytes if name == "read" else one.written_bytes for one in busy)
+        rate = moved / seconds / streams / 1e6 if seconds > 0 else 0.0
+        if rate >= _LEAST_RATE:
+            several = f" for each of {streams:.1f} files at a time" if streams >= 1.05 else ""
+            found.append(
+                Implied(
+                    Requirement(kind, _rounded(rate * margin), "MB/s"),
+                    f"{moved / 1e6:.0f} MB {name} in {seconds:.1f} s of phases = {rate:.1f} MB/s{several}, "
+                    f"x {margin:g}",
+                )
+            )
+    largest = max((one.written_bytes for one in profile.files), default=0) / 1e9
+    if largest >= _LEAST_GB:
+        found.append(
+            Implied(
+                Requirement("free-capacity", _rounded(largest * margin), "GB"),
+                f"{largest:.3f} GB written into the largest file, x {margin:g}",
+            )
+        )
+    return tuple(found)
+
+
+def listed(found: Iterable[Implied]) -> list[dict[str, object]]:
+    """Return requirements with their arithmetic as JSON has them."""
+    return [{**one.requirement.as_json(), "arithmetic": one.arithmetic} for one in found]
+
+
+def _rounded(value: float) -> float:
+    """Round up to two digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return round(math.ceil(value / step) * step, 9)

@@ -1,0 +1,189 @@
+"""What /proc says of a tree of processes: bytes moved, processor time, open files and their positions.
+
+Asks no file system: names and positions come from the kernel's own tables, so that a hung mount holds
+nobody up.  What cannot be read (a process that ended, or that another user runs) is left out.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK = os.sysconf("SC_CLK_TCK")
+_NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
+# x86-64 numbers of pread64 and pwrite64
+_AT_OFFSET = {"17", "18"} if os.uname().machine == "x86_64" else set[str]()
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes and calls of a process and the children it has waited for, from /proc/PID/io."""
+
+    read_bytes: int = 0
+    written_bytes: int = 0
+    read_calls: int = 0
+    write_calls: int = 0
+    device_read_bytes: int = 0
+    device_written_bytes: int = 0
+
+    def plus(self, other: Moved) -> Moved:
+        """Return the sum of both."""
+        return Moved(
+            self.read_bytes + other.read_bytes,
+            self.written_bytes + other.written_bytes,
+            self.read_calls + other.read_calls,
+            self.write_calls + other.write_calls,
+            self.device_read_bytes + other.device_read_bytes,
+            self.device_written_bytes + other.device_written_bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """One descriptor of a regular file; ``flags`` as open(2) takes them."""
+
+    path: str
+    position: int
+    flags: int
+
+    @property
+    def reads(self) -> bool:
+        """It can be read by this descriptor."""
+        return self.flags & os.O_ACCMODE != os.O_WRONLY
+
+    @property
+    def writes(self) -> bool:
+        """It can be written by this descriptor."""
+        return self.flags & os.O_ACCMODE != os.O_RDONLY
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLook:
+    """One process at one moment.
+
+    ``streams``: what is open and no regular file.  ``offset``: the descriptor and the offset of a pread
+    or pwrite that had not ended.
+    """
+
+    moved: Moved
+    cpu_seconds: float
+    files: dict[int, OpenFile]
+    streams: frozenset[str] = frozenset()
+    offset: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A tree of processes at one moment (seconds of the monotonic clock), by process id."""
+
+    at: float
+    processes: dict[int, ProcessLook]
+
+
+def parse_io(text: str) -> Moved:
+    """Return what /proc/PID/io says; raises ValueError when it is not as expected."""
+    said = dict(line.split(": ", 1) for line in text.splitlines())
+    names = ("rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes")
+    try:
+        return Moved(*(int(said[name]) for name in names))
+    except KeyError as error:
+        raise ValueError(f"{error} is missing") from None
+
+
+def parse_stat(text: str) -> float:
+    """Return processor seconds of a process and the children it waited for, from /proc/PID/stat."""
+    fields = text.rpartition(") ")[2].split()
+    return sum(map(int, fields[11:15])) / _TICK
+
+
+def parse_descriptor(path: str, text: str) -> OpenFile:
+    """Return a descriptor from its link and /proc/PID/fdinfo/FD; raises ValueError."""
+    said = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    try:
+        return OpenFile(path.removesuffix(" (deleted)"), int(said["pos"]), int(said["flags"], 8))
+    except KeyError as error:
+        raise ValueError(f"{error} is missing") from None
+
+
+def parse_call(text: str) -> tuple[int, int] | None:
+    """Return descriptor and offset of a pread or pwrite in /proc/PID/syscall, else None."""
+    fields = text.split()
+    if len(fields) < 5 or fields[0] not in _AT_OFFSET:
+        return None
+    return int(fields[1], 16), int(fields[4], 16)
+
+
+def moved_by(pid: int) -> Moved:
+    """Return what a process moved so far, also when it has ended and nobody waited for it yet."""
+    try:
+        return parse_io(_read(f"/proc/{pid}/io"))
+    except (OSError, ValueError):
+        return Moved()
+
+
+def look_at(root: int) -> Look:
+    """Look at a process and all its descendants."""
+    found = {pid: one for pid in _tree(root) if (one := _process(pid)) is not None}
+    return Look(time.monotonic(), found)
+
+
+def _read(path: str) -> str:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 65536).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+
+
+def _names(directory: str) -> list[str]:
+    with os.scandir(directory) as entries:
+        return [one.name for one in entries]
+
+
+def _tree(root: int) -> Iterator[int]:
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        yield pid
+        try:
+            tasks = _names(f"/proc/{pid}/task")
+        except OSError:
+            continue
+        for task in tasks:
+            try:
+                waiting += map(int, _read(f"/proc/{pid}/task/{task}/children").split())
+            except OSError:
+                continue
+
+
+def _process(pid: int) -> ProcessLook | None:
+    try:
+        cpu = parse_stat(_read(f"/proc/{pid}/stat"))
+        moved = parse_io(_read(f"/proc/{pid}/io"))
+    except (OSError, ValueError):
+        return None
+    files: dict[int, OpenFile] = {}
+    streams: set[str] = set()
+    try:
+        numbers = _names(f"/proc/{pid}/fd")
+    except OSError:
+        numbers = []
+    for number in numbers:
+        try:
+            path = str(Path(f"/proc/{pid}/fd/{number}").readlink())
+            if not path.startswith("/") or path.startswith(_NOT_FILES):
+                streams.add(path)
+                continue
+            one = parse_descriptor(path, _read(f"/proc/{pid}/fdinfo/{number}"))
+            if not one.flags & os.O_DIRECTORY:
+                files[int(number)] = one
+        except (OSError, ValueError):
+            continue
+    try:
+        offset = parse_call(_read(f"/proc/{pid}/syscall"))
+    except (OSError, ValueError):
+        offset = None
+    return ProcessLook(moved, cpu, files, frozenset(streams), offset)

@@ -1,0 +1,66 @@
+"""What is known of a program that ran.  Bytes and seconds throughout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SEQUENTIAL, RANDOM, UNKNOWN = "sequential", "random", "not seen"
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """One file: what moved, and in which order; ``pattern`` is sequential, random or not seen."""
+
+    path: str
+    read_bytes: int
+    written_bytes: int
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A time in which the program did one thing: reads, writes, reads and writes, computes, waits."""
+
+    kind: str
+    begin: float
+    seconds: float
+    read_bytes: int = 0
+    written_bytes: int = 0
+    cpu_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramProfile:
+    """A run of a program.
+
+    ``read_bytes`` and ``written_bytes`` count what its calls moved: files, pipes and sockets.
+    ``device_read_bytes`` and ``device_written_bytes`` are what block devices moved for it (None: not
+    known).  ``read_streams``, ``write_streams``: how many files moved at the same time, on average while any
+    did.  ``counters`` are events of the processor and the kernel by name.  ``notes`` say what could not
+    be seen.
+    """
+
+    command: tuple[str, ...]
+    seconds: float
+    cpu_seconds: float
+    read_bytes: int
+    written_bytes: int
+    read_calls: int
+    write_calls: int
+    files: tuple[FileUse, ...]
+    phases: tuple[Phase, ...]
+    processes: int = 1
+    open_files: int = 0
+    read_streams: float = 1.0
+    write_streams: float = 1.0
+    device_read_bytes: int | None = None
+    device_written_bytes: int | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    source: str = "measured"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)

@@ -1,0 +1,167 @@
+"""Runs a program and looks at it now and then; takes a hundredth of a processor at most.
+
+The program is not changed and not traced: nothing waits for a look.  What it and all its children moved in
+all is exact, as the kernel adds it up; which file it was is known as far as looks show it.  Processes that
+go on after the program has ended, or that nobody waited for, are not counted.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from ses.errors import UsageError
+from ses.profiling.attribution import Attribution
+from ses.profiling.counters import Counters
+from ses.profiling.phases import Totals, phases
+from ses.profiling.proc import Look, Moved, look_at, moved_by
+from ses.profiling.result import ProgramProfile
+
+SHORTEST_SECONDS = 0.02
+"""Between two looks; longer where a look takes more than a hundredth of that."""
+_SHARE = 0.01
+_KEPT = 20_000
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+
+
+def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile, int]:
+    """Run a program to its end; return what it did and its exit status (128 + signal when killed).
+
+    ``calls``: count its metadata operations, too.  Raises UsageError when it cannot be started.
+    """
+    pid, go, failed = _forked(command)
+    counters = Counters(pid, calls)
+    handlers = {one: signal.signal(one, lambda number, _frame: _send(pid, number)) for one in _FORWARDED}
+    handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both
+    began = time.monotonic()
+    cpu_before = _children_cpu()
+    os.close(go)
+    try:
+        why = os.read(failed, 4096)
+        attribution, totals = Attribution(_inherited()), [Totals(began, 0, 0, 0.0)]
+        _watch(pid, attribution, totals)
+        ended = time.monotonic()
+        moved = moved_by(pid)
+        counted = counters.read()
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(failed)
+        counters.close()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if why:
+        raise UsageError(f"{command[0]} cannot be started: {why.decode()}.")
+    cpu = _children_cpu() - cpu_before
+    totals.append(Totals(ended, moved.read_bytes, moved.written_bytes, cpu))
+    read_streams, write_streams = attribution.streams()
+    found = ProgramProfile(
+        command=tuple(command),
+        seconds=ended - began,
+        cpu_seconds=cpu,
+        read_bytes=moved.read_bytes,
+        written_bytes=moved.written_bytes,
+        read_calls=moved.read_calls,
+        write_calls=moved.write_calls,
+        files=attribution.files(),
+        phases=phases(totals),
+        processes=attribution.most_processes,
+        open_files=attribution.most_open,
+        read_streams=read_streams,
+        write_streams=write_streams,
+        device_read_bytes=moved.device_read_bytes,
+        device_written_bytes=moved.device_written_bytes,
+        counters=counted,
+    )
+    exited = os.waitstatus_to_exitcode(status)
+    notes = _notes(found, counters.refused, calls)
+    return replace(found, notes=notes), 128 - exited if exited < 0 else exited
+
+
+def _forked(command: Sequence[str]) -> tuple[int, int, int]:
+    """Return a child that waits before it becomes the program, what to close to let it, and its failure."""
+    wait, go = os.pipe()
+    failed, fail = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(go)
+            os.read(wait, 1)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
+                signal.signal(number, signal.SIG_DFL)
+            os.execvp(command[0], list(command))
+        except OSError as error:
+            os.write(fail, (error.strerror or "unknown").encode())
+        finally:
+            os._exit(127)
+    os.close(wait)
+    os.close(fail)
+    return pid, go, failed
+
+
+def _inherited() -> set[str]:
+    """Return what the descriptors lead to that a program started here may have from the start."""
+    found = set()
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.add(str(link.readlink()))
+    return found
+
+
+def _watch(pid: int, attribution: Attribution, totals: list[Totals]) -> None:
+    """Look until the program has ended; leave it to be waited for."""
+    pause = SHORTEST_SECONDS
+    descriptor = os.pidfd_open(pid)
+    try:
+        while not select.select([descriptor], [], [], pause)[0]:
+            used = time.thread_time()
+            look = look_at(pid)
+            attribution.add(look)
+            totals.append(_totals(look))
+            if len(totals) > _KEPT:
+                del totals[1:-1:2]
+            pause = max(SHORTEST_SECONDS, (time.thread_time() - used) / _SHARE)
+    finally:
+        os.close(descriptor)
+    attribution.add(look_at(pid))
+
+
+def _totals(look: Look) -> Totals:
+    moved, cpu = Moved(), 0.0
+    for one in look.processes.values():
+        moved, cpu = moved.plus(one.moved), cpu + one.cpu_seconds
+    return Totals(look.at, moved.read_bytes, moved.written_bytes, cpu)
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _send(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _notes(found: ProgramProfile, refused: dict[str, str], calls: bool) -> tuple[str, ...]:
+    notes = []
+    for name, way in (("read", 0), ("written", 1)):
+        whole = (found.read_bytes, found.written_bytes)[way]
+        known = sum((one.read_bytes, one.written_bytes)[way] for one in found.files)
+        if whole - known > max(1e6, 0.05 * whole):
+            notes.append(
+                f"{(whole - known) / 1e6:.0f} MB {name} belong to no file that was seen: pipes, sockets, "
+                "devices, several files at once, or files open for less than the time between two looks"
+            )
+    for name, why in refused.items():
+        notes.append(f"{name}: not counted ({why})")
+    if not calls:
+        notes.append("metadata operations: not counted (--calls)")
+    notes.append("bytes read or written by memory mapping or io_uring are in what devices moved only")
+    return tuple(notes)

@@ -1,0 +1,51 @@
+"""``ses profile``: a program's profile, told, written and stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conftest import Ses
+from selection_service_double import SelectionServiceDouble
+
+LOG = Path(__file__).parents[1] / "streaming" / "darshan" / "vpicio-edison-3.1.3.txt"
+
+
+def test_a_program_runs_as_ever_and_its_profile_is_told_beside_it(ses: Ses, tmp_path: Path) -> None:
+    script = f"head -c 5000000 /dev/zero > {tmp_path}/a; exit 3"
+    result = ses("profile", "--output", str(tmp_path / "p.json"), "--", "sh", "-c", script)
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    assert "written 5.0 MB" in result.stderr
+    kept = json.loads((tmp_path / "p.json").read_text())
+    assert kept["command"] == ["sh", "-c", script]
+    assert 5_000_000 <= kept["written_bytes"] < 5_100_000
+    assert (tmp_path / "a").stat().st_size == 5_000_000
+
+
+def test_options_behind_the_program_are_the_programs(ses: Ses) -> None:
+    assert ses("profile", "sh", "-c", "exit 4").exit_code == 4
+
+
+def test_a_darshan_log_is_told_with_its_requirements(ses: Ses) -> None:
+    result = ses("profile", "--darshan", str(LOG))
+    assert result.exit_code == 0
+    assert "vpicio.hdf5" in result.stdout
+    assert "current-write-rate>=25000MB/s: 2199023 MB written in 111.1 s" in result.stdout
+    told = ses.json("profile", "--darshan", str(LOG), "--margin", "1")
+    assert told["requirements"][0]["minimum"] == 20000
+
+
+def test_requirements_are_stored_where_asked(ses: Ses, service: SelectionServiceDouble) -> None:
+    result = ses("profile", "--darshan", str(LOG), "--save", "application", "alice:vpicio")
+    assert result.exit_code == 0, result.output
+    assert "Stored for application alice:vpicio: revision 1." in result.stderr
+    kinds = [one["kind"] for one in service.sets["application", "alice:vpicio"]["requirements"]]
+    assert kinds == ["current-write-rate", "free-capacity"]
+
+
+def test_a_program_or_a_log_must_be_given_and_not_both(ses: Ses) -> None:
+    for arguments in ((), ("--darshan", str(LOG), "--", "true")):
+        result = ses("profile", *arguments)
+        assert result.exit_code == 2
+        assert "--darshan LOG" in result.stderr

@@ -1,0 +1,117 @@
+"""What a profile implies is computed in the open, from a run or from a Darshan log."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ses.errors import SesError, UsageError
+from ses.profiling.darshan import of_text, read_log
+from ses.profiling.needs import implied
+from ses.profiling.result import FileUse, Phase, ProgramProfile
+from ses.profiling.turtle import turtle_of
+from ses_service.knowledge.terms import ontology_directory
+from ses_service.knowledge.vocabulary import OWN_FILES, read_vocabulary
+
+MB, GB = 10**6, 10**9
+LOG = Path(__file__).parent / "darshan" / "vpicio-edison-3.1.3.txt"
+RUN = ProgramProfile(
+    command=("sim",),
+    seconds=20.0,
+    cpu_seconds=8.0,
+    read_bytes=400 * MB,
+    written_bytes=1000 * MB,
+    read_calls=400,
+    write_calls=1000,
+    files=(FileUse("/scratch/out", 0, 900 * MB, "sequential"), FileUse("/in", 400 * MB, 0, "random")),
+    phases=(
+        Phase("reads", 0, 4, 400 * MB),
+        Phase("computes", 4, 11),
+        Phase("writes", 15, 5, 0, 1000 * MB),
+    ),
+)
+
+
+def bounds(found: ProgramProfile, margin: float) -> dict[str, float]:
+    return {one.requirement.kind: one.requirement.bound for one in implied(found, margin)}
+
+
+def test_a_rate_is_that_of_the_phases_that_moved_times_the_margin() -> None:
+    assert bounds(RUN, 1.0) == {"current-read-rate": 100, "current-write-rate": 200, "free-capacity": 0.9}
+    assert bounds(RUN, 1.5) == {"current-read-rate": 150, "current-write-rate": 300, "free-capacity": 1.4}
+    (read, *_) = implied(RUN, 1.5)
+    assert read.arithmetic == "400 MB read in 4.0 s of phases = 100.0 MB/s, x 1.5"
+
+
+def test_files_that_move_together_share_the_rate() -> None:
+    found = replace(RUN, write_streams=4.0)
+    assert bounds(found, 1.0)["current-write-rate"] == 50
+    assert "for each of 4.0 files" in implied(found, 1.0)[1].arithmetic
+
+
+def test_a_program_that_moves_next_to_nothing_requires_nothing() -> None:
+    idle = replace(RUN, phases=(Phase("computes", 0, 20, 1 * MB, 1 * MB),), files=())
+    assert implied(idle) == ()
+    with pytest.raises(UsageError, match="too little"):
+        turtle_of("idle", (), idle)
+
+
+def test_the_turtle_of_a_profile_is_one_the_vocabulary_reads(tmp_path: Path) -> None:
+    added = tmp_path / "sim.ttl"
+    added.write_text(turtle_of("sim", implied(RUN, 1.0), replace(RUN, command=('a"b\\',))))
+    known = read_vocabulary([*(ontology_directory() / name for name in OWN_FILES), added])
+    required = {one.kind.value: one.bound for one in known.profiles["sim"].requirements}
+    assert required == {
+        "current-read-rate": 100 * MB,
+        "current-write-rate": 200 * MB,
+        "free-capacity": 0.9 * GB,
+    }
+    with pytest.raises(UsageError, match="no name of a profile"):
+        turtle_of("Sim ", implied(RUN), RUN)
+
+
+def test_a_darshan_log_of_2048_ranks_that_share_a_file() -> None:
+    found = read_log(LOG)
+    assert found.command[0].endswith("/vpicio_uni")
+    assert (found.processes, found.seconds) == (2048, 117.0)
+    assert (found.read_bytes, found.written_bytes) == (0, 2_199_023_259_968)
+    assert (found.write_calls, found.write_streams) == (16402, 1.0)
+    (file,) = found.files
+    assert (file.path.rpartition("/")[2], file.pattern) == ("vpicio.hdf5", "sequential")
+    assert [one.kind for one in found.phases] == ["waits", "writes", "waits"]
+    assert found.phases[1].seconds == pytest.approx(111.138, abs=0.001)
+    assert found.counters["opens"] == 2049
+    assert bounds(found, 1.0) == {"current-write-rate": 20_000, "free-capacity": 2200}
+
+
+def test_a_darshan_log_with_a_file_for_each_rank() -> None:
+    text = LOG.read_text()
+    rows = "".join(line for line in text.splitlines(keepends=True) if line.startswith("POSIX"))
+    found = of_text(text + rows.replace("vpicio.hdf5", "second.hdf5"), "two files")
+    assert found.write_streams == pytest.approx(2.0)
+    assert found.written_bytes == 2 * 2_199_023_259_968
+    assert bounds(found, 1.0)["current-write-rate"] == 20_000
+
+
+def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "job.darshan"
+    log.write_bytes(b"\x9f\x00binary")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SesError, match="darshan-parser is not installed"):
+        read_log(log)
+    parser = tmp_path / "darshan-parser"
+    parser.write_text(f"#!/bin/sh\nexec /bin/cat {LOG}\n")
+    parser.chmod(stat.S_IRWXU)
+    assert read_log(log).processes == 2048
+    parser.write_text("#!/bin/sh\necho 'Error: not a log' >&2; exit 1\n")
+    with pytest.raises(SesError, match="Error: not a log"):
+        read_log(log)
+
+
+def test_a_text_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run time"):
+        of_text("# darshan log version: 3.10\n", "short")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_log(tmp_path / "none")

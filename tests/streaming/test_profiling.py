@@ -1,0 +1,195 @@
+"""What a program moved is told as the kernel counts it, file by file, phase by phase."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from ses.errors import UsageError
+from ses.profiling.attribution import Attribution
+from ses.profiling.counters import Counters
+from ses.profiling.phases import Totals, phases
+from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook, look_at, parse_call, parse_io, parse_stat
+from ses.profiling.result import FileUse
+from ses.profiling.run import profile
+
+MB = 10**6
+READ, WRITE = os.O_RDONLY, os.O_WRONLY
+
+
+def process(
+    read: int = 0, written: int = 0, streams: tuple[str, ...] = (), **files: tuple[int, int]
+) -> ProcessLook:
+    """A process that moved so much, with descriptors NAME=(position, flags) from 3 on."""
+    opened = {
+        fd: OpenFile(f"/{name}", position, flags)
+        for fd, (name, (position, flags)) in enumerate(files.items(), 3)
+    }
+    return ProcessLook(Moved(read, written), 0.0, opened, frozenset(streams))
+
+
+def attributed(*looks: ProcessLook | dict[int, ProcessLook]) -> dict[str, FileUse]:
+    found = Attribution(inherited=("/out",))
+    for at, one in enumerate(looks):
+        found.add(Look(float(at), one if isinstance(one, dict) else {1: one}))
+    return {one.path: one for one in found.files()}
+
+
+def test_a_file_moved_by_how_far_its_position_advanced() -> None:
+    found = attributed(
+        process(a=(0, READ), b=(0, WRITE)),
+        process(5 * MB, 2 * MB, a=(5 * MB, READ), b=(2 * MB, WRITE)),
+        process(9 * MB, 3 * MB, a=(9 * MB, READ), b=(3 * MB, WRITE)),
+    )
+    assert found["/a"] == FileUse("/a", 9 * MB, 0, "sequential")
+    assert found["/b"] == FileUse("/b", 0, 3 * MB, "sequential")
+
+
+def test_a_position_that_jumps_is_random_access_and_the_bytes_are_that_files() -> None:
+    places = (700, 20, 300, 900, 100, 600)
+    found = attributed(
+        process(a=(0, READ)),
+        *(process(n * MB, a=(place * MB, READ)) for n, place in enumerate(places, 1)),
+    )
+    assert found["/a"].pattern == "random"
+    assert found["/a"].read_bytes == 6 * MB
+
+
+def test_what_a_file_moved_before_it_was_closed_is_its_own() -> None:
+    found = attributed(process(2 * MB, a=(2 * MB, READ)), process(10 * MB))
+    assert found["/a"].read_bytes == 10 * MB
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (process(a=(0, READ), b=(0, READ)), process(10 * MB, a=(0, READ), b=(0, READ))),
+        (process(a=(0, READ), b=(0, READ)), process(10 * MB)),
+        (process(a=(0, READ)), process(10 * MB, streams=("socket:[1]",), a=(0, READ))),
+    ],
+)
+def test_bytes_that_may_belong_to_several_belong_to_none(before: ProcessLook, after: ProcessLook) -> None:
+    assert attributed(before, after) == {}
+
+
+def test_the_output_a_program_was_started_with_gets_no_rest() -> None:
+    found = attributed(process(out=(0, WRITE), a=(0, WRITE)), process(0, 5 * MB))
+    assert found["/a"].written_bytes == 5 * MB
+
+
+def test_a_child_that_ended_is_not_counted_again_in_its_parent() -> None:
+    child = process(8 * MB, a=(8 * MB, READ))
+    found = attributed({1: process(b=(0, READ)), 2: child}, {1: process(8 * MB, b=(0, READ))})
+    assert {path: one.read_bytes for path, one in found.items()} == {"/a": 8 * MB}
+
+
+def test_phases_are_told_apart_by_what_moves() -> None:
+    def line(at: float, read: float, written: float, cpu: float) -> Totals:
+        return Totals(10 + at, int(read * MB), int(written * MB), cpu)
+
+    found = phases(
+        [
+            line(0, 0, 0, 0),
+            *(line(0.125 * n, 62.5 * n, 0, 0.02 * n) for n in range(1, 9)),
+            line(1.5, 500, 0, 0.7),
+            line(2, 500, 0, 1.2),
+            line(2.5, 500, 0, 1.2),
+            line(3, 500, 40, 1.3),
+            line(3.5, 540, 80, 1.4),
+        ]
+    )
+    assert [one.kind for one in found] == ["reads", "computes", "waits", "writes", "reads and writes"]
+    assert [one.begin for one in found] == pytest.approx([0, 1, 2, 2.5, 3])
+    assert found[0].read_bytes == 500 * MB
+    assert sum(one.seconds for one in found) == pytest.approx(3.5)
+    assert sum(one.cpu_seconds for one in found) == pytest.approx(1.4)
+
+
+def test_kernel_texts_are_read_as_they_are() -> None:
+    text = (
+        "rchar: 7\nwchar: 5\nsyscr: 3\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"
+    )
+    assert parse_io(text) == Moved(7, 5, 3, 2, 4096, 0)
+    with pytest.raises(ValueError, match="wchar"):
+        parse_io("rchar: 7\n")
+    numbers = " ".join(["S", "1", *["0"] * 9, "200", "50", "30", "20", "20"])
+    assert parse_stat(f"77 (a) b) {numbers}") == 300 / os.sysconf("SC_CLK_TCK")
+    if os.uname().machine == "x86_64":
+        assert parse_call("17 0x5 0x7f00 0x10000 0x123000 0x0 0x0 0x7ffc 0x7f11") == (5, 0x123000)
+    assert parse_call("running") is None
+    assert parse_call("0 0x5 0x7f00 0x10000 0x0 0x0 0x0 0x7ffc 0x7f11") is None
+
+
+@contextmanager
+def talking(program: str, *arguments: object) -> Iterator[tuple[subprocess.Popen[bytes], Look]]:
+    """A Python program, and a look at it when it has written its first line."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == b"ready\n"
+        try:
+            yield running, look_at(running.pid)
+        finally:
+            running.communicate()
+
+
+def test_a_look_finds_the_files_of_a_program_and_of_its_children(tmp_path: Path) -> None:
+    program = (
+        "import os, sys; out = open(sys.argv[1], 'wb'); out.write(bytes(3_000_000)); out.flush()\n"
+        "down, up = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    mine = open(sys.argv[2], 'rb', buffering=0); mine.read(1_000_000); os.write(up, b'x')\n"
+        "    os.read(0, 1); os._exit(0)\n"
+        "os.read(down, 1); print('ready', flush=True); os.wait()\n"
+    )
+    source = tmp_path / "in"
+    source.write_bytes(bytes(2_000_000))
+    with talking(program, tmp_path / "out", source) as (_, look):
+        found = Attribution()
+        found.add(look)
+        uses = {one.path: one for one in found.files()}
+        assert uses[str(tmp_path / "out")].written_bytes == pytest.approx(3_000_000, abs=10)  # b"x", too
+        assert uses[str(source)] == FileUse(str(source), 1_000_000, 0, "sequential")
+        assert len(look.processes) == 2
+
+
+def test_sums_are_exact_and_the_status_is_the_programs(tmp_path: Path) -> None:
+    script = f"head -c 20000000 /dev/zero > {tmp_path}/a; cat {tmp_path}/a > {tmp_path}/b; exit 7"
+    found, status = profile(["sh", "-c", script])
+    assert status == 7
+    assert 40_000_000 <= found.written_bytes < 40_100_000
+    assert 40_000_000 <= found.read_bytes < 41_000_000
+    assert found.cpu_seconds > 0
+    assert sum(one.seconds for one in found.phases) == pytest.approx(found.seconds, abs=0.01)
+
+
+def test_a_program_that_is_killed_has_the_status_a_shell_gives_it() -> None:
+    assert profile(["sh", "-c", "kill -9 $$"])[1] == 128 + signal.SIGKILL
+
+
+def test_a_pipe_that_is_closed_ends_a_program_as_ever() -> None:
+    found, status = profile(["bash", "-o", "pipefail", "-c", "yes | head -1 > /dev/null"])
+    assert status == 128 + signal.SIGPIPE
+    assert found.processes >= 1
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    with pytest.raises(UsageError, match="cannot be started: No such file"):
+        profile(["/nonexistent/program"])
+
+
+def test_what_the_kernel_does_not_count_is_named() -> None:
+    with talking("print('ready', flush=True); input()") as (running, _):
+        counters = Counters(running.pid, calls=True)
+        counted, refused = counters.read(), counters.refused
+        counters.close()
+    names = {"instructions", "cache misses", "page faults", "context switches"}
+    assert names <= counted.keys() | refused.keys()
+    assert all(refused.values())
+    assert "page faults" in counted or "page faults" in refused
