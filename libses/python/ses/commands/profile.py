@@ -62,8 +62,8 @@ def profile(
 ) -> None:
     """Run PROGRAM, say what it moved and computed, and what it needs of storage.
 
-    PROGRAM is not changed: the kernel's counts of it and its children are read every 20 ms or more seldom,
-    for a hundredth of a processor at most.  Sums are exact; which file was meant is seen of files that are
+    PROGRAM is not changed: the kernel's counts of it and its children are read every 20 ms at first, later
+    four times a second, for a hundredth of a processor at most.  Sums are exact; which file was meant is seen of files that are
     open for longer than that.  Exits with the status of PROGRAM; its profile goes to standard error, or with
     --json to standard output.  What each line means: docs/streaming.md.
     """

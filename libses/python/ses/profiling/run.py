@@ -25,8 +25,9 @@ from ses.profiling.proc import Look, Moved, look_at, moved_by
 from ses.profiling.result import ProgramProfile
 
 SHORTEST_SECONDS = 0.02
-"""Between two looks; longer where a look takes more than a hundredth of that."""
-_SHARE = 0.01
+LONGEST_SECONDS = 0.25
+"""Between two looks: a fiftieth of the time so far, within these, and never less than a hundred looks take."""
+_PART, _SHARE = 0.02, 0.01
 _KEPT = 20_000
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
@@ -126,7 +127,8 @@ def _watch(pid: int, attribution: Attribution, totals: list[Totals]) -> None:
             totals.append(_totals(look))
             if len(totals) > _KEPT:
                 del totals[1:-1:2]
-            pause = max(SHORTEST_SECONDS, (time.thread_time() - used) / _SHARE)
+            pause = min(max(SHORTEST_SECONDS, _PART * (look.at - totals[0].at)), LONGEST_SECONDS)
+            pause = max(pause, (time.thread_time() - used) / _SHARE)
     finally:
         os.close(descriptor)
     attribution.add(look_at(pid))
