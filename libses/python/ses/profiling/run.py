@@ -26,7 +26,7 @@ from ses.profiling.result import ProgramProfile
 
 SHORTEST_SECONDS = 0.02
 LONGEST_SECONDS = 0.25
-"""Between two looks: a fiftieth of the time so far, within these, and never less than a hundred looks take."""
+"""Between two looks: a fiftieth of the time so far, within these; at least what a hundred looks take."""
 _PART, _SHARE = 0.02, 0.01
 _KEPT = 20_000
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
