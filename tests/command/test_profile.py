@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from conftest import Ses
 from selection_service_double import SelectionServiceDouble
+
+if TYPE_CHECKING:
+    from conftest import Ses
 
 LOG = Path(__file__).parents[1] / "streaming" / "darshan" / "vpicio-edison-3.1.3.txt"
 

@@ -92,7 +92,7 @@ def test_elements_are_described_in_any_unit_of_the_kind(knowledge: KnowledgeBase
 @pytest.mark.parametrize(
     ("good", "bad", "says"),
     [
-        ("unit:MicroSEC", "unit:GigaBYTE", "latency needs one qudt:hasUnit of MicroSEC, MilliSEC, SEC"),
+        ("unit:MicroSEC", "unit:GigaBYTE", "latency needs one qudt:hasUnit of MicroSEC, MilliSEC, SEC, MIN, HR, DAY"),
         ("500.0e0", "-500.0e0", "latency needs one qudt:numericValue greater than 0"),
     ],
 )
@@ -208,7 +208,8 @@ def test_clients_are_told_of_the_kind_and_of_profiles(client: Any) -> None:
     assert told["current-read-rate"]["bound"] == "minimum"
     assert "GiB/s" in told["current-read-rate"]["units"]
     assert told["current-read-rate"]["sizes"]["GB/s"] == 1000
-    assert told["latency"]["sizes"] == {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000}
+    in_ms = {"us": 1e-3, "µs": 1e-3, "μs": 1e-3, "ms": 1, "s": 1000, "min": 60e3, "h": 3600e3, "d": 86400e3}
+    assert told["latency"]["sizes"] == in_ms
     profiles = {one["profile"]: one["requirements"] for one in answer["profiles"]}
     assert {"kind": "current-write-rate", "minimum": 200.0, "unit": "MB/s"}.items() <= profiles["checkpoint"][
         0

@@ -144,6 +144,10 @@ class ServiceClient:
         """Return the kinds of requirement and the profiles the service knows."""
         return self._json("GET", "/v1/vocabulary")
 
+    def expand_workload(self, sentence: str, values: dict[str, str]) -> JSON:
+        """Return what a sentence about a program requires, with the arithmetic."""
+        return self._json("POST", "/v1/workloads/expansions", body={"sentence": sentence, "values": values})
+
     def knowledge(self, part: str, after: str) -> JSON:
         """Return a page of the knowledge base: of the site or of the requirements, after a subject."""
         path = f"/v1/knowledge/{quote(part, safe='')}"

@@ -24,6 +24,7 @@ from ses_service.api.routes import (
     requirements,
     selections,
     vocabulary,
+    workloads,
 )
 from ses_service.process.runtime import RUNTIME, Runtime, ServiceConfig
 
@@ -69,7 +70,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             raise InvalidProblem([error])
 
     places = (selections, placements, files, nodes, ledger, elements)
-    people = (requirements, members, vocabulary, knowledge)
+    people = (requirements, members, vocabulary, workloads, knowledge)
     for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)
     return app

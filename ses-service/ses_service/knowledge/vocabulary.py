@@ -21,10 +21,11 @@ from ses_service.knowledge.errors import InvalidDescriptionError
 from ses_service.knowledge.statements.turtle import TurtleError, parse_turtle
 from ses_service.knowledge.terms import ODRL, QSM, QUDT, STRICTNESS, ontology_directory
 from ses_service.knowledge.times import moment
+from ses_service.knowledge.workloads import Parameter, Workload
 from ses_service.model.entities import Profile, Requirement, Strictness
-from ses_service.model.kinds import PREDICTED, Kind, KindDescription, UnknownKindError
+from ses_service.model.kinds import PREDICTED, Kind, KindDescription, UnknownKindError, in_order
 
-OWN_FILES = ("qstorman.ttl", "kinds.ttl", "units.ttl", "profiles.ttl")
+OWN_FILES = ("qstorman.ttl", "kinds.ttl", "units.ttl", "profiles.ttl", "workloads.ttl")
 _STRICTNESS = {term: strictness for strictness, term in STRICTNESS.items()}
 
 
@@ -62,6 +63,7 @@ class Vocabulary:
     names: Mapping[str, str]
     unit_sizes: Mapping[str, float]
     profiles: Mapping[str, Profile]
+    workloads: Mapping[str, Workload]
     backends: Mapping[str, str]
     sources: tuple[Path, ...]
 
@@ -129,6 +131,7 @@ def read_vocabulary(files: list[Path]) -> Vocabulary:
         names=_names(metrics),
         unit_sizes={str(unit): size for unit, size in sizes.items()},
         profiles={one.name: one for one in _profiles(graph, metrics, sizes)},
+        workloads={one.name: one for one in _workloads(graph, metrics, sizes)},
         backends=_backends(graph),
         sources=tuple(files),
     )
@@ -228,6 +231,37 @@ def _profiles(graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, 
             label=_text(graph, iri, RDFS.label, str(name)),
             definition=_text(graph, iri, SKOS.definition, ""),
             iri=str(iri),
+        )
+
+
+def _workloads(
+    graph: Graph, metrics: Mapping[str, Metric], sizes: Mapping[Node, float]
+) -> Iterator[Workload]:
+    kinds = {one.iri: one.kind for one in metrics.values()}
+    for iri in sorted(graph.subjects(RDF.type, QSM.Workload), key=str):
+        parameters = []
+        for node in graph.objects(iri, QSM.parameter):
+            measured, standard = graph.value(node, QUDT.hasQuantityKind), graph.value(node, QSM.standardValue)
+            parameters.append(
+                Parameter(
+                    str(graph.value(node, QSM.name)),
+                    _text(graph, node, SKOS.definition, ""),
+                    None if measured is None else _units_for(graph, measured, sizes),
+                    None if standard is None else float(standard),  # type: ignore[arg-type]
+                )
+            )
+        rules = {
+            kinds[metric]: str(graph.value(node, QSM.formula))
+            for node in graph.objects(iri, QSM.derives)
+            if (metric := URIRef(str(graph.value(node, ODRL.leftOperand)))) in kinds
+        }
+        yield Workload(
+            str(graph.value(iri, QSM.name)),
+            str(graph.value(iri, QSM.phrase)),
+            _text(graph, iri, SKOS.definition, ""),
+            _text(graph, iri, SKOS.example, ""),
+            {one.name: one for one in sorted(parameters, key=lambda one: one.name)},
+            {kind: rules[kind] for kind in in_order(rules)},
         )
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from ses.answers import RequirementSet, parse
 from ses.commands.options import service_command
-from ses.commands.requirements import LEVELS
+from ses.commands.store_requirements import save_option, store
 from ses.errors import UsageError
 from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
@@ -36,10 +35,7 @@ _LARGE = 1e6
     "--margin", default=MARGIN, show_default=True, type=click.FloatRange(1.0, 10.0),
     help="How much more to require than was measured.",
 )  # fmt: skip
-@click.option(
-    "--save", nargs=2, type=(click.Choice(LEVELS), str), metavar="LEVEL NAME",
-    help="Store the requirements in the knowledge base, as of application USER:PROGRAM.",
-)  # fmt: skip
+@save_option
 @click.option(
     "--turtle", metavar="NAME",
     help="Print a profile of this name as Turtle, for the site's vocabulary (SES_VOCABULARY).",
@@ -81,22 +77,10 @@ def profile(
     else:
         _show(console(sys.stderr if program else sys.stdout), found, needs)
     if save is not None:
-        _save(client, save, needs)
+        if not needs:
+            raise UsageError("The program moved too little to require anything; nothing was stored.")
+        store(client, save, [one.requirement for one in needs])
     raise SystemExit(status)
-
-
-def _save(client: ServiceClient, where: tuple[str, str], needs: tuple[Implied, ...]) -> None:
-    if not needs:
-        raise UsageError("The program moved too little to require anything; nothing was stored.")
-    level, name = where
-    before = parse("requirements", RequirementSet.of, client.requirements(level, name))
-    wanted = [one.requirement.as_json() for one in needs]
-    stored = parse(
-        "requirements",
-        RequirementSet.of,
-        client.set_requirements(level, name, wanted, before.revision, before.profile),
-    )
-    click.echo(f"Stored for {level} {name}: revision {stored.revision}.", err=True)
 
 
 def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> None:

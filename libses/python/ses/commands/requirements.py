@@ -11,13 +11,13 @@ from rich.console import Console
 from ses.answers import Requirement, RequirementSet, Vocabulary, parse
 from ses.commands.decision import origin
 from ses.commands.options import service_command, subject_options
+from ses.commands.requirements_derive import derive
+from ses.commands.store_requirements import LEVELS
 from ses.errors import NotFoundError, UsageError
 from ses.output import console, line, print_json, table
 from ses.quantities import make_requirement, written
 from ses.quantities import requirement as parse_requirement
 from ses.service import JSON, ServiceClient
-
-LEVELS = ("application", "user", "vo", "site")
 
 
 @click.group()
@@ -171,6 +171,9 @@ def profile(client: ServiceClient, as_json: bool, name: str) -> None:
         print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})
     else:
         click.echo(" ".join(written(one) for one in found.requirements))
+
+
+requirements.add_command(derive)
 
 
 def _show_sets(out: Console, sets: Sequence[RequirementSet]) -> None:

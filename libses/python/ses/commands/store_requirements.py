@@ -1,0 +1,31 @@
+"""``--save``: store requirements that were worked out, beside the profile that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from ses.answers import Requirement, RequirementSet, parse
+from ses.service import ServiceClient
+
+LEVELS = ("application", "user", "vo", "site")
+
+save_option = click.option(
+    "--save",
+    nargs=2,
+    type=(click.Choice(LEVELS), str),
+    metavar="LEVEL NAME",
+    help="Store the requirements in the knowledge base, as of application USER:PROGRAM.",
+)
+
+
+def store(client: ServiceClient, where: tuple[str, str], wanted: Sequence[Requirement]) -> None:
+    """Replace the requirements of a set, keep its profile, and say so on standard error."""
+    level, name = where
+    before = parse("requirements", RequirementSet.of, client.requirements(level, name))
+    stored = client.set_requirements(
+        level, name, [one.as_json() for one in wanted], before.revision, before.profile
+    )
+    revision = parse("requirements", RequirementSet.of, stored).revision
+    click.echo(f"Stored for {level} {name}: revision {revision}.", err=True)

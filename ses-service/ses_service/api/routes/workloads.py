@@ -1,0 +1,55 @@
+"""``POST /v1/workloads/expansions``: what follows from a sentence about a program.  Stores nothing."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from ses_service.api import render
+from ses_service.api.authentication import allow
+from ses_service.api.contract import failures
+from ses_service.api.problems import InvalidProblem
+from ses_service.api.schemas.workloads import ExpansionOut, WorkloadIn
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.knowledge.workloads import WorkloadError, expand
+from ses_service.model.entities import Requirement
+
+blueprint = APIBlueprint("workloads", __name__, tag="vocabulary")
+
+
+@blueprint.post("/v1/workloads/expansions")
+@allow()
+@blueprint.input(WorkloadIn)
+@blueprint.output(ExpansionOut)
+@blueprint.doc(responses=failures(body=True))
+def expansion(json_data: WorkloadIn) -> Response:
+    """Work out what a sentence about a program requires
+
+    By the workloads of the vocabulary; each requirement comes with its arithmetic.
+    """
+    known = vocabulary()
+    try:
+        found = expand(known.workloads.values(), json_data.sentence, json_data.values)
+    except WorkloadError as error:
+        raise InvalidProblem([{"location": "json.sentence", "message": str(error)}]) from None
+    return render.answer(
+        {
+            "workload": found.workload.name,
+            "phrase": found.workload.phrase,
+            "definition": found.workload.definition,
+            "parameters": [
+                {"name": one.name, "definition": one.definition, "value": found.values[one.name]}
+                for one in found.workload.parameters.values()
+            ],
+            "derived": [
+                {
+                    "requirement": render.requirement(
+                        Requirement(one.kind, one.bound, known.metrics[one.kind.value].described.weight)
+                    ),
+                    "formula": one.formula,
+                    "arithmetic": one.arithmetic,
+                }
+                for one in found.derived
+            ],
+        }
+    )

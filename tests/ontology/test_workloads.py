@@ -1,0 +1,140 @@
+"""Sentences about programs become requirements by rules that are data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ses_service.api.app import create_app
+from ses_service.knowledge.checks.validation import validate
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.knowledge.workloads import Expansion, WorkloadError, expand
+from ses_service.process.runtime import ServiceConfig
+
+OWN = """@prefix : <https://w3id.org/qstorman/site/test/> .
+@prefix odrl: <http://www.w3.org/ns/odrl/2/> .
+@prefix qsm: <https://w3id.org/qstorman/ontology#> .
+@prefix quantitykind: <http://qudt.org/vocab/quantitykind/> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+:Telescope a qsm:Workload ; qsm:name "telescope" ; qsm:phrase "observe {beams} beams of {rate} (each)" ;
+    qsm:parameter [ qsm:name "beams" ], [ qsm:name "rate" ; qudt:hasQuantityKind quantitykind:DataRate ] ;
+    qsm:derives [ odrl:leftOperand qsm:CurrentWriteRate ; qsm:formula "(beams + 1) * rate" ] .
+"""
+ADMIN = {"environ_base": {"REMOTE_ADDR": "127.0.0.1"}}
+
+
+def understood(sentence: str, **given: str) -> Expansion:
+    return expand(vocabulary().workloads.values(), sentence, given)
+
+
+def bounds(found: Expansion) -> dict[str, float]:
+    return {one.kind.value: one.bound / one.kind.size for one in found.derived}
+
+
+def test_a_checkpoint_is_what_each_rank_writes_in_the_time_it_may_take() -> None:
+    found = understood("checkpoint of 4 TB every 30 min by 512 ranks")
+    assert bounds(found) == {
+        "current-write-rate": pytest.approx(4e6 / 512 / (1800 * 0.05)),
+        "free-capacity": pytest.approx(2 * 4000 / 512),
+    }
+    assert found.derived[0].formula == "size / ranks / (period * share)"
+    assert found.derived[0].arithmetic == "4 TB / 512 / (30 min * 0.05)"
+
+
+def test_a_training_set_is_read_as_fast_as_gpus_take_it() -> None:
+    found = understood("read a 2 TB training set every epoch at 40 images/s/GPU", image="150 kB", gpus="8")
+    assert bounds(found) == {"average-read-rate": pytest.approx(48), "free-capacity": pytest.approx(2000)}
+
+
+def test_blanks_and_case_of_a_sentence_do_not_matter() -> None:
+    found = understood("  Checkpoint  of 4TB every\n0.5h by 512 ranks ", share="10 %")
+    assert bounds(found)["current-write-rate"] == pytest.approx(4e6 / 512 / 180)
+
+
+def test_the_example_of_each_workload_is_a_sentence_of_it() -> None:
+    known = vocabulary().workloads
+    assert len(known) >= 3
+    for one in known.values():
+        found = understood(one.example)
+        assert found.workload.name == one.name
+        assert found.derived
+        used = " ".join(rule.formula for rule in found.derived)
+        assert all(name in used for name in one.parameters), f"{one.name} has a parameter without use"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "given", "says"),
+    [
+        ("do something", {}, "Say it like one of: checkpoint of 4 TB"),
+        ("record 200 MB for 6 h", {}, "rate takes one of B/s"),
+        ("record 200 MB/s for 6 h", {"colour": "1"}, "has no parameter colour; it has margin, rate, time"),
+        ("record 200 MB/s for 6 h", {"margin": "2 GB"}, "margin is a plain number"),
+        ("record 200 MB/s for 6 h", {"margin": "much"}, "is no quantity"),
+        ("checkpoint of 4 TB every 30 min by 0 ranks", {}, "a divisor is 0"),
+        ("record 1e300 PB/s for 6 h", {}, "nothing can require"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_what_would(sentence: str, given: dict[str, str], says: str) -> None:
+    with pytest.raises(WorkloadError, match=says):
+        understood(sentence, **given)
+
+
+@pytest.fixture
+def vocabulary_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def add(text: str) -> None:
+        added = tmp_path / "own.ttl"
+        added.write_text(text)
+        monkeypatch.setenv("SES_VOCABULARY", str(added))
+
+    return add
+
+
+def test_a_site_adds_a_workload_of_its_own_without_code(vocabulary_with: Any) -> None:
+    vocabulary_with(OWN)
+    found = understood("observe 9 beams of 20 MB/s (each)")
+    assert (found.workload.name, bounds(found)) == ("telescope", {"current-write-rate": pytest.approx(200)})
+    assert validate(OWN, "own.ttl") == []
+
+
+@pytest.mark.parametrize(
+    "formula", ["beams ** rate", "__import__('os')", "beams.real", "unknown * 2", "beams *", "'a' * beams"]
+)
+def test_a_formula_is_arithmetic_and_nothing_else(formula: str, tmp_path: Path, vocabulary_with: Any) -> None:
+    vocabulary_with(OWN.replace("(beams + 1) * rate", formula))
+    with pytest.raises(WorkloadError, match=r"formula .* of telescope is wrong"):
+        understood("observe 9 beams of 20 MB/s (each)")
+
+
+def test_a_workload_that_derives_nothing_is_refused() -> None:
+    text = OWN.partition("    qsm:derives")[0].rstrip(" ;\n") + " ."
+    (finding,) = validate(text, "own.ttl")
+    assert "derives something" in finding.message
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    return create_app(ServiceConfig(trust_loopback=True)).test_client()
+
+
+def test_the_service_answers_with_the_arithmetic_and_stores_nothing(client: Any) -> None:
+    asked = {"sentence": "record 200 MB/s for 6 h", "values": {"margin": "1.5"}}
+    answer = client.post("/v1/workloads/expansions", json=asked, **ADMIN)
+    assert answer.status_code == 200, answer.get_json()
+    told = answer.get_json()
+    assert told["workload"] == "recording"
+    assert told["derived"][0]["requirement"] == {
+        "kind": "current-write-rate",
+        "minimum": 300.0,
+        "unit": "MB/s",
+        "weight": 1.0,
+        "strictness": "soft",
+    }
+    assert told["derived"][0]["arithmetic"] == "1.5 * 200 MB/s"
+    assert {one["name"]: one["value"] for one in told["parameters"]}["time"] == "6 h"
+
+
+def test_the_service_says_which_sentences_there_are(client: Any) -> None:
+    answer = client.post("/v1/workloads/expansions", json={"sentence": "hm"}, **ADMIN)
+    assert answer.status_code == 422
+    assert "Say it like one of" in answer.get_json()["errors"][0]["message"]
