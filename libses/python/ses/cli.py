@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ses.commands.advise import advise
 from ses.commands.apply import apply
 from ses.commands.calibrate import calibrate
 from ses.commands.copy import copy, migrate
@@ -77,6 +78,7 @@ for _command in (
     apply,
     calibrate,
     profile,
+    advise,
     copy,
     migrate,
     run_near,

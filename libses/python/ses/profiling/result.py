@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 SEQUENTIAL, RANDOM, UNKNOWN = "sequential", "random", "not seen"
@@ -64,3 +64,18 @@ class ProgramProfile:
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return asdict(self)
+
+
+def from_json(data: Mapping[str, Any]) -> ProgramProfile:
+    """Return the profile that ``as_json`` gave; raises KeyError or TypeError for anything else."""
+    members = {one.name for one in fields(ProgramProfile)}
+    known = {name: value for name, value in data.items() if name in members}
+    return ProgramProfile(
+        **{
+            **known,
+            "command": tuple(data["command"]),
+            "files": tuple(FileUse(**one) for one in data["files"]),
+            "phases": tuple(Phase(**one) for one in data["phases"]),
+            "notes": tuple(data.get("notes", ())),
+        }
+    )

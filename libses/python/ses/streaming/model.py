@@ -122,17 +122,24 @@ def peak(node: Node, profile: StreamProfile, path: Path) -> Peak:
     A program that overlaps its parts runs at the least of what the resources allow.  One that does not
     waits for disk, processor and link in turn; the buses carry what goes on meanwhile.
     """
+    memory = profile.alpha + demand(path.memory_bus, profile)
+    work = _seconds(profile.gamma, node.processor) + _seconds(demand(path.copies, profile), node.copy_rate)
     seconds = {
-        Resource.DISK: demand(path.disk, profile) / node.disk,
-        Resource.IO_BUS: demand(path.io_bus, profile) / node.io_bus,
-        Resource.MEMORY_BUS: (profile.alpha + demand(path.memory_bus, profile)) / node.memory_bus,
-        Resource.PROCESSOR: profile.gamma / node.processor + demand(path.copies, profile) / node.copy_rate,
-        Resource.LINK: demand(path.link, profile) / node.link,
+        Resource.DISK: _seconds(demand(path.disk, profile), node.disk),
+        Resource.IO_BUS: _seconds(demand(path.io_bus, profile), node.io_bus),
+        Resource.MEMORY_BUS: _seconds(memory, node.memory_bus),
+        Resource.PROCESSOR: work,
+        Resource.LINK: _seconds(demand(path.link, profile), node.link),
     }
     in_turn = seconds[Resource.DISK] + seconds[Resource.PROCESSOR] + seconds[Resource.LINK]
     binding = max(seconds, key=lambda one: seconds[one])
     longest = seconds[binding] if profile.overlapped else max(seconds[binding], in_turn)
     return Peak(_rate(longest), binding, {one: _rate(time) for one, time in seconds.items()})
+
+
+def _seconds(needed: float, rate: float) -> float:
+    """Seconds a resource takes for one byte of the stream; a rate of 0 never gets there."""
+    return needed / rate if rate > 0 else math.inf if needed > 0 else 0.0
 
 
 def _rate(seconds_per_byte: float) -> float:

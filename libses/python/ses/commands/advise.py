@@ -1,0 +1,150 @@
+"""``ses advise``: how long a program would take on each element, and what limits it there."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ses.answers import Selection, parse
+from ses.commands.options import service_command, subject_options
+from ses.errors import EXIT_NOT_FOUND, UsageError
+from ses.output import console, line, number, print_json, table
+from ses.profiling.darshan import read_log
+from ses.profiling.needs import implied
+from ses.profiling.result import ProgramProfile, from_json
+from ses.profiling.run import profile as run_and_watch
+from ses.quantities import quantity
+from ses.service import ServiceClient
+from ses.streaming.advice import Forecast, Place, Work, advice, forecasts
+
+_RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] [PROGRAM [ARGUMENT]...]")
+@click.option(
+    "--profile", "kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+    help="Instead of running PROGRAM: what ses profile --output wrote of it.",
+)  # fmt: skip
+@click.option(
+    "--darshan", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
+    help="Instead of running PROGRAM: a Darshan log of it.",
+)  # fmt: skip
+@click.option("--system", help="Only this storage system.")
+@click.option("--link", metavar="RATE", help="What the link of the node carries, like 12.5GB/s.")
+@click.option("--in-turn", is_flag=True, help="The program waits for each transfer (O_DIRECT, O_SYNC).")
+@subject_options
+@service_command
+def advise(
+    client: ServiceClient,
+    as_json: bool,
+    program: tuple[str, ...],
+    kept: Path | None,
+    darshan: Path | None,
+    system: str | None,
+    link: str | None,
+    in_turn: bool,
+    user: str,
+    application: str | None,
+    vo: str | None,
+) -> None:
+    """Predict how long PROGRAM would take on each element, and what limits it there.
+
+    PROGRAM is run and measured, as by ses profile, unless a profile is given.  For each element that could be
+    chosen now, and for 2, 4, 8 and 16 stripes over the best: the time, the resource that binds, and how many
+    such programs fit before storage is what limits them; then what to change first.  The model and what it
+    leaves out: docs/streaming.md.  Exits with 5 when no element is left.
+    """
+    if (bool(program), kept is not None, darshan is not None).count(True) != 1:
+        raise UsageError("Give one of: a program, --profile FILE, --darshan LOG.")
+    carries = _rate(link) if link else math.inf
+    found = _profile(program, kept, darshan)
+    if found.read_bytes + found.written_bytes <= 0:
+        raise UsageError("The program moved no byte: storage is nothing to it.")
+    data = client.select(
+        {
+            "subject": {"user": user, "application": application, "vo": vo},
+            "storage_system": system,
+            "requirements": [one.requirement.as_json() for one in implied(found)],
+            "limit": 0,
+        }
+    )
+    candidates = parse("the ranking", Selection.of, data).candidates
+    places = [
+        Place(one.element, one.read * 1e6, one.write * 1e6)
+        for one in candidates
+        if one.read is not None and one.write is not None
+    ]
+    if not places:
+        click.echo("No element is left whose rates are known.", err=True)
+        raise SystemExit(EXIT_NOT_FOUND)
+    work = _work(found, in_turn)
+    predicted = forecasts(work, places, carries)
+    say = advice(predicted[0], predicted, work)
+    if as_json:
+        print_json(
+            {
+                "measured_seconds": found.seconds,
+                "advice": say,
+                "forecasts": [_facts(one) for one in predicted],
+            }
+        )
+    else:
+        _show(found, predicted, say, bool(program))
+
+
+def _profile(program: tuple[str, ...], kept: Path | None, darshan: Path | None) -> ProgramProfile:
+    if darshan is not None:
+        return read_log(darshan)
+    if kept is None:
+        return run_and_watch(program)[0]
+    try:
+        return from_json(json.loads(kept.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{kept} is not what ses profile --output writes: {error}.") from None
+
+
+def _work(found: ProgramProfile, in_turn: bool) -> Work:
+    """Its cores are those it used in its busiest phase, at least one."""
+    busiest = max((one.cpu_seconds / one.seconds for one in found.phases if one.seconds > 0), default=1.0)
+    cores = max(1.0, float(math.ceil(busiest - 0.25)))
+    return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, cores, not in_turn)
+
+
+def _rate(text: str) -> float:
+    value, unit = quantity(text)
+    if unit not in _RATES or value <= 0:
+        raise UsageError(f"{text!r} is no rate of a link: write one of {', '.join(_RATES)}.")
+    return value * _RATES[unit]
+
+
+def _facts(one: Forecast) -> dict[str, Any]:
+    allowed = {str(name): rate / 1e6 for name, rate in one.allowed.items() if math.isfinite(rate)}
+    return {
+        "elements": list(one.elements),
+        "seconds": one.seconds if math.isfinite(one.seconds) else None,
+        "binding": str(one.binding),
+        "allowed_mb_s": allowed,
+        "together": one.together,
+    }
+
+
+def _show(found: ProgramProfile, predicted: list[Forecast], say: str, ran: bool) -> None:
+    out = console(sys.stderr if ran else sys.stdout)
+    line(
+        out,
+        f"Measured: {found.seconds:.1f} s, {(found.read_bytes + found.written_bytes) / 1e6:.0f} MB, "
+        f"{found.cpu_seconds:.1f} s of processor time.",
+    )
+    rows = []
+    for one in predicted:
+        rates = [f"{name} {rate / 1e6:.0f}" for name, rate in one.allowed.items() if math.isfinite(rate)]
+        where = one.elements[0] if len(one.elements) == 1 else f"{len(one.elements)} stripes"
+        rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
+    table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
+    line(out, say)

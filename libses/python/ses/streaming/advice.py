@@ -1,0 +1,118 @@
+"""How long a program that was measured would take elsewhere, and what would limit it there.  Pure.
+
+The storage of a place is one resource: a byte read takes 1/read rate, a byte written 1/write rate.  Processor
+time of the program is what it was, by as many cores as it used then.  The sum of both is the time of a
+program that waits for each transfer (O_DIRECT, O_SYNC); one that reads ahead and writes behind through the
+page cache takes the longer of the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ses.streaming.model import Node, Resource, StreamProfile, peak
+from ses.streaming.paths import PATHS
+
+STRIPES = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a program moves and computes: bytes, seconds of processor time, and cores it uses at once."""
+
+    read_bytes: float
+    written_bytes: float
+    cpu_seconds: float
+    cores: float = 1.0
+    overlapped: bool = True
+
+    @property
+    def moved(self) -> float:
+        """All bytes."""
+        return self.read_bytes + self.written_bytes
+
+    def profile(self) -> StreamProfile:
+        """Return it for each byte; raises ValueError when it moves nothing."""
+        if self.moved <= 0:
+            raise ValueError("a program that moves no byte is no stream")
+        ratio = self.written_bytes / self.read_bytes if self.read_bytes else math.inf
+        return StreamProfile(
+            gamma=self.cpu_seconds / self.moved, written_per_read=ratio, overlapped=self.overlapped
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An element and what a stream would get there, in bytes per second."""
+
+    name: str
+    read_rate: float
+    write_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The time on some elements, what binds, what each resource would allow, and how many such programs fit.
+
+    ``together``: so many of them run there at once before storage is what limits them.
+    """
+
+    elements: tuple[str, ...]
+    seconds: float
+    binding: Resource
+    allowed: dict[Resource, float]
+    together: int
+
+
+def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> Forecast:
+    """Return the forecast for a file striped evenly over these places; ``link``: bytes per second."""
+    slowest_read = min(one.read_rate for one in places) * len(places)
+    slowest_write = min(one.write_rate for one in places) * len(places)
+    by_storage = _over(work.read_bytes, slowest_read) + _over(work.written_bytes, slowest_write)
+    profile = work.profile()
+    storage = work.moved / by_storage if by_storage > 0 else math.inf
+    node = Node(disk=storage, processor=work.cores, link=link)
+    found = peak(node, profile, PATHS["client"])
+    alone = peak(Node(processor=work.cores, link=link), profile, PATHS["client"]).rate
+    return Forecast(
+        tuple(one.name for one in places),
+        _over(work.moved, found.rate),
+        found.binding,
+        dict(found.allowed),
+        1 if math.isinf(alone) else max(1, math.floor(storage / alone)),
+    )
+
+
+def forecasts(work: Work, places: Sequence[Place], link: float = math.inf) -> list[Forecast]:
+    """Return one for each place, in their order, then one for each stripe count over the best of them."""
+    alone = [forecast(work, [one], link) for one in places]
+    best = sorted(places, key=lambda one: forecast(work, [one], link).seconds)
+    return alone + [forecast(work, best[:count], link) for count in STRIPES[1:] if count <= len(best)]
+
+
+def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
+    """Return what to change first for the forecast that was found, in one sentence."""
+    faster = min(others, key=lambda one: one.seconds)
+    gain = 1 - faster.seconds / found.seconds if found.seconds > 0 else 0.0
+    if found.binding is Resource.DISK and gain > _WORTH:
+        where = faster.elements[0] if len(faster.elements) == 1 else f"{len(faster.elements)} stripes"
+        return f"Storage binds: {where} would take {gain:.0%} less time."
+    if found.binding is Resource.DISK:
+        return "Storage binds, and no other element is faster now: move fewer bytes, or run later."
+    if found.binding is Resource.PROCESSOR:
+        return (
+            f"The processor binds: other storage changes little; use more than {work.cores:.0f} cores, or "
+            "fewer and larger calls."
+        )
+    return f"The {found.binding} binds: use more nodes, not more stripes."
+
+
+_WORTH = 0.05
+
+
+def _over(size: float, rate: float) -> float:
+    if size <= 0:
+        return 0.0
+    return size / rate if rate > 0 else math.inf

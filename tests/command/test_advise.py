@@ -1,0 +1,73 @@
+"""``ses advise``: the elements that could be chosen, with the time a program would take there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from selection_service_double import SelectionServiceDouble, candidate
+
+if TYPE_CHECKING:
+    from conftest import Ses
+
+
+@pytest.fixture
+def kept(tmp_path: Path, service: SelectionServiceDouble) -> str:
+    """A program that read 200 MB and wrote 90 MB; two elements give 100 MB/s to readers."""
+    service.selection["candidates"] = [
+        candidate(1, "b1", 0.0, 45.0, 20.0),
+        candidate(2, "b2", 0.0, 90.0, 20.0),
+    ]
+    profile = {
+        "command": ["sim"], "seconds": 9.0, "cpu_seconds": 1.0, "read_bytes": 200_000_000,
+        "written_bytes": 90_000_000, "read_calls": 1, "write_calls": 1, "files": [],
+        "phases": [{"kind": "reads and writes", "begin": 0, "seconds": 9.0, "cpu_seconds": 1.0,
+                    "read_bytes": 200_000_000, "written_bytes": 90_000_000}],
+    }  # fmt: skip
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(profile))
+    return str(path)
+
+
+def test_each_element_is_told_with_its_time_and_what_binds(ses: Ses, kept: str) -> None:
+    told = ses.json("advise", "--profile", kept)
+    assert [one["elements"] for one in told["forecasts"]] == [
+        ["union/b1"],
+        ["union/b2"],
+        ["union/b2", "union/b1"],
+    ]
+    assert [one["seconds"] for one in told["forecasts"]] == pytest.approx([4.0, 3.0, 2.0])
+    assert {one["binding"] for one in told["forecasts"]} == {"disk"}
+    assert told["measured_seconds"] == 9.0
+    result = ses("advise", "--profile", kept)
+    assert "Storage binds: 2 stripes would take 50% less time." in result.stdout
+
+
+def test_a_slow_link_and_waiting_are_taken_into_account(ses: Ses, kept: str) -> None:
+    linked = ses.json("advise", "--link", "29MB/s", "--profile", kept)
+    assert linked["forecasts"][0]["binding"] == "network link"
+    assert linked["forecasts"][0]["seconds"] == pytest.approx(10.0)
+    waiting = ses.json("advise", "--in-turn", "--profile", kept)
+    assert waiting["forecasts"][0]["seconds"] == pytest.approx(5.0)
+
+
+def test_what_the_program_needs_is_part_of_the_question(
+    ses: Ses, kept: str, service: SelectionServiceDouble
+) -> None:
+    ses.json("advise", "--profile", kept)
+    asked = [body for method, path, body in service.requests if path == "/v1/selections"][-1]
+    assert {one["kind"] for one in asked["requirements"]} == {"current-read-rate", "current-write-rate"}
+
+
+def test_without_an_element_or_a_profile_it_says_so(
+    ses: Ses, kept: str, tmp_path: Path, service: SelectionServiceDouble
+) -> None:
+    service.selection["candidates"] = []
+    assert ses("advise", "--profile", kept).exit_code == 5
+    (tmp_path / "no.json").write_text("{}")
+    result = ses("advise", "--profile", str(tmp_path / "no.json"))
+    assert result.exit_code == 2
+    assert "not what ses profile --output writes" in result.stderr
+    assert ses("advise").exit_code == 2
