@@ -7,6 +7,7 @@ import click
 from ses.commands.experiment_collision import collision
 from ses.commands.experiment_disc import disc
 from ses.commands.experiment_orca import orca
+from ses.commands.experiment_read2 import read2
 from ses.commands.experiment_table1 import table1
 
 
@@ -14,8 +15,8 @@ from ses.commands.experiment_table1 import table1
 def experiment() -> None:
     """Measure on this machine where files go and how long programs take.
 
-    Needs root and a checkout. Makes small file systems of limited speed and undoes everything at the end or
-    when stopped. collision and table1 put them under one mergerfs union, start the whole chain on free
+    read2 needs nothing; the others need root and a checkout. They make small file systems of limited
+    speed and undo everything at the end or when stopped. collision and table1 put them under one mergerfs union, start the whole chain on free
     loopback ports and run unmodified programs as users of their own (numbers from 61000 on, without
     accounts); orca and disc put a limited network before them.
     Progress goes to standard error.  What is measured, and what may be concluded: docs/evaluation.md.
@@ -25,4 +26,5 @@ def experiment() -> None:
 experiment.add_command(collision)
 experiment.add_command(disc)
 experiment.add_command(orca)
+experiment.add_command(read2)
 experiment.add_command(table1)

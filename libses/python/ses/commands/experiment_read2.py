@@ -1,0 +1,76 @@
+"""``ses experiment read2``: what a path past the owner of a disk saves."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ses.commands.experiment_options import Numbers
+from ses.commands.options import json_option
+from ses.errors import SesError
+from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
+from ses.output import console, line, number, print_json, table
+from ses.progress import Progress
+
+
+@click.command()
+@click.option(
+    "--allowed", type=Numbers(), default="100,200,400,800", show_default=True, metavar="MB/S,...",
+    help="Rates the disk may have; without limit is always added.",
+)  # fmt: skip
+@click.option(
+    "--size", "megabytes", type=click.IntRange(1, 4096), default=256, show_default=True, metavar="MIB",
+    help="What each run moves; it is kept in memory.",
+)  # fmt: skip
+@click.option(
+    "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Runs of each, in turns."
+)
+@click.option(
+    "--directory", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where the file is made. [the directory of temporary files]",
+)  # fmt: skip
+@json_option
+def read2(
+    allowed: tuple[int, ...], megabytes: int, rounds: int, directory: Path | None, as_json: bool
+) -> None:
+    """Transpose a matrix that lies on another node's disk: by the owner, or past it (RR-4401, Figure 3).
+
+    Needs neither root nor a service. Two processes of this machine stand for two nodes. What counts is the
+    processor time for each GB, which a busy machine changes little; the rates say how the paths differ here.
+    """
+    rates = [float(one) * 1e6 for one in allowed] + [0.0]
+    file = (directory or Path(tempfile.gettempdir())) / f".ses-read2-{secrets.token_hex(8)}"
+    runs: list[Run] = []
+    try:
+        with Progress(console(sys.stderr)) as progress:
+            for one in compare(file, megabytes * 2**20, rates, rounds):
+                runs.append(one)
+                progress.step(f"{one.arm}, {_allowed(one.allowed)}: {one.rate / 1e6:.0f} MB/s")
+    except OSError as error:
+        raise SesError(f"The experiment broke off: {error}.") from None
+    found = lines(runs)
+    costs = {arm: cost(runs, arm) * 1e9 for arm in ARMS}
+    less = 1 - costs[DISK] / costs[NOTHING]
+    if as_json:
+        print_json({"lines": [asdict(one) for one in found], "cpu_seconds_per_gb": costs, "less": less})
+        return
+    out = console()
+    rows = [
+        [_allowed(one.allowed), one.arm, number(one.rate / 1e6),
+         number(one.cpu_per_byte * 1e9, 2)]
+        for one in found
+    ]  # fmt: skip
+    table(out, (">allowed", "path", ">consumed MB/s", ">processor s/GB"), rows)
+    path = {arm: costs[arm] - costs[ALONE] for arm in (NOTHING, SENDFILE, DISK)}
+    line(out, f"Shared disk: {less:.0%} less processor time for each GB than shared nothing.")
+    told = ", ".join(f"{arm} {value:.2f}" for arm, value in path.items())
+    line(out, f"Of the path alone, without the transposition, processor s/GB: {told}.")
+
+
+def _allowed(rate: float) -> str:
+    return f"{rate / 1e6:.0f} MB/s" if rate else "no limit"

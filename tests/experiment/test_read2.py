@@ -1,0 +1,67 @@
+"""The paths of READ2 move the same blocks, and their costs are compared side by side."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+from ses.experiment.read2 import (
+    ALONE,
+    ARMS,
+    BLOCK_BYTES,
+    COLUMNS,
+    DISK,
+    NOTHING,
+    ROWS,
+    Run,
+    compare,
+    cost,
+    lines,
+    transpose,
+)
+
+
+def test_a_block_is_transposed_exactly() -> None:
+    block = array("d", range(ROWS * COLUMNS))
+    result = array("d", bytes(BLOCK_BYTES))
+    transpose(block, result)
+    assert all(result[c * ROWS + r] == block[r * COLUMNS + c] for r in range(ROWS) for c in range(COLUMNS))
+
+
+def test_each_path_is_run_at_each_rate_and_nothing_stays(tmp_path: Path) -> None:
+    options = ("--size", "2", "--rounds", "2", "--allowed", "400", "--directory", str(tmp_path), "--json")
+    result = CliRunner().invoke(main, ["experiment", "read2", *options])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert {(one["arm"], one["allowed"]) for one in told["lines"]} == {
+        (arm, rate) for arm in ARMS for rate in (0.0, 400e6)
+    }
+    assert all(one["rate"] > 0 and one["cpu_per_byte"] >= 0 for one in told["lines"])
+    assert told["cpu_seconds_per_gb"].keys() == set(ARMS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_medians_are_told_apart_by_path_and_rate() -> None:
+    runs = [
+        *(Run(NOTHING, 0.0, rate, cpu) for rate, cpu in ((1.0, 4.0), (9.0, 6.0), (3.0, 5.0))),
+        Run(NOTHING, 7.0, 7.0, 50.0),
+        Run(DISK, 0.0, 2.0, 3.0),
+        Run(ALONE, 0.0, 2.0, 1.0),
+    ]
+    (first, second, *_) = lines(runs)
+    assert (first.arm, first.allowed, first.rate, first.cpu_per_byte) == (NOTHING, 0.0, 3.0, 5.0)
+    assert (second.arm, second.allowed) == (NOTHING, 7.0)
+    assert cost(runs, NOTHING) == 5.5
+    assert cost(runs, DISK) == 3.0
+
+
+def test_a_file_that_is_there_already_is_left_alone(tmp_path: Path) -> None:
+    somebodys = tmp_path / "file"
+    somebodys.write_text("mine")
+    with pytest.raises(FileExistsError):
+        list(compare(somebodys, BLOCK_BYTES, [0.0], 1))
+    assert somebodys.read_text() == "mine"
