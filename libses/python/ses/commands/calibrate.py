@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
+from ses.commands.calibrate_node import calibrate_node
 from ses.commands.options import service_command
 from ses.errors import EXIT_FAILED, NotFoundError, UsageError
 from ses.output import console, line, print_json, table
@@ -44,6 +45,13 @@ _PREFIXES = """\
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Directory on Lustre to make the file in. [the mount point]",
 )
+@click.option("--node", is_flag=True, help="Instead of elements: this node, its memory and its link.")
+@click.option(
+    "--peer", metavar="HOST:PORT", help="With --node: measure the link to a node that listens there."
+)
+@click.option(
+    "--listen", metavar="ADDRESS:PORT", help="With --node: be the peer of one node, on this address only."
+)
 @service_command
 def calibrate(
     client: ServiceClient,
@@ -54,6 +62,9 @@ def calibrate(
     size_mib: int,
     seconds: float,
     directory: Path | None,
+    node: bool,
+    peer: str | None,
+    listen: str | None,
 ) -> None:
     """Measure the write and read rate of elements, one after the other, with one stream.
 
@@ -62,7 +73,17 @@ def calibrate(
     alone.  Run it on a node that reaches the element (for a branch: the one that has its disk) when
     nobody else is busy there.  Prints the rates as Turtle for the description of the site.  Exits with
     1 when an element was left alone.
+
+    With --node, measures how fast this node copies in memory, and with --peer its link, for --seconds;
+    prints both as Turtle with date and method.
     """
+    if not node and (peer or listen):
+        raise UsageError("--peer and --listen go with --node.")
+    if node:
+        if elements or every or (peer and listen):
+            raise UsageError("--node takes no elements, and one of --peer and --listen.")
+        calibrate_node(as_json, peer, listen, seconds)
+        return
     if bool(elements) == every:
         raise UsageError("Name elements, like union/b1, or give --all.")
     size = size_mib * 2**20

@@ -1,0 +1,80 @@
+"""``ses calibrate --node``: what this node gives to streaming programs, for the knowledge base."""
+
+from __future__ import annotations
+
+import json
+import platform
+import socket
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+
+import click
+
+from ses.errors import SesError
+from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
+from ses.output import console, line, print_json, table
+
+_METHOD = "ses calibrate --node: copies of 64 MiB timed by processor time, best of 8"
+
+
+def calibrate_node(as_json: bool, peer: str | None, listen: str | None, seconds: float) -> None:
+    """Measure this node, or with ``listen`` be the peer of one that is measured; print what was found."""
+    if listen is not None:
+        _listen(listen)
+        return
+    found = measure_node()
+    if peer is not None:
+        found = replace(found, link=measure_link(address_of(peer), seconds))
+    text = turtle_of(platform.node(), found, datetime.now(UTC))
+    if as_json:
+        print_json({**asdict(found), "memory_bus": found.memory_bus, "turtle": text})
+        return
+    out = console()
+    rows = [
+        ["cores", str(found.cores)],
+        ["copying, one core", f"{found.core_copy / 1e6:.0f} MB/s"],
+        ["copying, all cores", f"{found.all_copy / 1e6:.0f} MB/s"],
+        ["memory bus", f"{found.memory_bus / 1e6:.0f} MB/s"],
+        [
+            "link to the peer",
+            "not measured (--peer)" if found.link is None else f"{found.link / 1e6:.0f} MB/s",
+        ],
+    ]
+    table(out, ("of this node", ">measured"), rows)
+    line(out, "\nTo keep it: ses kb import, with\n")
+    line(out, text)
+
+
+def turtle_of(host: str, found: NodeRates, now: datetime) -> str:
+    """Return the measurement as Turtle, with its date and method."""
+    rates = {"coreCopyRate": found.core_copy, "memoryRate": found.memory_bus, "linkRate": found.link}
+    facts = "".join(
+        f"    qsm:{name} [ a qudt:QuantityValue ; qudt:numericValue {rate / 1e6:.6e} ; "
+        "qudt:hasUnit unit:MegaBYTE-PER-SEC ] ;\n"
+        for name, rate in rates.items()
+        if rate is not None
+    )
+    method = _METHOD if found.link is None else f"{_METHOD}; one TCP stream to a peer"
+    name = "".join(one if one.isalnum() or one in "-." else "-" for one in host)
+    return f"""@prefix qsm: <https://w3id.org/qstorman/ontology#> .
+@prefix qudt: <http://qudt.org/schema/qudt/> .
+@prefix unit: <http://qudt.org/vocab/unit/> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+
+<https://w3id.org/qstorman/site/calibration/{name}> a qsm:NodeCalibration ;
+    qsm:name {json.dumps(name)} ;
+    qsm:cores {found.cores} ;
+{facts}    qsm:calibratedAt "{now:%Y-%m-%dT%H:%M:%SZ}"^^xsd:dateTime ;
+    qsm:calibrationMethod {json.dumps(method)} ."""
+
+
+def _listen(where: str) -> None:
+    host, port = address_of(where)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=family) as server:
+            click.echo(f"Waiting for one ses calibrate --node --peer at {where} ...", err=True)
+            received = receive(server)
+    except OSError as error:
+        raise SesError(f"Nothing was received at {where}: {error}.") from None
+    click.echo(f"Received {received / 1e6:.0f} MB.", err=True)

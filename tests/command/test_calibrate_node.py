@@ -1,0 +1,77 @@
+"""``ses calibrate --node``: what a node gives is measured, told with date and method, and can be kept."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from ses.commands.calibrate_node import turtle_of
+from ses.errors import SesError, UsageError
+from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
+from ses_service.knowledge.checks.validation import validate
+
+MIB = 2**20
+NOW = datetime(2026, 11, 23, 7, 0, 0, tzinfo=UTC)
+
+
+def test_copies_of_one_core_and_of_all_are_measured() -> None:
+    found = measure_node(4 * MIB, 2)
+    assert found.cores >= 1
+    assert 0 < found.core_copy <= found.all_copy
+    assert found.memory_bus == 2 * found.all_copy
+
+
+def test_a_link_is_measured_by_what_the_peer_received() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        got: list[int] = []
+        thread = threading.Thread(target=lambda: got.append(receive(server)))
+        thread.start()
+        rate = measure_link(server.getsockname(), 0.1)
+        thread.join()
+    assert got[0] > 0
+    assert got[0] % MIB == 0
+    assert rate > 0
+
+
+def test_a_peer_that_is_not_there_is_told_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gone = server.getsockname()
+    with pytest.raises(SesError, match="--listen ADDRESS:PORT there first"):
+        measure_link(gone, 0.1)
+
+
+def test_what_was_measured_is_turtle_the_knowledge_base_takes() -> None:
+    text = turtle_of("n 1", NodeRates(64, 8e9, 100e9, 12.5e9), NOW)
+    assert validate(text, "node.ttl") == []
+    assert 'qsm:calibratedAt "2026-11-23T07:00:00Z"' in text
+    assert "qsm:calibrationMethod" in text
+    assert "site/calibration/n-1>" in text
+    assert "linkRate" not in turtle_of("n1", NodeRates(64, 8e9, 100e9), NOW)
+    (finding,) = validate(text.replace("qsm:calibratedAt", "qsm:modifiedAt"), "node.ttl")
+    assert "calibratedAt" in finding.message
+
+
+def test_an_address_is_a_host_and_a_port() -> None:
+    assert address_of("n2:5201") == ("n2", 5201)
+    assert address_of("[::1]:5201") == ("::1", 5201)
+    for wrong in ("n2", ":5201", "n2:", "n2:port", "n2:70000"):
+        with pytest.raises(UsageError, match="HOST:PORT"):
+            address_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--peer", "a:1"), ("--node", "union/b1"), ("--node", "--peer", "a:1", "--listen", "b:2")]
+)
+def test_options_that_do_not_go_together_are_refused(ses: Any, wrong: tuple[str, ...]) -> None:
+    assert ses("calibrate", *wrong).exit_code == 2
+
+
+def test_the_command_prints_rates_and_turtle(ses: Any) -> None:
+    result = ses("calibrate", "--node")
+    assert result.exit_code == 0, result.output
+    assert "copying, one core" in result.stdout
+    assert "a qsm:NodeCalibration" in result.stdout
+    assert ses.json("calibrate", "--node")["link"] is None
