@@ -92,7 +92,11 @@ def test_elements_are_described_in_any_unit_of_the_kind(knowledge: KnowledgeBase
 @pytest.mark.parametrize(
     ("good", "bad", "says"),
     [
-        ("unit:MicroSEC", "unit:GigaBYTE", "latency needs one qudt:hasUnit of MicroSEC, MilliSEC, SEC, MIN, HR, DAY"),
+        (
+            "unit:MicroSEC",
+            "unit:GigaBYTE",
+            "latency needs one qudt:hasUnit of MicroSEC, MilliSEC, SEC, MIN, HR, DAY",
+        ),
         ("500.0e0", "-500.0e0", "latency needs one qudt:numericValue greater than 0"),
     ],
 )

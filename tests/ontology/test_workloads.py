@@ -47,6 +47,12 @@ def test_a_training_set_is_read_as_fast_as_gpus_take_it() -> None:
     assert bounds(found) == {"average-read-rate": pytest.approx(48), "free-capacity": pytest.approx(2000)}
 
 
+def test_a_value_that_is_given_goes_before_the_sentence() -> None:
+    found = understood("record 200 MB/s for 6 h", time="3 h")
+    assert bounds(found)["free-capacity"] == pytest.approx(2160)
+    assert found.values["time"] == "3 h"
+
+
 def test_blanks_and_case_of_a_sentence_do_not_matter() -> None:
     found = understood("  Checkpoint  of 4TB every\n0.5h by 512 ranks ", share="10 %")
     assert bounds(found)["current-write-rate"] == pytest.approx(4e6 / 512 / 180)

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
-from ses.commands.calibrate_node import calibrate_node
 from ses.commands.options import service_command
 from ses.errors import EXIT_FAILED, NotFoundError, UsageError
 from ses.output import console, line, print_json, table
@@ -82,6 +81,8 @@ def calibrate(
     if node:
         if elements or every or (peer and listen):
             raise UsageError("--node takes no elements, and one of --peer and --listen.")
+        from ses.commands.calibrate_node import calibrate_node  # what it needs, no other command does
+
         calibrate_node(as_json, peer, listen, seconds)
         return
     if bool(elements) == every:
