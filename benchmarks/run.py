@@ -18,7 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import core, creates, crowds, report, selections, site_description, tables
+from ses_benchmarks import core, creates, crowds, first_start, report, selections, site_description, tables
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -46,6 +46,7 @@ class Plan:
     agents: int
     polls: float  # announcements a second of all agents together, at the pace the contract gives
     crowd_seconds: float
+    starts: int
 
 
 FULL = Plan(
@@ -62,6 +63,7 @@ FULL = Plan(
     agents=10000,
     polls=200,
     crowd_seconds=4,
+    starts=3,
 )
 LONG = replace(FULL, crowd_seconds=20)
 QUICK = Plan(
@@ -78,6 +80,7 @@ QUICK = Plan(
     agents=20,
     polls=20,
     crowd_seconds=0.5,
+    starts=1,
 )
 
 
@@ -113,6 +116,9 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
             if size == max(SELECTION_SIZES):
                 yield from measure_crowds(plan, served, note)
     yield measure_samples(plan, programs, scratch)
+    count = plan.largest_site
+    note = f"only {count} elements" if count < max(SELECTION_SIZES) else ""
+    yield first_start.measure("first-start-10000", programs, scratch, count, plan.starts, note)
 
 
 def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:

@@ -74,3 +74,15 @@ class Usage:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         ticks = int(fields[11]) + int(fields[12])
         return cls(ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process, those it started and those they waited for have used since they began."""
+    process = Path(f"/proc/{pid}")
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+        children = [one.read_text().split() for one in process.glob("task/*/children")]
+    except FileNotFoundError:  # it ended meanwhile, and counts where it is waited for
+        return 0.0
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor_seconds(int(child)) for some in children for child in some)

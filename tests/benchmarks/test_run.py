@@ -29,6 +29,7 @@ NAMES = {
     "selection-1000",
     "selection-10000",
     "selection-beside-samples",
+    "first-start-10000",
     "deciders-100-per-second",
     "agents-20",
     "claims-20",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
+from rdflib import Graph, Literal, URIRef
 from rdflib.compare import isomorphic
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBase, site
 from ses_service.knowledge.exchange.incoming import Incoming
@@ -69,3 +71,16 @@ def test_a_site_read_quickly_is_in_order(union_site: str) -> None:
     assert found is not None
     assert site.violations(found) == []
     assert Incoming.read(union_site, "site.ttl", quick=True).site == describe(found)
+
+
+def test_a_text_read_quickly_can_be_asked_in_every_way(union_site: str) -> None:
+    quickly = read_quickly(union_site)
+    assert quickly is not None
+    slowly = Graph()
+    for triple in quickly:
+        slowly.add(triple)
+    assert len(quickly) == len(slowly) > 0
+    for triple in (*slowly, (URIRef("a:s"), URIRef("a:p"), Literal(1))):
+        for given in product((True, False), repeat=3):
+            pattern = tuple(term if is_given else None for term, is_given in zip(triple, given, strict=True))
+            assert set(quickly.triples(pattern)) == set(slowly.triples(pattern))

@@ -13,6 +13,8 @@ import structlog
 from rdflib import XSD, BNode, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Term
+from ses_service.knowledge.statements.read_only import read_only_graph
+from ses_service.knowledge.statements.triples import Triple
 from ses_service.knowledge.statements.turtle import BASE, present_names
 
 SHORT = 20_000
@@ -23,10 +25,13 @@ _log = structlog.get_logger(__name__)
 
 
 def read_quickly(text: str) -> Graph | None:
-    """Return the triples of a Turtle text; ``None`` for one that is short, malformed or unusual."""
+    """Return the triples of a Turtle text, as a graph that cannot be changed.
+
+    ``None`` for a text that is short, malformed or unusual.
+    """
     if len(text) < SHORT or _STEPS.search(text):
         return None
-    graph, terms = Graph("SimpleMemory", bind_namespaces="none"), _Terms()
+    found, terms = list[Triple](), _Terms()
     try:
         encoded = present_names(text).encode()
         for quad in pyoxigraph.parse(encoded, format=pyoxigraph.RdfFormat.TURTLE, base_iri=BASE):
@@ -34,11 +39,11 @@ def read_quickly(text: str) -> Graph | None:
             predicate = terms.of(quad.predicate)
             if isinstance(subject, Literal) or not isinstance(predicate, URIRef):
                 return None
-            graph.add((subject, predicate, value))
+            found.append((subject, predicate, value))
     except (SyntaxError, ValueError) as error:
         _log.info("a description is read the slow way", detail=str(error))
         return None
-    return graph
+    return read_only_graph(found)
 
 
 class _Terms:

@@ -58,11 +58,11 @@ def describe(graph: Graph) -> Description:
 
     Raises ``InvalidDescriptionError`` for far more blank nodes without a place than anybody writes.
     """
-    graph = _with_iris(graph)
-    inside = _required(graph)
-    said: _Said = {}
-    for subject, property_, value in graph:
-        said.setdefault(subject, []).append((property_, value))
+    said, inside = _said(graph), _required(graph)
+    odd = _odd(said, inside)
+    if odd:
+        graph = _named(graph, odd)
+        said, inside = _said(graph), _required(graph)
     found: Description = {}
     for subject in said:
         if isinstance(subject, URIRef) and subject not in inside:
@@ -182,17 +182,24 @@ def _required(graph: Graph) -> set[Node]:
     return set(graph.objects(None, QSM.requires)) - set(graph.subjects(QSM.requires, None))
 
 
-def _with_iris(graph: Graph) -> Graph:
-    """Return the graph with an IRI for every blank node that is not part of one value, or lies too deep."""
-    places: dict[BNode, list[object]] = {}
-    for subject, _, value in graph:
-        if isinstance(value, BNode):
-            places.setdefault(value, []).append(subject)
-    blank = {node for node in set(graph.subjects()) | set(places) if isinstance(node, BNode)}
-    inside = _required(graph)
+def _said(graph: Graph) -> _Said:
+    said: _Said = {}
+    for subject, property_, value in graph:
+        said.setdefault(subject, []).append((property_, value))
+    return said
 
-    def depth(node: object) -> int:
-        steps, seen = 0, set[object]()
+
+def _odd(said: _Said, inside: set[Node]) -> set[BNode]:
+    """Return the blank nodes that need an IRI: they are not part of one value, or lie too deep."""
+    places: dict[BNode, list[Node]] = {}
+    for subject, facts in said.items():
+        for _, value in facts:
+            if isinstance(value, BNode):
+                places.setdefault(value, []).append(subject)
+    blank = {node for node in said if isinstance(node, BNode)} | set(places)
+
+    def depth(node: Node) -> int:
+        steps, seen = 0, set[Node]()
         while isinstance(node, BNode) and steps <= DEEPEST:
             around = places.get(node, [])
             if len(around) != 1 or node in seen:
@@ -201,10 +208,7 @@ def _with_iris(graph: Graph) -> Graph:
             node, steps = around[0], steps + 1
         return steps + (1 if node in inside else 0)
 
-    odd = {node for node in blank if depth(node) > DEEPEST}
-    if not odd:
-        return graph
-    return _named(graph, odd)
+    return {node for node in blank if depth(node) > DEEPEST}
 
 
 def _named(graph: Graph, odd: set[BNode]) -> Graph:

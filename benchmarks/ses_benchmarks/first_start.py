@@ -1,0 +1,39 @@
+"""What the first start of the service on a described site costs: processor time until it is ready.
+
+Of the service, its embedded store and its writer together: reading, checking and storing the description,
+reading it back, and all that any start needs. The next starts find the site in the store.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ses_benchmarks.processes import free_port, processor_seconds, server
+from ses_benchmarks.selections import elements
+from ses_benchmarks.site_description import describe
+from ses_benchmarks.site_service import READY_SECONDS, answers
+from ses_benchmarks.summary import Measurement, summarise
+
+FEW = 24
+
+
+def measure(name: str, programs: Path, scratch: Path, count: int, pairs: int, note: str) -> Measurement:
+    """``pairs`` times a first start with ``count`` elements, each followed by one with ``FEW``."""
+    samples = [
+        ([_seconds(programs, scratch, count)], [_seconds(programs, scratch, FEW)]) for _ in range(pairs)
+    ]
+    return summarise(name, "s", samples, baseline_is=f"a first start with {FEW} elements", note=note)
+
+
+def _seconds(programs: Path, scratch: Path, count: int) -> float:
+    with tempfile.TemporaryDirectory(dir=scratch) as name:
+        directory, port = Path(name), free_port()
+        site = directory / "site.ttl"
+        site.write_text(describe("bench", "/srv/bench", elements(count)))
+        command: list[str | Path] = [programs / "ses-service", "serve", "--listen", f"127.0.0.1:{port}"]
+        command += ["--trust-loopback", "--log-level", "warning"]
+        command += ["--state-dir", directory / "state", "--site", site]
+        ready = lambda: answers(port, "/readyz") is not None  # noqa: E731
+        with server(command, directory / "service.log", ready, READY_SECONDS) as pid:
+            return processor_seconds(pid)
