@@ -144,7 +144,7 @@ def _read(connection: sqlite3.Connection, table: sa.Table, check: Callable[[Valu
         order = f"select rowid from {table.name} not indexed order by rowid {direction}"
         numbers += [number for (number,) in _until_damage(connection, order).rows]
     columns = ", ".join(f'"{name}"' for name in names)
-    text = f"select rowid, {columns} from {table.name} where rowid between ? and ? order by rowid"
+    text = f"select rowid, {columns} from {table.name} where rowid between ? and ? order by rowid limit ?"
     for _, *values in _ranges(connection, text, numbers):
         row = dict(zip(names, values, strict=True))
         try:
@@ -173,7 +173,11 @@ def _until_damage(connection: sqlite3.Connection, text: str) -> _Streamed:
 
 
 def _ranges(connection: sqlite3.Connection, text: str, numbers: list[int]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows that can be read around these numbers of rows."""
+    """Yield the rows that can be read around these numbers of rows.
+
+    A row is given only when SQLite has found the one after it, or knows that there is none.  The last row
+    before a page that cannot be read is given by a range of one, which ends with its limit.
+    """
     if not numbers:
         return
     low, high = min(numbers), max(numbers)
@@ -183,7 +187,7 @@ def _ranges(connection: sqlite3.Connection, text: str, numbers: list[int]) -> It
     while todo and failures < _MOST_FAILURES:
         first, last = todo.pop()
         try:
-            for row in connection.execute(text, (first, last)):
+            for row in connection.execute(text, (first, last, last - first + 1)):
                 yield row
                 first = row[0] + 1
         except sqlite3.Error:
