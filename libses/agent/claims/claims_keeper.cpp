@@ -284,7 +284,8 @@ uint64_t ClaimsKeeper::not_staged(uid_t uid, unsigned system, bool &is_final) co
   return rows;
 }
 
-std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Claim &claim) const {
+std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Claim &claim,
+                                                      Time now) const {
   auto choice = std::make_shared<Choice>();
   choice->epoch = parts_.table.epoch(claim.system, claim.epoch);
   if (!choice->epoch) {
@@ -303,6 +304,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->first = claim.first;
   choice->few = claim.few;
   choice->rank = claim.rank;
+  choice->decided = now;
   choice->decided_at = wall_clock();
   choice->cut_off = !parts_.health.available();
   choice->application = claim.application;
@@ -343,7 +345,7 @@ void ClaimsKeeper::take(User &user, Claim claim, Time now) {
   ClaimedFile file;
   file.uid = uid;
   file.placement_id = id;
-  file.choice = choice_of(user, claim);
+  file.choice = choice_of(user, claim, now);
   auto origin = std::make_shared<Origin>();
   for (const uint8_t row : claim.rows) {
     origin->elements.push_back(facts->rows[row].element);

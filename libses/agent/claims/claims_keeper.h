@@ -97,7 +97,8 @@ private:
   bool look(Time now);
   size_t read(User &user, Time now);
   void take(User &user, Claim claim, Time now);
-  [[nodiscard]] std::shared_ptr<const Choice> choice_of(const User &user, const Claim &claim) const;
+  [[nodiscard]] std::shared_ptr<const Choice> choice_of(const User &user, const Claim &claim,
+                                                        Time now) const;
 
   const Parts parts_;
   std::map<uid_t, User> users_;

@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "node/identity.h"
-
 namespace ses::agent {
 namespace {
 
@@ -27,8 +25,8 @@ std::vector<int> ClosedFiles::descriptors() const {
 bool ClosedFiles::add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
                       double bytes, Time now) {
   const uint64_t id = ending.file.placement_id;
-  const WritingOut::Seconds seconds =
-      writing_out_.lasts(choice, bytes, wall_clock() - choice.decided_at);
+  const std::chrono::duration<double> open_for = now - choice.decided;
+  const WritingOut::Seconds seconds = writing_out_.lasts(choice, bytes, open_for.count());
   File file;
   file.followed = seconds.reading >= kWorthFollowing && files_.size() < kMost &&
                   closes_.add(handle, id) && opens_.add(handle, id) && reads_.add(handle, id);

@@ -65,7 +65,8 @@ struct PlacedFile {
 
   // Seconds since the create; 0: not known.
   [[nodiscard]] double open_for() const {
-    return choice ? std::max(wall_clock() - choice->decided_at, 0.0) : 0;
+    const auto now = std::chrono::steady_clock::now();
+    return choice ? std::chrono::duration<double>(now - choice->decided).count() : 0;
   }
 };
 

@@ -37,7 +37,8 @@ private:
 // is in none or is gone.  Never waits.  A program can claim any job; believe it for show only.
 [[nodiscard]] std::string job_of(pid_t pid);
 
-// Seconds since the epoch.
+// Seconds since the epoch, to be told to others.  Anybody may set this clock, forward or back: how
+// long something lasts is counted by Clock.
 [[nodiscard]] double wall_clock();
 
 // The short name the kernel has for process PID; empty when it is gone.  Never waits.

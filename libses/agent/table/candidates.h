@@ -41,7 +41,6 @@ public:
 
   [[nodiscard]] const std::string &revision() const { return revision_; }
   [[nodiscard]] int64_t version() const { return version_; }
-  [[nodiscard]] double told_at() const { return told_at_; } // seconds since the epoch
   [[nodiscard]] Time asked_at() const { return asked_at_; }
   [[nodiscard]] const std::shared_ptr<const TableFacts> &facts() const { return facts_; }
   [[nodiscard]] uint32_t total() const { return static_cast<uint32_t>(std::min(total_, 1e9)); }

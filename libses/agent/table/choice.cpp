@@ -46,6 +46,10 @@ const char *reason_name(uint8_t refusal) {
   }
 }
 
+double seconds_between(Candidates::Time from, Candidates::Time to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
 // The row as the choice saw it.
 ses_core_element seen_element(const Choice &choice, unsigned row) {
   ses_core_element element = choice.epoch->elements[row];
@@ -63,7 +67,8 @@ ses_core_offer offer_of(const Choice &choice, unsigned row) {
 json candidate_json(const Choice &choice, unsigned row, double distance) {
   const ses_core_offer offer = offer_of(choice, row);
   const ses_core_element element = seen_element(choice, row);
-  const double age = choice.epoch->ages[row] + choice.decided_at - choice.epoch->published_at;
+  const double age =
+      choice.epoch->ages[row] + seconds_between(choice.epoch->published, choice.decided);
   return {{"element", choice.epoch->facts->rows[row].element},
           {"distance", distance},
           {"read", or_null(offer.read)},
@@ -157,7 +162,7 @@ json decision_json(const Choice &choice) {
   return {{"decided_at", choice.decided_at},
           {"system", epoch.facts->system},
           {"version", epoch.version},
-          {"age_seconds", std::max(0.0, choice.decided_at - epoch.told_at)},
+          {"age_seconds", std::max(0.0, seconds_between(epoch.told, choice.decided))},
           {"cut_off", choice.cut_off},
           {"job_rank", rank_json(choice)},
           {"user_needs", choice.needs ? choice.needs->generation : std::string()},

@@ -26,8 +26,8 @@ struct Epoch {
   std::vector<double> ages; // of the samples, in seconds, when it was published; NaN: none
   ses_core_policy policy{};
   int64_t version = 0;
-  double told_at = 0;      // seconds since the epoch, as the next
-  double published_at = 0; // to the table
+  Candidates::Time told{};      // when the service was asked for it
+  Candidates::Time published{}; // to the table
 };
 
 struct Choice {
@@ -40,7 +40,8 @@ struct Choice {
   std::vector<uint8_t> rows;                       // chosen, in the order of stripes
   uint32_t first = 0, few = 0;                     // see struct ses_core_query
   ses_rank rank{};                                 // of the program in its job
-  double decided_at = 0;                           // seconds since the epoch
+  Candidates::Time decided{};                      // what ages are counted from
+  double decided_at = 0;                           // seconds since the epoch, to be told
   bool cut_off = false;                            // no service answered then
   std::string application;
 };

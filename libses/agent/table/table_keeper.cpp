@@ -280,8 +280,8 @@ void TableKeeper::publish(unsigned number, Time now) {
   epoch->elements = std::move(shown.elements);
   epoch->policy = shown.policy;
   epoch->version = candidates.version();
-  epoch->told_at = candidates.told_at();
-  epoch->published_at = wall_clock();
+  epoch->told = candidates.asked_at();
+  epoch->published = now;
   system.epochs.push_back(std::move(epoch));
   if (system.epochs.size() > kEpochs) {
     system.epochs.pop_front();
@@ -449,6 +449,7 @@ Choice TableKeeper::choose(unsigned number, const ses_core_need &need, uint64_t 
   choice.need = need;
   choice.excluded = system.places.excluded | excluded;
   choice.epoch = system.epochs.back();
+  choice.decided = now;
   choice.decided_at = wall_clock();
   choice.rank = rank;
   choice.first = system.candidates->first(rank);
