@@ -31,7 +31,7 @@ build_option = click.option(
 )  # fmt: skip
 
 
-class Numbers(click.ParamType[tuple[int, ...]]):
+class Numbers(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """Whole numbers from 1 on, separated by commas."""
 
     name = "numbers"
@@ -51,7 +51,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
         return found
 
 
-class Words(click.ParamType[tuple[str, ...]]):
+class Words(click.ParamType):  # type: ignore[type-arg]  # as above
     """Some of a set of words, separated by commas."""
 
     name = "words"
