@@ -21,6 +21,7 @@ import pytest
 from ports import free_port
 
 SECONDS = 60.0
+START_SECONDS = 300.0  # of a server, on a machine that does much else
 PIPELINED_SECONDS = 4.0
 GROWTH_MB = 32
 MONITOR = '[[target]]\nname = "here"\ncollector = "statvfs"\n\n[[element]]\nid = "a/b"\ntarget = "here"\n'
@@ -52,8 +53,8 @@ class Served:
         return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-def _wait(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
+def _wait(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)
@@ -81,7 +82,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         )  # fmt: skip
         one = Served(request.param, port, process, folder / "log")
         try:
-            _wait(lambda: process.poll() is not None or one.answers(), "it does not answer")
+            _wait(lambda: process.poll() is not None or one.answers(), "it does not answer", START_SECONDS)
             assert process.poll() is None, one.log.read_text()
             while "READY=1" not in one.told or "WATCHDOG=1" not in one.told:
                 one.told += notices.recv(4096).decode() + "\n"
