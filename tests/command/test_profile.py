@@ -11,7 +11,7 @@ from selection_service_double import SelectionServiceDouble
 if TYPE_CHECKING:
     from conftest import Ses
 
-LOG = Path(__file__).parents[1] / "streaming" / "darshan" / "vpicio-edison-3.1.3.txt"
+LOG = Path(__file__).parents[1] / "streaming" / "darshan" / "shared-checkpoint.txt"
 
 
 def test_a_program_runs_as_ever_and_its_profile_is_told_beside_it(ses: Ses, tmp_path: Path) -> None:
@@ -33,17 +33,17 @@ def test_options_behind_the_program_are_the_programs(ses: Ses) -> None:
 def test_a_darshan_log_is_told_with_its_requirements(ses: Ses) -> None:
     result = ses("profile", "--darshan", str(LOG))
     assert result.exit_code == 0
-    assert "vpicio.hdf5" in result.stdout
-    assert "current-write-rate>=25000MB/s: 2199023 MB written in 111.1 s" in result.stdout
+    assert "checkpoint.h5" in result.stdout
+    assert "current-write-rate>=6400MB/s: 512000 MB written in 100.0 s" in result.stdout
     told = ses.json("profile", "--darshan", str(LOG), "--margin", "1")
-    assert told["requirements"][0]["minimum"] == 20000
+    assert told["requirements"][0]["minimum"] == 5200
 
 
 def test_requirements_are_stored_where_asked(ses: Ses, service: SelectionServiceDouble) -> None:
-    result = ses("profile", "--darshan", str(LOG), "--save", "application", "alice:vpicio")
+    result = ses("profile", "--darshan", str(LOG), "--save", "application", "alice:simulate")
     assert result.exit_code == 0, result.output
-    assert "Stored for application alice:vpicio: revision 1." in result.stderr
-    kinds = [one["kind"] for one in service.sets["application", "alice:vpicio"]["requirements"]]
+    assert "Stored for application alice:simulate: revision 1." in result.stderr
+    kinds = [one["kind"] for one in service.sets["application", "alice:simulate"]["requirements"]]
     assert kinds == ["current-write-rate", "free-capacity"]
 
 

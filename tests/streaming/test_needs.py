@@ -16,7 +16,7 @@ from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.vocabulary import OWN_FILES, read_vocabulary
 
 MB, GB = 10**6, 10**9
-LOG = Path(__file__).parent / "darshan" / "vpicio-edison-3.1.3.txt"
+LOG = Path(__file__).parent / "darshan" / "shared-checkpoint.txt"
 RUN = ProgramProfile(
     command=("sim",),
     seconds=20.0,
@@ -72,27 +72,27 @@ def test_the_turtle_of_a_profile_is_one_the_vocabulary_reads(tmp_path: Path) -> 
         turtle_of("Sim ", implied(RUN), RUN)
 
 
-def test_a_darshan_log_of_2048_ranks_that_share_a_file() -> None:
+def test_a_darshan_log_of_512_ranks_that_share_a_file() -> None:
     found = read_log(LOG)
-    assert found.command[0].endswith("/vpicio_uni")
-    assert (found.processes, found.seconds) == (2048, 117.0)
-    assert (found.read_bytes, found.written_bytes) == (0, 2_199_023_259_968)
-    assert (found.write_calls, found.write_streams) == (16402, 1.0)
+    assert found.command[0].endswith("/simulate")
+    assert (found.processes, found.seconds) == (512, 120.0)
+    assert (found.read_bytes, found.written_bytes) == (0, 512 * GB)
+    assert (found.write_calls, found.write_streams) == (8200, 1.0)
     (file,) = found.files
-    assert (file.path.rpartition("/")[2], file.pattern) == ("vpicio.hdf5", "sequential")
+    assert (file.path.rpartition("/")[2], file.pattern) == ("checkpoint.h5", "sequential")
     assert [one.kind for one in found.phases] == ["waits", "writes", "waits"]
-    assert found.phases[1].seconds == pytest.approx(111.138, abs=0.001)
-    assert found.counters["opens"] == 2049
-    assert bounds(found, 1.0) == {"current-write-rate": 20_000, "free-capacity": 2200}
+    assert found.phases[1].seconds == pytest.approx(100)
+    assert found.counters == {"opens": 513, "stats": 1, "syncs": 512, "names made or removed": 0}
+    assert bounds(found, 1.0) == {"current-write-rate": 5200, "free-capacity": 520}  # rounded up
 
 
 def test_a_darshan_log_with_a_file_for_each_rank() -> None:
     text = LOG.read_text()
     rows = "".join(line for line in text.splitlines(keepends=True) if line.startswith("POSIX"))
-    found = of_text(text + rows.replace("vpicio.hdf5", "second.hdf5"), "two files")
+    found = of_text(text + rows.replace("checkpoint.h5", "second.h5"), "two files")
     assert found.write_streams == pytest.approx(2.0)
-    assert found.written_bytes == 2 * 2_199_023_259_968
-    assert bounds(found, 1.0)["current-write-rate"] == 20_000
+    assert found.written_bytes == 2 * 512 * GB
+    assert bounds(found, 1.0)["current-write-rate"] == 5200
 
 
 def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.Mo
     parser = tmp_path / "darshan-parser"
     parser.write_text(f"#!/bin/sh\nexec /bin/cat {LOG}\n")
     parser.chmod(stat.S_IRWXU)
-    assert read_log(log).processes == 2048
+    assert read_log(log).processes == 512
     parser.write_text("#!/bin/sh\necho 'Error: not a log' >&2; exit 1\n")
     with pytest.raises(SesError, match="Error: not a log"):
         read_log(log)
