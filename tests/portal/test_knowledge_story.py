@@ -54,7 +54,7 @@ def test_a_kind_added_by_data_is_edited_like_any_other(stack: Stack, open_window
     page.goto(f"{stack.portal}/requirements/application/nobody:dd")
     row = page.get_by_role("group", name="Latency at most")
     expect(row).to_contain_text("How long a small read may take.")
-    assert row.get_by_label("Unit").locator("option").all_inner_texts() == ["μs", "ms", "s"]
+    assert row.get_by_label("Unit").locator("option").all_inner_texts() == ["μs", "ms", "s", "min", "h", "d"]
     expect(row.get_by_label("Weight")).to_have_value("2")
     row.get_by_label("At most").fill("1,5")
     expect(page.locator("#ranking")).to_contain_text("Latency")

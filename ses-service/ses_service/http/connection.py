@@ -22,17 +22,22 @@ from ses_service.http.edge import REFUSED_AFTER, Asked, Edge
 from ses_service.security.unix_socket import remote_of
 
 
+class _NobodyWaits:
+    """Stands where uvicorn keeps the event that more of the request has arrived."""
+
+    def set(self) -> None:
+        """Nobody waits for more of the request."""
+
+
 class _Awaited:
     """Stands where uvicorn keeps the request that is being answered, for one that is not uvicorn's."""
+
+    message_event = _NobodyWaits()
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
         self.response_complete = False
         self.disconnected = False
-        self.message_event = self
-
-    def set(self) -> None:
-        """Nobody waits for more of the request."""
 
 
 class Connection(LimitedConnection):

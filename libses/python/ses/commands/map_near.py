@@ -34,7 +34,7 @@ _TELL_SECONDS = 10.0
 _PIPE_CLOSED, _INTERRUPTED = 141, 130  # 128 and the signal's number
 
 
-class _Held(click.ParamType[tuple[str, str]]):
+class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     name = "held"
 
     def convert(

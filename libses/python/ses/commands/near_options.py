@@ -46,7 +46,7 @@ def program() -> tuple[str, ...]:
     return found
 
 
-class Rate(click.ParamType[float]):
+class Rate(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """A rate such as ``100MB/s`` or ``1Gbit/s``, in bytes per second."""
 
     name = "rate"
@@ -61,7 +61,7 @@ class Rate(click.ParamType[float]):
         return amount * _PER_SECOND[unit]
 
 
-class Size(click.ParamType[int]):
+class Size(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """A size such as ``700MB``, in bytes."""
 
     name = "size"
@@ -74,7 +74,7 @@ class Size(click.ParamType[int]):
             self.fail(error.message, param, ctx)
 
 
-class Words(click.ParamType[tuple[str, ...]]):
+class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """A command as a shell reads it."""
 
     name = "command"
@@ -89,7 +89,7 @@ class Words(click.ParamType[tuple[str, ...]]):
             self.fail(f"{value!r}: {error}.", param, ctx)
 
 
-class PathMap(click.ParamType[tuple[str, str]]):
+class PathMap(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """``HERE=THERE``: two absolute directories."""
 
     name = "map"
@@ -106,7 +106,7 @@ class PathMap(click.ParamType[tuple[str, str]]):
         return (str(Path(here)), str(Path(there)))
 
 
-class Cost(click.ParamType[Prices]):
+class Cost(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
     """``desktop=PRICE,endpoint=PRICE``."""
 
     name = "cost"
