@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections import abc
+from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 
@@ -22,7 +23,9 @@ from ses_service.knowledge.statements.triples import Triples
 Check = Callable[[Triples, Node], bool]
 """Whether a node conforms."""
 
-Values = Callable[[Triples, Node], Iterable[Node]]
+Found = abc.Collection[Node]
+
+Values = Callable[[Triples, Node], Found]
 """What a path leads to from a node, each once."""
 
 _SAYS_NOTHING = frozenset({RDF.type, SH.message, SH.severity, SH.name, SH.description, SH.path})
@@ -79,7 +82,10 @@ class Screen:
 
         def conforms(facts: Triples, node: Node) -> bool:
             found = values(facts, node)
-            return all(check(facts, node, found) for check in checks)
+            for check in checks:  # noqa: SIM110  # as above
+                if not check(facts, node, found):
+                    return False
+            return True
 
         self._made[shape] = conforms
         return conforms
@@ -94,7 +100,7 @@ class Screen:
         if not steps or not all(isinstance(one, URIRef) for one in steps):
             raise UnknownConstraintError(f"a path of another form at {path}")
 
-        def walk(facts: Triples, node: Node) -> Iterable[Node]:
+        def walk(facts: Triples, node: Node) -> Found:
             reached: set[Node] = {node}
             for step in steps:
                 reached = {value for one in reached for value in facts.objects(one, step)}
@@ -102,14 +108,14 @@ class Screen:
 
         return walk
 
-    def _constraint(self, parameter: Node, argument: Node) -> Callable[[Triples, Node, Iterable[Node]], bool]:
+    def _constraint(self, parameter: Node, argument: Node) -> Callable[[Triples, Node, Found], bool]:
         """Return whether the values of a focus node keep one constraint."""
         if parameter == SH.minCount:
             least = int(str(argument))
-            return lambda _facts, _node, found: sum(1 for _ in found) >= least
+            return lambda _facts, _node, found: len(found) >= least
         if parameter == SH.maxCount:
             most = int(str(argument))
-            return lambda _facts, _node, found: sum(1 for _ in found) <= most
+            return lambda _facts, _node, found: len(found) <= most
         if parameter == SH.hasValue:
             return lambda _facts, _node, found: argument in found
         if parameter == SH.lessThan:
@@ -117,7 +123,14 @@ class Screen:
                 _earlier(value, other) for value in found for other in facts.objects(node, argument)
             )
         each = self._of_value(parameter, argument)
-        return lambda facts, _node, found: all(each(facts, value) for value in found)
+
+        def all_conform(facts: Triples, _node: Node, found: Found) -> bool:
+            for value in found:  # noqa: SIM110  # `all` takes twice as long, for each of a million
+                if not each(facts, value):
+                    return False
+            return True
+
+        return all_conform
 
     def _of_value(self, parameter: Node, argument: Node) -> Check:
         """Return whether one value keeps a constraint on each."""
@@ -147,7 +160,7 @@ class Screen:
         raise UnknownConstraintError(f"{parameter} {argument}")
 
 
-def _itself(_facts: Triples, node: Node) -> Iterable[Node]:
+def _itself(_facts: Triples, node: Node) -> Found:
     return (node,)
 
 

@@ -104,7 +104,7 @@ def statements(subject: URIRef, facts: Facts, labels: Iterator[int] | None = Non
             found.append((about, property_, value))
 
     for property_ in sorted(facts):
-        for value in sorted(facts[property_], key=sort_key):
+        for value in _in_order(facts[property_]):
             say(subject, property_, value)
     return found
 
@@ -148,6 +148,10 @@ def sort_key(value: Value) -> str:
     return f"<{value}>"
 
 
+def _in_order(values: frozenset[Value]) -> Iterable[Value]:
+    return values if len(values) == 1 else sorted(values, key=sort_key)
+
+
 def _real(number: float) -> str:
     if not math.isfinite(number):
         return {math.inf: "INF", -math.inf: "-INF"}.get(number, "NaN")
@@ -168,8 +172,7 @@ def _value(said: _Said, value: object, inside: set[Node]) -> Value:
         return canonical(value)
     if isinstance(value, BNode) or (isinstance(value, URIRef) and value in inside):
         facts = _facts(said, value, inside)
-        pairs = [(property_, one) for property_ in facts for one in facts[property_]]
-        return Nested(tuple(sorted(pairs, key=lambda pair: (pair[0], sort_key(pair[1])))))
+        return Nested(tuple((each, one) for each in sorted(facts) for one in _in_order(facts[each])))
     return _plain(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from rdflib import RDF, RDFS
 from rdflib.term import Node
@@ -21,16 +21,16 @@ class Triples:
         for subject, property_, value in triples:
             self._forward.setdefault(property_, {}).setdefault(subject, set()).add(value)
 
-    def objects(self, subject: Node, property_: Node) -> Iterable[Node]:
+    def objects(self, subject: Node, property_: Node) -> Collection[Node]:
         """Return the values a subject has of a property, each once."""
         held = self._forward.get(property_)
         return _NONE if held is None else held.get(subject, _NONE)
 
-    def subjects(self, property_: Node) -> Iterable[Node]:
+    def subjects(self, property_: Node) -> Collection[Node]:
         """Return what has a property, each once."""
         return self._forward.get(property_, {})
 
-    def subjects_of(self, property_: Node, value: Node) -> Iterable[Node]:
+    def subjects_of(self, property_: Node, value: Node) -> Collection[Node]:
         """Return what has a property with this value, each once."""
         if property_ not in self._backward:
             turned: dict[Node, set[Node]] = {}
