@@ -7,8 +7,8 @@ import gzip
 
 import click
 
-from ses.commands.kb_changes import show_conflicts, show_subjects
-from ses.commands.kb_validate import read_turtle
+from ses.commands.kb.changes import show_conflicts, show_subjects
+from ses.commands.kb.validate import read_turtle
 from ses.commands.options import service_command
 from ses.errors import EXIT_FAILED, UsageError
 from ses.output import console, line, print_json

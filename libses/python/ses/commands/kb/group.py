@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ses.commands.kb_diff import diff
-from ses.commands.kb_export import export
-from ses.commands.kb_history import history, undo
-from ses.commands.kb_import import import_command
-from ses.commands.kb_validate import validate
+from ses.commands.kb.diff import diff
+from ses.commands.kb.export import export
+from ses.commands.kb.history import history, undo
+from ses.commands.kb.importing import import_command
+from ses.commands.kb.validate import validate
 
 
 @click.group()

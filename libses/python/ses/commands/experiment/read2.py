@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ses.commands.experiment_options import Numbers
+from ses.commands.experiment.options import Numbers
 from ses.commands.options import json_option
 from ses.errors import SesError
 from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from ses.commands.experiment_options import run
-from ses.commands.near_options import Cost
+from ses.commands.experiment.options import run
+from ses.commands.near.options import Cost
 from ses.commands.options import json_option
 from ses.errors import EXIT_FAILED
 from ses.experiment import disc as discs

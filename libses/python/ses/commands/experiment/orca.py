@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from ses.commands.experiment_options import Numbers, run
+from ses.commands.experiment.options import Numbers, run
 from ses.commands.options import json_option
 from ses.errors import EXIT_FAILED
 from ses.experiment import orca as orcas

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ses.commands.experiment_options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.commands.simulate import RunProgress, need_simulator
 from ses.errors import SesError

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ses.commands.near_options import WithProgram, execution_options, program, site_of
+from ses.commands.near.options import WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
 from ses.errors import EXIT_FAILED
 from ses.near.cost import Prediction

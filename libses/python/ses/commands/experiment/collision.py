@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ses.commands.experiment_options import Numbers, Words, build_option, run, seed_option, threads_option
+from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.errors import EXIT_FAILED
 from ses.experiment import collision as collisions

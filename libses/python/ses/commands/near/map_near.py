@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from ses.commands.near_options import Cost, Size, WithProgram, execution_options, program, site_of
+from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
 from ses.errors import SesError
 from ses.near.cost import Decision

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ses.answers import parse
-from ses.commands.nodes_rank import rank
-from ses.commands.nodes_weigh import weigh
+from ses.commands.nodes.rank import rank
+from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
 from ses.errors import NotFoundError
 from ses.node_answers import NodeClass

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from ses.commands.experiment_collision import collision
-from ses.commands.experiment_disc import disc
-from ses.commands.experiment_orca import orca
-from ses.commands.experiment_read2 import read2
-from ses.commands.experiment_table1 import table1
+from ses.commands.experiment.collision import collision
+from ses.commands.experiment.disc import disc
+from ses.commands.experiment.orca import orca
+from ses.commands.experiment.read2 import read2
+from ses.commands.experiment.table1 import table1
 
 
 @click.group()

@@ -9,7 +9,7 @@ from datetime import datetime
 import click
 from rich.console import Console
 
-from ses.commands.kb_changes import short, show_subjects
+from ses.commands.kb.changes import short, show_subjects
 from ses.commands.options import service_command
 from ses.errors import UsageError
 from ses.output import console, line, print_json, table

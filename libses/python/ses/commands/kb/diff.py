@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ses.commands.kb_changes import show_subjects, turned
-from ses.commands.kb_import import question
-from ses.commands.kb_validate import MISSING, read_turtle
+from ses.commands.kb.changes import show_subjects, turned
+from ses.commands.kb.importing import question
+from ses.commands.kb.validate import MISSING, read_turtle
 from ses.commands.options import service_command
 from ses.errors import EXIT_FAILED, SesError, UsageError
 from ses.output import console, line, print_json

@@ -1,0 +1,1 @@
+"""``ses experiment``: a file per experiment; ``group.py`` has them together."""

@@ -1,0 +1,1 @@
+"""``ses kb``: a file per command; ``group.py`` has them together."""

@@ -1,0 +1,1 @@
+"""``ses run-near`` and ``ses map-near``."""

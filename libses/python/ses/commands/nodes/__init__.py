@@ -1,0 +1,1 @@
+"""``ses nodes``: a file per command; ``group.py`` has them together."""
