@@ -39,7 +39,11 @@ class Qstorman(CMakePackage):
 
     def cmake_args(self):
         """Keep one directory of libraries, whatever the distribution's habit."""
-        return [self.define("CMAKE_INSTALL_LIBDIR", "lib"), self.define_from_variant("SES_SLURM", "slurm")]
+        return [
+            self.define("CMAKE_INSTALL_LIBDIR", "lib"),
+            self.define("SES_OFFLOAD", False),
+            self.define_from_variant("SES_SLURM", "slurm"),
+        ]
 
     def setup_run_environment(self, env: EnvironmentModifications) -> None:
         """Place the files of programs started with this package loaded."""

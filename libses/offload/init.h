@@ -1,0 +1,14 @@
+/*
+ * Which role this process has, and how its storage part is started.
+ */
+#ifndef SES_OFFLOAD_INIT_H
+#define SES_OFFLOAD_INIT_H
+
+#include <stdbool.h>
+
+bool offload_is_initialised(void);
+bool offload_is_storage_part(void);
+/* The command without the argument of the role, ends with NULL. */
+char *const *offload_command(void);
+
+#endif /* SES_OFFLOAD_INIT_H */

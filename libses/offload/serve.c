@@ -1,0 +1,206 @@
+/*
+ * The storage part: one thread receives, the main thread runs one function after another.
+ *
+ * It ends with its standard input, that is with the client or the connection through which it was
+ * started.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "greeting.h"
+#include "init.h"
+#include "message.h"
+#include "transport.h"
+
+#define CANCELS 256 /* numbers of the last calls that were given up */
+
+static void *context;
+static _Atomic uint64_t cancelled[CANCELS];
+
+static bool given_up(uint64_t id) {
+  for (size_t i = 0; i < CANCELS; i++)
+    if (cancelled[i] == id)
+      return true;
+  return false;
+}
+
+static void refuse(const char *text) {
+  printf("%s%s\n", OFFLOAD_REFUSED, text);
+  fflush(stdout);
+  _exit(EXIT_FAILURE);
+}
+
+/* The address to listen on: where ssh reached this node, else what the client says. */
+static const char *address_of(char *asked) {
+  static char reached[OFFLOAD_ENDPOINT_MAX];
+  const char *ssh = getenv("SSH_CONNECTION");
+  if (strcmp(asked, "-") != 0)
+    return asked;
+  if (ssh && sscanf(ssh, "%*s %*s %127s", reached) == 1)
+    return reached;
+  refuse("the address to listen on is not known; say one (ses_offload_options.address)");
+  return NULL;
+}
+
+/* Reads a line byte by byte: what follows it is not ours. */
+static bool read_line(char *line, size_t room) {
+  size_t size = 0;
+  while (size + 1 < room && read(STDIN_FILENO, line + size, 1) == 1)
+    if (line[size++] == '\n') {
+      line[size - 1] = 0;
+      return true;
+    }
+  return false;
+}
+
+static void *meet(void) {
+  char endpoint[OFFLOAD_ENDPOINT_MAX], line[OFFLOAD_LINE_MAX], key[OFFLOAD_KEY_TEXT],
+      address[OFFLOAD_ENDPOINT_MAX], why[512];
+  uint64_t print;
+  unsigned user;
+  int directory = 0;
+  struct offload_keys own;
+  if (!read_line(line, sizeof line))
+    _exit(EXIT_FAILURE);
+  if (sscanf(line, OFFLOAD_GREETING "%40s %" SCNx64 " %u %127s %n", key, &print, &user, address,
+             &directory) != 4 ||
+      directory == 0)
+    refuse("it speaks another version of ses-offload");
+  if (geteuid() == 0)
+    refuse("a storage part does not run as root");
+  if (user != geteuid()) {
+    snprintf(why, sizeof why, "you are uid %u there, and uid %u here", geteuid(), user);
+    refuse(why);
+  }
+  if (print != offload_fingerprint())
+    refuse(OFFLOAD_OTHER);
+  if (chdir(line + directory) != 0) {
+    snprintf(why, sizeof why, "the directory %.300s: %s", line + directory, strerror(errno));
+    refuse(why);
+  }
+  context = zmq_ctx_new();
+  if (!context || !offload_make_keys(&own))
+    refuse("libzmq there has no CURVE");
+  const char *at = address_of(address);
+  void *socket = offload_listen(context, at, key, &own, endpoint);
+  if (!socket) {
+    snprintf(why, sizeof why, "cannot listen on %s: %s", at, zmq_strerror(errno));
+    refuse(why);
+  }
+  printf("%s%s %s\n", OFFLOAD_GREETING, endpoint, own.open);
+  fflush(stdout);
+  dup2(STDERR_FILENO, STDOUT_FILENO); /* what functions print is seen where errors are */
+  return socket;
+}
+
+static void receive(void *socket, void *inward) {
+  static size_t next_cancel;
+  zmq_msg_t sender, request;
+  zmq_msg_init(&sender);
+  zmq_msg_init(&request);
+  if (zmq_msg_recv(&sender, socket, 0) >= 0 && zmq_msg_more(&sender) &&
+      zmq_msg_recv(&request, socket, 0) >= 0 && !zmq_msg_more(&request)) {
+    ses_offload_reader from;
+    offload_reader_begin(&from, zmq_msg_data(&request), zmq_msg_size(&request));
+    struct offload_head head = offload_read_head(&from);
+    if (head.kind == OFFLOAD_CANCEL && from.status == SES_OFFLOAD_OK) {
+      cancelled[next_cancel++ % CANCELS] = head.id;
+    } else if (from.status == SES_OFFLOAD_OK) {
+      zmq_msg_send(&sender, inward, ZMQ_SNDMORE);
+      zmq_msg_send(&request, inward, 0);
+    }
+  } else {
+    int more = 1;
+    size_t size = sizeof more;
+    while (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size) == 0 && more)
+      zmq_msg_recv(&request, socket, 0);
+  }
+  zmq_msg_close(&sender);
+  zmq_msg_close(&request);
+}
+
+static void send_reply(void *socket, void *inward) {
+  zmq_msg_t part;
+  int more = 1;
+  while (more) {
+    zmq_msg_init(&part);
+    if (zmq_msg_recv(&part, inward, 0) < 0)
+      return;
+    more = zmq_msg_more(&part);
+    if (zmq_msg_send(&part, socket, more ? ZMQ_SNDMORE : 0) < 0)
+      zmq_msg_close(&part);
+  }
+}
+
+struct receiver {
+  void *socket, *inward;
+};
+
+static void *receiver_thread(void *argument) {
+  struct receiver *own = argument;
+  zmq_pollitem_t items[] = {{NULL, STDIN_FILENO, ZMQ_POLLIN, 0},
+                            {own->socket, 0, ZMQ_POLLIN, 0},
+                            {own->inward, 0, ZMQ_POLLIN, 0}};
+  for (;;) {
+    if (zmq_poll(items, 3, -1) < 0 && errno != EINTR)
+      _exit(EXIT_FAILURE);
+    if (items[0].revents) /* the client has gone */
+      _exit(EXIT_SUCCESS);
+    if (items[1].revents)
+      receive(own->socket, own->inward);
+    if (items[2].revents)
+      send_reply(own->socket, own->inward);
+  }
+}
+
+/* A function may have left a timer or a signal handler. */
+static void receive_part(zmq_msg_t *part, void *inward) {
+  while (zmq_msg_recv(part, inward, 0) < 0)
+    if (errno != EINTR)
+      _exit(EXIT_FAILURE);
+}
+
+static void answer(void *inward) {
+  zmq_msg_t sender, request;
+  ses_offload_writer reply;
+  zmq_msg_init(&sender);
+  zmq_msg_init(&request);
+  receive_part(&sender, inward);
+  receive_part(&request, inward);
+  offload_writer_begin(&reply);
+  offload_perform(zmq_msg_data(&request), zmq_msg_size(&request), &reply);
+  zmq_msg_send(&sender, inward, ZMQ_SNDMORE);
+  zmq_send(inward, reply.bytes.data, reply.bytes.size, 0);
+  zmq_msg_close(&request);
+  offload_writer_free(&reply);
+}
+
+void ses_offload_serve(void) {
+  if (!offload_is_storage_part())
+    return;
+  static struct receiver receiver;
+  pthread_t thread;
+  receiver.socket = meet();
+  receiver.inward = zmq_socket(context, ZMQ_PAIR);
+  void *inward = zmq_socket(context, ZMQ_PAIR);
+  const int none = 0;
+  for (int i = 0; i < 2; i++) {
+    zmq_setsockopt(i ? inward : receiver.inward, ZMQ_SNDHWM, &none, sizeof none);
+    zmq_setsockopt(i ? inward : receiver.inward, ZMQ_RCVHWM, &none, sizeof none);
+  }
+  offload_given_up = given_up;
+  if (zmq_bind(receiver.inward, "inproc://inward") != 0 ||
+      zmq_connect(inward, "inproc://inward") != 0 ||
+      pthread_create(&thread, NULL, receiver_thread, &receiver) != 0)
+    _exit(EXIT_FAILURE);
+  for (;;)
+    answer(inward);
+}

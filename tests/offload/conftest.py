@@ -1,0 +1,3 @@
+from sshd import sshd
+
+__all__ = ["sshd"]

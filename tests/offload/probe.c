@@ -1,0 +1,273 @@
+/* Says in "name=value" lines what the library does; the argument names what is tried. */
+#include <limits.h>
+#include <pthread.h>
+#include <ses/offload.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct item {
+  char *name;
+  double *values;
+  unsigned count;
+  int fixed[3];
+  struct item *next;
+  ses_offload_function function;
+};
+static const ses_offload_type item_type;
+static const ses_offload_field item_fields[] = {
+    SES_OFFLOAD_MEMBER(struct item, name, &ses_type_string),
+    SES_OFFLOAD_COUNTED(struct item, values, &ses_type_double, count),
+    SES_OFFLOAD_MEMBER(struct item, fixed, &ses_type_int),
+    SES_OFFLOAD_POINTER(struct item, next, &item_type),
+    SES_OFFLOAD_MEMBER(struct item, function, &ses_type_function),
+};
+static const ses_offload_type item_type = SES_OFFLOAD_STRUCT(struct item, item_fields);
+
+static int level = 1;
+
+static int pid(const void *in, void *out) {
+  (void)in;
+  *(int *)out = (int)getpid();
+  return 0;
+}
+static int raise_level(const void *in, void *out) {
+  (void)in;
+  *(int *)out = level;
+  level += 10;
+  return 0;
+}
+static int fail(const void *in, void *out) {
+  (void)out;
+  ses_offload_explain("as asked");
+  return *(const int *)in;
+}
+static int die(const void *in, void *out) {
+  (void)in, (void)out;
+  raise(SIGKILL);
+  return 0;
+}
+static int caller; /* the process that calls */
+static int die_elsewhere(const void *in, void *out) {
+  (void)in;
+  if (getpid() != caller)
+    raise(SIGKILL);
+  *(int *)out = (int)getpid();
+  return 0;
+}
+static int square(const void *in, void *out) {
+  *(long *)out = *(const long *)in * *(const long *)in;
+  return 0;
+}
+static int last(const void *in, void *out) {
+  const struct item *one = in;
+  while (one->next)
+    one = one->next;
+  int number = 7;
+  *(double *)out = one->values[one->count - 1] + one->fixed[2];
+  return one->function ? one->function(&number, NULL) - 7 : 0;
+}
+static int until_cancelled(const void *in, void *out) {
+  (void)in, (void)out;
+  while (!ses_offload_is_cancelled())
+    usleep(1000);
+  return 0;
+}
+
+static void fuzz(void) {
+  char *bytes, *copy;
+  size_t size, refused = 0;
+  double values[] = {1, 2};
+  struct item second = {"b", values, 2, {1, 2, 3}, NULL, fail};
+  struct item first = {"a", values, 1, {4, 5, 6}, &second, NULL}, read;
+  ses_offload_marshal(&item_type, &first, &bytes, &size);
+  srand(1);
+  copy = malloc(size);
+  for (int turn = 0; turn < 50000; turn++) {
+    memcpy(copy, bytes, size);
+    for (int i = 0; i <= turn % 4; i++)
+      copy[(size_t)rand() % size] = (char)rand();
+    if (ses_offload_unmarshal(&item_type, &read, copy, size - (size_t)(turn % 3)) == SES_OFFLOAD_OK)
+      ses_offload_release(&item_type, &read);
+    else
+      refused++;
+  }
+  printf("refused=%d\n", refused > 25000);
+  first.next = &first;
+  printf("cycle=%d\n", ses_offload_marshal(&item_type, &first, &copy, &size));
+}
+
+static void numbers(void) {
+  char *bytes;
+  size_t size;
+  long long wide = LLONG_MIN, read = 0;
+  short narrow = 1;
+  long double exact = 1.0L / 3, again;
+  ses_offload_marshal(SES_OFFLOAD_TYPE(wide), &wide, &bytes, &size);
+  printf("wide=%d\n",
+         ses_offload_unmarshal(&ses_type_longlong, &read, bytes, size) == 0 && read == wide);
+  printf("narrow=%d\n", ses_offload_unmarshal(&ses_type_short, &narrow, bytes, size));
+  ses_offload_marshal(SES_OFFLOAD_TYPE(exact), &exact, &bytes, &size);
+  printf("exact=%d\n",
+         ses_offload_unmarshal(&ses_type_longdouble, &again, bytes, size) == 0 && again == exact);
+}
+
+static void calls(void) {
+  ses_offload_domain *one, *two;
+  ses_offload_report report;
+  int first = 0, second = 0, number = 5;
+  printf("open=%d\n", ses_offload_open("here", NULL, &one) + ses_offload_open("here", NULL, &two));
+  ses_offload_call(one, "pid", NULL, &first, NULL);
+  ses_offload_call(two, "pid", NULL, &second, NULL);
+  printf("apart=%d\n", first && second && first != second && first != getpid());
+  level = 3;
+  ses_offload_call(one, "raise_level", NULL, &number, NULL);
+  printf("globals=%d %d\n", number, level);
+  number = 5;
+  printf("failed=%d", ses_offload_call(one, "fail", &number, NULL, &report));
+  printf(" %d %s\n", report.function_status, report.message);
+  double values[] = {1, 2.5}, result = 0;
+  struct item inner = {"b", values, 2, {1, 2, 3}, NULL, fail};
+  struct item outer = {"a", NULL, 0, {0}, &inner, NULL};
+  printf("deep=%d", ses_offload_call(one, "last", &outer, &result, NULL));
+  printf(" %g\n", result);
+  printf("unknown=%d\n", ses_offload_call(one, "system", NULL, NULL, NULL));
+  ses_offload_future *runs, *waits;
+  ses_offload_start(one, "until_cancelled", NULL, &runs);
+  ses_offload_start(one, "pid", NULL, &waits);
+  printf("poll=%d\n", ses_offload_poll(runs));
+  printf("wait=%d\n", ses_offload_wait(runs, 0.01, NULL, NULL));
+  ses_offload_cancel(runs);
+  printf("cancelled=%d\n", ses_offload_wait(runs, -1, NULL, NULL));
+  printf("after=%d\n", ses_offload_wait(waits, -1, &second, NULL));
+  ses_offload_free(runs);
+  ses_offload_free(waits);
+  printf("lost=%d\n", ses_offload_call(one, "die", NULL, NULL, NULL));
+  printf("again=%d\n", ses_offload_call(one, "pid", NULL, &first, NULL));
+  printf("other=%d\n", ses_offload_call(two, "pid", NULL, &first, NULL));
+  ses_offload_close(one);
+  ses_offload_close(two);
+  ses_offload_options options = {.fallback = SES_OFFLOAD_FALLBACK_ALWAYS};
+  ses_offload_open("here", &options, &one);
+  caller = (int)getpid();
+  printf("repeated=%d", ses_offload_call(one, "die_elsewhere", NULL, &number, &report));
+  printf(" %d\n", report.ran_here && number == caller);
+  ses_offload_close(one);
+}
+
+static void *squares(void *domain) {
+  size_t right = 0;
+  for (long number = 0; number < 200; number++) {
+    long result = -1;
+    ses_offload_call(domain, "square", &number, &result, NULL);
+    right += result == number * number;
+  }
+  return (void *)right;
+}
+
+static void threads(void) {
+  ses_offload_domain *domain;
+  pthread_t all[4];
+  size_t right = 0;
+  ses_offload_open("here", NULL, &domain);
+  for (int i = 0; i < 4; i++)
+    pthread_create(&all[i], NULL, squares, domain);
+  for (int i = 0; i < 4; i++) {
+    void *found;
+    pthread_join(all[i], &found);
+    right += (size_t)found;
+  }
+  printf("right=%zu\n", right);
+  ses_offload_close(domain);
+}
+
+static void fallback(const char *rsh) {
+  ses_offload_options options = {.rsh = rsh, .fallback = SES_OFFLOAD_FALLBACK_START};
+  ses_offload_domain *domain;
+  ses_offload_report report;
+  int number = 0;
+  printf("open=%d\n", ses_offload_open("command:127.0.0.1", &options, &domain));
+  printf("call=%d\n", ses_offload_call(domain, "pid", NULL, &number, &report));
+  printf("here=%d\n", report.ran_here && number == getpid());
+  ses_offload_close(domain);
+  options.fallback = SES_OFFLOAD_FALLBACK_NEVER;
+  printf("never=%d\n", ses_offload_open("command:127.0.0.1", &options, &domain));
+  printf("reason=%s\n", ses_offload_reason());
+}
+
+static void stay(const char *rsh) {
+  ses_offload_options options = {.rsh = rsh};
+  ses_offload_domain *domain;
+  int number = 0;
+  if (ses_offload_open("command:127.0.0.1", &options, &domain) != SES_OFFLOAD_OK)
+    exit(1);
+  ses_offload_call(domain, "pid", NULL, &number, NULL);
+  printf("part=%d\n", number);
+  fflush(stdout);
+  pause();
+}
+
+/* A call that runs while its connection is cut. */
+static void cut(const char *rsh) {
+  ses_offload_options options = {.rsh = rsh};
+  ses_offload_domain *domain;
+  ses_offload_future *runs;
+  if (ses_offload_open("command:127.0.0.1", &options, &domain) != SES_OFFLOAD_OK ||
+      ses_offload_start(domain, "until_cancelled", NULL, &runs) != SES_OFFLOAD_OK)
+    exit(1);
+  printf("runs=%d\n", ses_offload_wait(runs, 0.05, NULL, NULL));
+  fflush(stdout);
+  printf("ended=%d\n", ses_offload_wait(runs, -1, NULL, NULL));
+  ses_offload_free(runs);
+  ses_offload_close(domain);
+}
+
+static void over(const char *address, const char *rsh, const char *program) {
+  ses_offload_options options = {.rsh = rsh, .program = program};
+  ses_offload_domain *domain = NULL;
+  int number = 0;
+  printf("open=%d\n", ses_offload_open(address, &options, &domain));
+  printf("reason=%s\n", ses_offload_reason());
+  if (!domain)
+    return;
+  printf("call=%d\n", ses_offload_call(domain, "pid", NULL, &number, NULL));
+  printf("apart=%d\n", number && number != getpid());
+  ses_offload_close(domain);
+}
+
+int main(int argc, char **argv) {
+  ses_offload_init(&argc, &argv);
+  SES_OFFLOAD_FUNCTION(pid, NULL, &ses_type_int);
+  SES_OFFLOAD_FUNCTION(raise_level, NULL, &ses_type_int);
+  SES_OFFLOAD_FUNCTION(fail, &ses_type_int, NULL);
+  SES_OFFLOAD_FUNCTION(die, NULL, NULL);
+  SES_OFFLOAD_FUNCTION(die_elsewhere, NULL, &ses_type_int);
+  SES_OFFLOAD_FUNCTION(square, &ses_type_long, &ses_type_long);
+  SES_OFFLOAD_FUNCTION(last, &item_type, &ses_type_double);
+  SES_OFFLOAD_FUNCTION(until_cancelled, NULL, NULL);
+  SES_OFFLOAD_GLOBAL(level, &ses_type_int);
+  SES_OFFLOAD_GLOBAL(caller, &ses_type_int);
+  if (getenv("PROBE_OTHER") && argc == 1)
+    SES_OFFLOAD_GLOBAL(argc, &ses_type_int);
+  ses_offload_serve();
+  const char *what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "fuzz") == 0)
+    fuzz();
+  else if (strcmp(what, "numbers") == 0)
+    numbers();
+  else if (strcmp(what, "calls") == 0)
+    calls();
+  else if (strcmp(what, "threads") == 0)
+    threads();
+  else if (strcmp(what, "fallback") == 0 && argc > 2)
+    fallback(argv[2]);
+  else if (strcmp(what, "stay") == 0 && argc > 2)
+    stay(argv[2]);
+  else if (strcmp(what, "cut") == 0 && argc > 2)
+    cut(argv[2]);
+  else if (strcmp(what, "over") == 0 && argc > 4)
+    over(argv[2], argv[3], argv[4]);
+  return 0;
+}

@@ -1,0 +1,271 @@
+"""libses-offload as a stranger gets it: installed, linked by its pkg-config file, run as a plain user."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sshd import Sshd
+
+ROOT = Path(__file__).parents[2]
+PLAIN = 65534
+PATIENCE = 60
+
+
+@pytest.fixture(scope="session")
+def prefix() -> Iterator[Path]:
+    """Where the library and the programs are, for every user to read."""
+    folder = Path(f"/tmp/ses-offload-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
+    subprocess.run(command, check=True, capture_output=True)
+    pkg = {**os.environ, "PKG_CONFIG_PATH": str(next(folder.glob("lib*/**/pkgconfig")))}
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "ses-offload"],
+        env=pkg,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    library = next(folder.glob("lib*/**/libses-offload.so")).parent
+    own = [*flags, f"-Wl,-rpath,{library}"]
+    programs = {
+        "examples/offload/text.c": own,
+        "tests/offload/probe.c": own,
+        "tests/offload/stranger.c": ["-lzmq"],
+    }
+    for source, linked in programs.items():
+        program = folder / Path(source).stem
+        subprocess.run(
+            ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", ROOT / source, "-o", program,
+             *linked],
+            check=True,
+        )  # fmt: skip
+    yield folder
+    shutil.rmtree(folder)
+
+
+def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert done.returncode == 0, done.stderr
+    return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+
+def test_numbers_arrive_exactly_or_are_refused(prefix: Path) -> None:
+    assert answers(run(prefix / "probe", "numbers")) == {"wide": "1", "narrow": "5", "exact": "1"}
+
+
+def test_garbage_and_cycles_are_refused(prefix: Path) -> None:
+    assert answers(run(prefix / "probe", "fuzz")) == {"refused": "1", "cycle": "5"}
+
+
+def test_calls_globals_futures_and_lost_parts(prefix: Path) -> None:
+    assert answers(run(prefix / "probe", "calls")) == {
+        "open": "0", "apart": "1", "globals": "3 13", "failed": "10 5 as asked", "deep": "0 5.5",
+        "unknown": "3", "poll": "12", "wait": "12", "cancelled": "11", "after": "0", "lost": "9",
+        "again": "9", "other": "0", "repeated": "0 1",
+    }  # fmt: skip
+
+
+def test_threads_share_a_domain(prefix: Path) -> None:
+    assert answers(run(prefix / "probe", "threads")) == {"right": "800"}
+
+
+def test_what_cannot_start_runs_here_only_if_allowed(prefix: Path) -> None:
+    said = answers(run(prefix / "probe", "fallback", "false"))
+    reason = said.pop("reason")
+    assert said == {"open": "0", "call": "0", "here": "1", "never": "7"}
+    assert reason == "127.0.0.1: the command that starts the storage part ended"
+
+
+def test_another_build_is_refused(prefix: Path) -> None:
+    said = answers(run(prefix / "probe", "fallback", "env PROBE_OTHER=1", PROBE_OTHER=""))
+    assert said["never"] == "8"
+    assert "another build" in said["reason"]
+
+
+def test_nothing_is_served_as_root(prefix: Path) -> None:
+    done = run(prefix / "text", "here", "wc", "/etc/passwd", user=0)
+    assert done.returncode == 1
+    assert "does not run as root" in done.stderr
+
+
+def client(prefix: Path, *words: str | Path) -> subprocess.Popen[bytes]:
+    """A program that calls once and then stays, as a plain user."""
+    return subprocess.Popen(
+        [prefix / "probe", *words], cwd="/", user=PLAIN, group=PLAIN, extra_groups=[], stdout=subprocess.PIPE
+    )
+
+
+def part_of(client: subprocess.Popen[bytes]) -> int:
+    """The process that serves it."""
+    assert client.stdout is not None
+    return int(client.stdout.readline().decode().split("=")[1])
+
+
+def test_a_part_ends_with_its_client(prefix: Path) -> None:
+    with client(prefix, "stay", "env") as one:
+        part = part_of(one)
+        one.kill()
+    until = time.monotonic() + PATIENCE
+    while Path(f"/proc/{part}").exists() and "Z" not in Path(f"/proc/{part}/stat").read_text():
+        assert time.monotonic() < until, "the storage part outlives its client"
+        time.sleep(0.01)
+
+
+def test_a_greeting_that_is_not_understood_is_refused(prefix: Path) -> None:
+    done = subprocess.run(
+        [prefix / "probe", "--ses-offload-serve"], cwd="/", user=PLAIN, group=PLAIN, extra_groups=[],
+        input=b"something else\n", stdout=subprocess.PIPE, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert done.stdout == b"ses-offload refused it speaks another version of ses-offload\n"
+    assert done.returncode == 1
+
+
+@pytest.fixture
+def greeting(prefix: Path) -> Iterator[list[str]]:
+    """Where a part listens whose client stays, and its key: what only that client is told."""
+    said = prefix / "said"
+    said.write_text("")
+    said.chmod(0o666)
+    script = prefix / "listen.sh"
+    script.write_text(f'"$@" | {{ read -r line; echo "$line" >{said}; echo "$line"; cat; }}\n')
+    with client(prefix, "stay", f"sh {script}") as one:
+        part_of(one)
+        yield said.read_text().split()[2:]
+        assert one.poll() is None, "the client's part goes on"
+        one.kill()
+
+
+def test_a_stranger_who_knows_address_and_key_is_refused(prefix: Path, greeting: list[str]) -> None:
+    assert answers(run(prefix / "stranger", *greeting)) == {"event": "auth"}
+
+
+def test_a_stranger_without_encryption_gets_nothing(greeting: list[str]) -> None:
+    host, port = greeting[0].removeprefix("tcp://").split(":")
+    with socket.create_connection((host, int(port)), PATIENCE) as one:
+        one.sendall(bytes([255, *[0] * 8, 127, 3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32))
+        said = b"".join(iter(lambda: one.recv(4096), b""))
+    assert len(said) <= 64, "its own greeting, and no more"
+
+
+def rewriting(prefix: Path, port: int) -> str:
+    """A command that tells the client another port, and writes the real endpoint into the file `said`."""
+    script = prefix / "rewrite.sh"
+    script.write_text(
+        f'"$@" | {{ read -r name version endpoint key; echo "$endpoint" >{prefix}/said\n'
+        f'echo "$name $version tcp://127.0.0.1:{port} $key"; cat; }}\n'
+    )
+    (prefix / "said").touch()
+    (prefix / "said").chmod(0o666)
+    return f"sh {script}"
+
+
+def test_an_address_that_cannot_be_reached_is_told_at_the_start(prefix: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    said = answers(
+        run(prefix / "probe", "over", "command:127.0.0.1", rewriting(prefix, port), prefix / "probe")
+    )
+    assert said == {"open": "7", "reason": f"tcp://127.0.0.1:{port}: Connection refused"}
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        for data in iter(lambda: source.recv(65536), b""):
+            sink.sendall(data)
+
+
+def test_a_call_whose_connection_breaks_is_lost(prefix: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        door.settimeout(PATIENCE)
+        with client(prefix, "cut", rewriting(prefix, door.getsockname()[1])) as one:
+            assert one.stdout is not None
+            inner, _ = door.accept()
+            host, port = (prefix / "said").read_text().strip().removeprefix("tcp://").split(":")
+            outer = socket.create_connection((host, int(port)), PATIENCE)
+            with inner, outer:
+                ways = [threading.Thread(target=pump, args=way) for way in ((inner, outer), (outer, inner))]
+                for way in ways:
+                    way.start()
+                assert one.stdout.readline() == b"runs=12\n"
+                inner.shutdown(socket.SHUT_RDWR)
+                assert one.stdout.readline() == b"ended=9\n"
+                outer.shutdown(socket.SHUT_RDWR)
+                for way in ways:
+                    way.join()
+            assert one.wait(PATIENCE) == 0
+
+
+@pytest.fixture(scope="session")
+def ssh(sshd: Sshd, prefix: Path) -> str:
+    """The command that reaches a real sshd, for the plain user."""
+    folder = Path(sshd.rsh[-1]).parent
+    mine = prefix / "ssh"
+    shutil.copytree(folder, mine)
+    config = mine / "config"
+    config.write_text(config.read_text().replace(str(folder), str(mine)) + "  User root\n")
+    for one in (mine, *mine.iterdir()):
+        os.chown(one, PLAIN, PLAIN)
+    return f"ssh -F {config}"
+
+
+def test_a_part_is_started_by_ssh(prefix: Path, ssh: str) -> None:
+    program = prefix / "a wrapper"
+    program.write_text(
+        f'#!/bin/sh\nexec setpriv --reuid={PLAIN} --regid={PLAIN} --clear-groups {prefix}/probe "$@"\n'
+    )
+    program.chmod(0o755)
+    assert answers(run(prefix / "probe", "over", "ssh:somewhere", ssh, program)) == {
+        "open": "0", "call": "0", "apart": "1", "reason": "",
+    }  # fmt: skip
+
+
+def test_ssh_that_cannot_connect_is_an_error_with_a_reason(prefix: Path) -> None:
+    said = answers(
+        run(prefix / "probe", "over", "ssh:somewhere", "ssh -F /dev/null -o ProxyCommand=false", "x")
+    )
+    assert said["open"] == "7"
+    assert said["reason"] == "somewhere: the command that starts the storage part ended"
+
+
+@pytest.fixture
+def text(prefix: Path) -> Path:
+    path = prefix / "words.txt"
+    path.write_text(
+        "".join(f"{n * 7919 % 9973:05d} {'needle' if n % 500 == 0 else 'hay'}\n" for n in range(9000))
+    )
+    return path
+
+
+@pytest.mark.parametrize("program", ["wc", "grep", "sort"])
+def test_results_are_those_of_a_local_run(prefix: Path, text: Path, program: str) -> None:
+    here = run(prefix / "text", "local", program, text, "needle")
+    there = run(prefix / "text", "here", program, text, "needle")
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert there.stdout == here.stdout != ""
+    told = json.loads(there.stderr)
+    assert told["received"] >= len(there.stdout)
+    assert told["cpu_seconds"] > 0
+    if program != "sort":
+        assert told["sent"] + told["received"] < text.stat().st_size / 30
+
+
+def test_a_missing_file_is_explained(prefix: Path) -> None:
+    done = run(prefix / "text", "here", "wc", "/no/such/file")
+    assert done.stderr == "text: the function failed (No such file or directory)\n"
