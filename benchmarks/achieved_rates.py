@@ -317,6 +317,16 @@ def show_overhead(site: Site, files: int, seconds: float) -> None:
         program.wait()
 
 
+def median_interval(values: list[float]) -> tuple[float, float]:
+    """Where the median lies with 95 % confidence: order statistics by the sign test, normal approximation.
+
+    With fewer than six values the least and the most of them.
+    """
+    ordered, count = sorted(values), len(values)
+    skipped = max(0, int(count / 2 - 0.98 * count**0.5))
+    return ordered[skipped], ordered[count - 1 - skipped]
+
+
 def show_times(site: Site, rounds: int) -> None:
     """Times of a program that writes in small pieces, with the agent looking and stopped, by turns.
 
@@ -351,9 +361,11 @@ def show_times(site: Site, rounds: int) -> None:
     for place, what in enumerate(("processor time", "time")):
         pairs = zip(times[True], times[False], strict=True)
         ratios = [with_it[place] / without[place] for with_it, without in pairs]
+        low, high = median_interval(ratios)
         print(
             f"{what} of 40,000 small writes, agent looking over agent stopped, {rounds} pairs: "
-            f"median {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+            f"median {statistics.median(ratios):.3f}, 95 % interval {low:.3f} to {high:.3f} "
+            f"(pairs {min(ratios):.3f} to {max(ratios):.3f})"
         )
 
 

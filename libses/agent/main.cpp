@@ -222,19 +222,27 @@ int run(int argc, char **argv) {
     return refuse(kWrongUse, why);
   }
   std::vector<ServiceAddress> addresses;
+  const bool secret = options.munge || !options.token_file.empty();
   for (const std::string &url : options.service_urls) {
     addresses.push_back(*parse_service_url(url, why)); // checked when the options were read
-    if (!options.token_file.empty() && !addresses.back().loopback && !addresses.back().encrypted) {
-      return refuse(kWrongUse, "the token would travel to " + url +
+    if (secret && !addresses.back().loopback && !addresses.back().encrypted) {
+      return refuse(kWrongUse, "what proves this node would travel to " + url +
                                    " in clear text; use https://, with --service-ca FILE for an "
                                    "authority of the site's own (ses-service tls init)");
     }
   }
   Services services(std::move(addresses));
-  const Trust trust{options.ca_file, options.certificate, options.key,
-                    TrustedUsers::of(options.service_user, why)};
+  Trust trust{options.ca_file, options.certificate, options.key,
+              TrustedUsers::of(options.service_user, why), nullptr};
   if (!why.empty()) {
     return refuse(kWrongUse, why);
+  }
+  if (options.munge) {
+    auto munge = Munge::load(options.munge_socket, why);
+    if (!munge) {
+      return refuse(kCannotStart, why);
+    }
+    trust.sessions = std::make_shared<Sessions>(std::move(munge), options.node, services.size());
   }
   umask(022);
   keep_memory();

@@ -14,6 +14,8 @@ namespace ses::agent {
 struct Options {
   std::vector<std::string> service_urls; // any of them will do
   std::string token_file;                // empty: no token is sent
+  bool munge = false;                    // sessions for MUNGE credentials instead of a token
+  std::string munge_socket;              // empty: MUNGE's own default
   std::string ca_file;                   // empty: the system's certificate authorities
   std::string certificate;               // shown to the service; empty: none
   std::string key;

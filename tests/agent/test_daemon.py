@@ -19,7 +19,8 @@ from service_double import ServiceDouble
 
 NOBODY = 65534
 OPTIONS = {
-    "--help", "--version", "--service", "--token-file", "--service-ca", "--socket", "--node",
+    "--help", "--version", "--service", "--token-file", "--munge", "--munge-socket",
+    "--service-ca", "--socket", "--node",
     "--state-dir", "--answer-ms", "--asks-per-second", "--log-level",
     "--jobs-dir", "--lustre-form", "--include", "--exclude", "--exclude-program",
     "--tls-cert", "--tls-key", "--service-user",

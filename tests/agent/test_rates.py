@@ -141,6 +141,7 @@ def test_program_that_grows_one_file_and_overwrites_another(
 READ_AGAIN = """
 import sys, time
 with open(sys.argv[1], "rb", buffering=0) as file:
+    sys.stdin.readline()
     while True:
         file.seek(0)
         while file.read(65536):
@@ -186,16 +187,22 @@ def test_file_that_exists_is_told_by_its_element_while_a_program_under_the_libra
     (branches["union/b2"] / "input").write_bytes(bytes(4 * MEGA))
     command = [sys.executable, "-c", READ_AGAIN, str(union / "input")]
     library = binary.parents[1] / "libses-wrapper.so"
-    unseen = subprocess.Popen(command)
-    program = subprocess.Popen(command, env={**os.environ, "LD_PRELOAD": str(library)})
+    under_library = {**os.environ, "LD_PRELOAD": str(library)}
+    unseen = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    program = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=under_library)
+    waiting = subprocess.Popen(command, stdin=subprocess.PIPE, env=under_library)
     try:
         wait_until(lambda: bool(reading(service)), "the service hears who reads")
         (row,) = reading(service) or []
         assert row.pop("bytes_per_second") > 0
         assert row == {"system": "union", "element": "union/b2", "user": "root", "files": 1}
+        time.sleep(2)  # the other one is passed over meanwhile: it has read nothing
+        assert [row["files"] for row in reading(service) or []] == [1]
+        assert waiting.stdin
+        waiting.stdin.close()
+        wait_until(lambda: [row["files"] for row in reading(service) or []] == [2], "it begins to read")
     finally:
-        program.kill()
-        program.wait()
-        unseen.kill()
-        unseen.wait()
+        for one in (program, waiting, unseen):
+            one.kill()
+            one.wait()
     wait_until(lambda: reading(service) == [], "the service hears that nobody does")

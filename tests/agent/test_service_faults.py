@@ -127,7 +127,7 @@ def test_refused_token_is_named_in_the_log(
     service.instead = only_announcements(FAULTS["token-refused"])
     agent = start(service.url, "--answer-ms", "200")
     assert status_of(agent, device) == side.UNAVAILABLE
-    agent.wait_for("it refuses this node's token: HTTP 401 unknown token")
+    agent.wait_for("it refuses this node: HTTP 401 unknown token")
 
 
 def test_dead_service_is_done_without_at_once(agent: Agent, service: ServiceDouble, device: int) -> None:

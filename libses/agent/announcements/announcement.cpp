@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "service/json.h"
 #include "service/json_text.h"
@@ -283,11 +284,11 @@ std::string announcement_body(const Announcement &announcement) {
 namespace {
 
 // One that makes no sense is as good as none; the next request asks for all of it again.
-void read_tables(const json &tables, AnnouncementReply &reply) {
-  for (const json &table : tables) {
+void read_tables(json &tables, AnnouncementReply &reply) {
+  for (json &table : tables) {
     try {
       reply.tables.push_back(parse_table(table));
-      reply.kept_tables.push_back(table);
+      reply.kept_tables.push_back(std::move(table));
     } catch (const std::exception &error) {
       reply.nonsense = std::string("a table: ") + error.what();
     }
@@ -315,7 +316,7 @@ std::chrono::milliseconds pause_of(const json &seconds, double longest) {
 
 std::optional<AnnouncementReply> parse_announcement_reply(const std::string &body) {
   try {
-    const json object = json::parse(body);
+    json object = json::parse(body);
     AnnouncementReply reply;
     reply.instance = object.at("instance").get<std::string>();
     reply.stored = object.at("stored").get<uint64_t>();
@@ -339,8 +340,8 @@ std::optional<AnnouncementReply> parse_announcement_reply(const std::string &bod
         reply.open->push_back(ledger_file(file));
       }
     }
-    if (const json *tables = field_of(object, "tables")) {
-      read_tables(*tables, reply);
+    if (field_of(object, "tables") != nullptr) {
+      read_tables(object.at("tables"), reply);
     }
     if (const json *needs = field_of(object, "needs")) {
       read_needs(*needs, reply);

@@ -390,8 +390,8 @@ void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time
   for (const auto &[id, why] : reply.refused) {
     news.refused.push_back(id);
   }
-  for (const auto &table : reply.kept_tables) {
-    service_.kept.set_table(table);
+  for (auto &table : reply.kept_tables) {
+    service_.kept.set_table(std::move(table));
   }
   pass_on_needs(reply, news);
   news.tables = std::move(reply.tables);

@@ -148,7 +148,9 @@ void Watcher::work() {
       }
     }
     moved_ = idle_.look(Clock::now());
-    rates_.look(moved_, Clock::now());
+    for (const auto &[id, size] : rates_.look(moved_, Clock::now())) {
+      idle_.grew(id, size, Clock::now());
+    }
     const std::chrono::milliseconds pause(polled_.empty() ? kLookMilliseconds : kPollMilliseconds);
     if (Clock::now() - looked_at >= pause) {
       looked_at = Clock::now();

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr std::chrono::seconds kIdleAfter{3};
-constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within
+constexpr std::chrono::milliseconds kTogether{100}; // looks that are due within, before and after
 
 } // namespace
 
 IdleFiles::IdleFiles() : moves_(IN_MODIFY | IN_ACCESS | IN_ONESHOT) {}
 
 void IdleFiles::add(uint64_t placement, int handle, Time now) {
-  if (files_.try_emplace(placement, File{handle, 0, now, false}).second) {
+  if (files_.try_emplace(placement, File{handle, 0, now, {}, false}).second) {
     looks_.emplace_back(now + kLookEvery, placement);
   }
 }
@@ -26,6 +26,15 @@ void IdleFiles::add(uint64_t placement, int handle, Time now) {
 void IdleFiles::remove(uint64_t placement) {
   moves_.remove(placement);
   files_.erase(placement); // and its look is passed over
+}
+
+// An idle one is left to the event that comes with it.
+void IdleFiles::grew(uint64_t placement, uint64_t size, Time now) {
+  const auto found = files_.find(placement);
+  if (found != files_.end() && !found->second.idle) {
+    found->second.size = size;
+    found->second.moved_at = found->second.grew_at = now;
+  }
 }
 
 std::optional<IdleFiles::Time> IdleFiles::due() const {
@@ -47,13 +56,13 @@ std::vector<IdleFiles::Changed> IdleFiles::look(Time now) {
       moves(id, file->second);
     }
   }
-  for (auto &[id, file] : files_) {
-    if (moved.lost_some) {
+  if (moved.lost_some) {
+    for (auto &[id, file] : files_) {
       moves_.remove(id);
       moves(id, file);
     }
   }
-  while (!looks_.empty() && looks_.front().first <= now) {
+  while (!looks_.empty() && looks_.front().first <= now + kTogether) {
     const uint64_t id = looks_.front().second;
     looks_.pop_front();
     look_at(id, now, changed);
@@ -67,6 +76,10 @@ void IdleFiles::look_at(uint64_t placement, Time now, std::vector<Changed> &chan
     return;
   }
   File &file = found->second;
+  if (now - file.grew_at < kLookEvery) {
+    looks_.emplace_back(now + kLookEvery, placement);
+    return;
+  }
   const auto facts = facts_of(file.handle);
   if (facts && facts->size != file.size) {
     file.size = facts->size;

@@ -1,9 +1,9 @@
 // Which of the open files are idle: nothing was written to them or read from them for a while.
 //
-// An open file is looked at once a second.  One that has grown moves.  One that has not is watched
-// for the next read or write, by inotify until the first of them; without any for three seconds it
-// is idle, and costs nothing until the kernel tells that it moves again.  What goes through shared
-// mappings is not seen, unless the file grows.
+// An open file is looked at once a second, unless somebody else saw it grow since.  One that has
+// grown moves.  One that has not is watched for the next read or write, by inotify until the first
+// of them; without any for three seconds it is idle, and costs nothing until the kernel tells that
+// it moves again.  What goes through shared mappings is not seen, unless the file grows.
 //
 // Used by one thread.
 #ifndef SES_AGENT_IDLE_FILES_H
@@ -36,6 +36,8 @@ public:
   // HANDLE stays valid until remove().
   void add(uint64_t placement, int handle, Time now);
   void remove(uint64_t placement);
+  // It was seen to have grown to SIZE: it need not be looked at for a second.
+  void grew(uint64_t placement, uint64_t size, Time now);
   // When look() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
   // What changed since the last call.
@@ -45,7 +47,7 @@ private:
   struct File {
     int handle = -1;
     uint64_t size = 0;
-    Time moved_at{};
+    Time moved_at{}, grew_at{};
     bool idle = false;
   };
 

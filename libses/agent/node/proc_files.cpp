@@ -92,6 +92,12 @@ std::optional<FileFacts> facts_of_open(int directory, const char *name) {
   return facts && facts->regular && gives_access(directory, name) ? facts : std::nullopt;
 }
 
+bool can_read(int directory, const char *name) {
+  struct statx link {};
+  return statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_MODE, &link) == 0 &&
+         (link.stx_mode & S_IRUSR) != 0;
+}
+
 UniqueFd open_handle(pid_t pid, int fd) {
   if (fd < 0) {
     return UniqueFd();

@@ -55,6 +55,9 @@ void for_each_number(const std::string &path,
 // regular file or O_PATH.
 [[nodiscard]] std::optional<FileFacts> facts_of_open(int directory, const char *name);
 
+// The same descriptor can read; asks nothing about its file.
+[[nodiscard]] bool can_read(int directory, const char *name);
+
 // Who runs PID; none when it is gone.
 [[nodiscard]] std::optional<uid_t> owner_of(pid_t pid);
 // All regular files PID has open for more than O_PATH, which is no use of a file; empty when the

@@ -1,10 +1,11 @@
 #include "rates/open_rates.h"
 
 #include <sys/inotify.h>
-#include <time.h>
 
 #include <algorithm>
 #include <iterator>
+
+#include "node/processor_time.h"
 
 namespace ses::agent {
 namespace {
@@ -17,20 +18,15 @@ constexpr milliseconds kFirst{100}, kLongest{500};
 constexpr milliseconds kYoung{50};    // younger ones are mostly closed before the next look
 constexpr milliseconds kTogether{20}; // looks that are due within
 constexpr double kPartOfAge = 0.05;
-constexpr int kPause = 400;          // times as long as the looks took of a processor
-constexpr size_t kMostAtOnce = 4096; // files
+constexpr std::chrono::seconds kNotYoung{10};   // from where on kLongest is less than that part
+constexpr int kPause = 400, kPauseLater = 1000; // times as long as looks took of a processor
+constexpr size_t kMostAtOnce = 4096;            // files
 constexpr std::chrono::seconds kSearchEvery{1};
 constexpr size_t kMostDescriptors = 4096; // of a process that are searched
 constexpr size_t kMostOfFile = 8;         // descriptors
 constexpr int kSeen = 1 << 30;            // beside the flags of a descriptor that was looked at
 
 double seconds(OpenRates::Time::duration time) { return duration<double>(time).count(); }
-
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 } // namespace
 
@@ -74,7 +70,12 @@ void OpenRates::set_idle(uint64_t placement, bool idle, Time now) {
   }
 }
 
-// The youngest file says how soon; sets of placements are in the order of creates, nearly.
+// Sets of placements are in the order of creates, nearly.
+bool OpenRates::is_young(const Process &process, Time now) const {
+  return now - files_.at(*process.files.rbegin()).created < kNotYoung;
+}
+
+// The youngest file says how soon.
 void OpenRates::schedule(pid_t pid, Process &process, Time now) {
   looks_.erase({process.due, pid});
   if (process.files.empty()) {
@@ -91,26 +92,30 @@ std::optional<OpenRates::Time> OpenRates::due() const {
                         : std::optional(std::max(looks_.begin()->first, not_before_));
 }
 
-void OpenRates::look(const std::vector<IdleFiles::Changed> &moved, Time now) {
+std::vector<OpenRates::Grown> OpenRates::look(const std::vector<IdleFiles::Changed> &moved,
+                                              Time now) {
   for (const auto &[placement, idle] : moved) {
     set_idle(placement, idle, now);
   }
   if (now < not_before_ || looks_.empty() || looks_.begin()->first > now) {
-    return;
+    return {};
   }
   const auto begun = processor_time();
   size_t looked_at = 0;
+  bool some_young = false;
   while (!looks_.empty() && looks_.begin()->first <= now + kTogether && looked_at < kMostAtOnce) {
     const pid_t pid = looks_.begin()->second;
     looks_.erase(looks_.begin());
     Process &process = processes_.at(pid);
     looked_at += process.files.size();
+    some_young = some_young || is_young(process, now);
     look_at(pid, process, std::chrono::steady_clock::now());
     if (process.files.empty()) {
       processes_.erase(pid);
     }
   }
-  not_before_ = now + kPause * (processor_time() - begun);
+  not_before_ = now + (some_young ? kPause : kPauseLater) * (processor_time() - begun);
+  return std::exchange(grown_, {});
 }
 
 OpenRates::Files OpenRates::files_of(const Process &process, Time now) {
@@ -265,6 +270,9 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   for (const auto &[placement, followed] : files) {
     seen.push_back(see_size(*followed, placement, modified, accessed));
     grown += seen.back().grown;
+    if (seen.back().grown > 0) {
+      grown_.push_back({placement, followed->size});
+    }
     unknown = unknown || !followed->was_seen;
     can_read = can_read || followed->can_read;
   }

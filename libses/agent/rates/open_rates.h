@@ -2,7 +2,8 @@
 //
 // Processes are looked at in turn, each with all of its files in which something moves: at first
 // ten times a second, then at every twentieth of the time the youngest file is open, at last every
-// half second.  All looks together take 1/400 of a core: the more files, the longer between two.
+// half second.  All looks together take 1/400 of a core, or 1/1000 once all files are open for ten
+// seconds: the more files, the longer between two.
 // Files that are closed within the first tenth of a second are never looked at, idle ones
 // (node/idle_files.h) not until they move again.
 //
@@ -49,8 +50,11 @@ public:
   void add(File file, Time now);
   // When look() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
-  // MOVED: files that became idle, or are not any more.
-  void look(const std::vector<IdleFiles::Changed> &moved, Time now);
+  struct Grown {
+    uint64_t placement = 0, size = 0;
+  };
+  // MOVED: files that became idle, or are not any more.  Returns those that were seen to grow.
+  [[nodiscard]] std::vector<Grown> look(const std::vector<IdleFiles::Changed> &moved, Time now);
   // The file was closed, and has SIZE.  Null when it was not added.
   [[nodiscard]] std::shared_ptr<const Achieved> end(uint64_t placement, uint64_t size, Time now);
   // The same of one that was closed before the agent saw it, OPEN_FOR seconds after the create.
@@ -76,6 +80,7 @@ private:
   };
   using Files = std::vector<std::pair<uint64_t, Followed *>>;
 
+  [[nodiscard]] bool is_young(const Process &process, Time now) const;
   void set_idle(uint64_t placement, bool idle, Time now);
   void look_at(pid_t pid, Process &process, Time now);
   [[nodiscard]] Files files_of(const Process &process, Time now);
@@ -96,6 +101,7 @@ private:
   std::unordered_map<pid_t, Process> processes_;
   std::set<std::pair<Time, pid_t>> looks_;
   Time not_before_{};
+  std::vector<Grown> grown_;       // in this look
   FileEvents modifies_, accesses_; // of what is not explained otherwise
   Unwritten unwritten_;
 };

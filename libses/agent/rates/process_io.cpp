@@ -150,10 +150,11 @@ BusyDescriptors busy_descriptors_of(pid_t pid) {
 }
 
 std::vector<OpenDescriptor> descriptors_on(pid_t pid, const std::set<dev_t> &devices, size_t most,
-                                           size_t &looked_at) {
+                                           size_t &looked_at, bool reading) {
   std::vector<OpenDescriptor> found;
   for_each_number(path_in(pid, "fd"), [&](int directory, const char *name) {
-    const auto facts = facts_of_open(directory, name);
+    const bool wanted = !reading || can_read(directory, name);
+    const auto facts = wanted ? facts_of_open(directory, name) : std::nullopt;
     if (facts && devices.contains(facts->id.device)) {
       found.push_back({facts->id, std::atoi(name)});
     }

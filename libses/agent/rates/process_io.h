@@ -47,13 +47,15 @@ struct BusyDescriptors {
 // The same of one thread, by the text of /proc/PID/task/TID/syscall.  Pure.
 void add_busy(std::string_view text, BusyDescriptors &busy);
 
-// The descriptors of PID, at most MOST, by the inode they refer to: regular files on DEVICES only.
+// The descriptors of PID, at most MOST, by the inode they refer to: regular files on DEVICES only,
+// with READING of descriptors that can read.
 struct OpenDescriptor {
   FileId file;
   int fd = -1;
 };
 [[nodiscard]] std::vector<OpenDescriptor> descriptors_on(pid_t pid, const std::set<dev_t> &devices,
-                                                         size_t most, size_t &looked_at);
+                                                         size_t most, size_t &looked_at,
+                                                         bool reading = false);
 
 } // namespace ses::agent
 

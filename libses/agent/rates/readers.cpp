@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "node/processor_time.h"
+
 namespace ses::agent {
 namespace {
 
 constexpr std::chrono::seconds kLookEvery{1}, kReaderSearchEvery{3}, kAskAgain{3}, kStaysFor{3};
+constexpr std::chrono::seconds kLongestPause{10};
+constexpr int kReaderPause = 400;       // times as long as a look took of a processor
+constexpr uint64_t kReadsNoFile = 4096; // bytes: messages, for as long as a file stays read
 constexpr unsigned kMostAsked = 3;      // times: a process may start another program at first
 constexpr size_t kMostAskedAtOnce = 64; // processes
 constexpr size_t kMostLooks = 256;      // the same
@@ -57,9 +62,13 @@ void Readers::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
+    const auto begun = processor_time();
     const bool some = look(std::chrono::steady_clock::now());
+    const std::chrono::nanoseconds least = some ? kLookEvery : kReaderSearchEvery;
+    const std::chrono::nanoseconds pause = kReaderPause * (processor_time() - begun);
     lock.lock();
-    wake_.wait_for(lock, some ? kLookEvery : kReaderSearchEvery, [&] { return stopping_; });
+    wake_.wait_for(lock, std::clamp<std::chrono::nanoseconds>(pause, least, kLongestPause),
+                   [&] { return stopping_; });
   }
 }
 
@@ -98,19 +107,36 @@ void Readers::find_processes(Time now) {
   }
 }
 
+// Since it was looked at; a little is left for the next time.
+bool Readers::has_read(pid_t pid, Process &process, Time now) {
+  const auto bytes = bytes_of(pid);
+  const bool known = bytes && process.bytes && process.looked_at != Time();
+  const ProcessBytes moved = known ? bytes->since(*process.bytes) : ProcessBytes();
+  if (known && moved.rchar < kReadsNoFile && moved.fetched < kReadsNoFile) {
+    if ((moved.rchar == 0 && moved.fetched == 0) || now - process.looked_at >= kStaysFor) {
+      process.bytes = bytes;
+      process.looked_at = now;
+    }
+    return false;
+  }
+  process.bytes_before = std::exchange(process.bytes, bytes);
+  return true;
+}
+
 void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &devices,
                       size_t &looked_at, Time now) {
+  if (!has_read(pid, process, now)) {
+    return;
+  }
   const double passed = std::chrono::duration<double>(now - process.looked_at).count();
   const bool is_first = process.looked_at == Time();
   process.looked_at = now;
-  const auto before = process.bytes;
-  process.bytes = bytes_of(pid);
   for (auto &[fd, descriptor] : process.descriptors) {
     descriptor.was_found = false;
   }
   bool some_moved = false;
   for (const OpenDescriptor &open :
-       descriptors_on(pid, devices, kMostReaderDescriptors, looked_at)) {
+       descriptors_on(pid, devices, kMostReaderDescriptors, looked_at, true)) {
     const auto info = descriptor_of(pid, open.fd);
     if (!info || !info->can_read()) {
       continue;
@@ -132,8 +158,9 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
     }
   }
   std::erase_if(process.descriptors, [](const auto &one) { return !one.second.was_found; });
-  if (!some_moved && process.descriptors.size() == 1 && before && process.bytes && !is_first) {
-    const ProcessBytes bytes = process.bytes->since(*before);
+  if (!some_moved && process.descriptors.size() == 1 && process.bytes_before && process.bytes &&
+      !is_first) {
+    const ProcessBytes bytes = process.bytes->since(*process.bytes_before);
     Descriptor &only = process.descriptors.begin()->second;
     if (!is_explained(bytes.read(), 0)) { // by pread() and the like
       only.rate = static_cast<double>(bytes.read()) / passed;
@@ -142,7 +169,7 @@ void Readers::look_at(pid_t pid, Process &process, const std::set<dev_t> &device
   }
 }
 
-std::vector<Reading> Readers::reading(Time now) const {
+std::vector<Reading> Readers::reading() const {
   std::map<std::tuple<std::string, std::string, std::string>, Reading> rows;
   std::set<FileId> files;
   for (const auto &[pid, process] : processes_) {
@@ -154,7 +181,7 @@ std::vector<Reading> Readers::reading(Time now) const {
   for (const auto &[pid, process] : processes_) {
     for (const auto &[fd, descriptor] : process.descriptors) {
       if (descriptor.place.element.empty() || streams.contains(descriptor.file) ||
-          descriptor.moved_at == Time() || now - descriptor.moved_at > kStaysFor) {
+          descriptor.moved_at == Time() || process.looked_at - descriptor.moved_at > kStaysFor) {
         continue;
       }
       const auto &[system, element] = descriptor.place;
@@ -192,7 +219,7 @@ bool Readers::look(Time now) {
     ++looks;
     ++next;
   }
-  std::vector<Reading> now_read = reading(std::chrono::steady_clock::now());
+  std::vector<Reading> now_read = reading();
   if (!is_alike(now_read, told_)) {
     told_ = now_read;
     parts_.tell(std::move(now_read));

@@ -4,9 +4,10 @@
 // second this thread looks for processes that were started with the preload library (LD_PRELOAD of
 // their environment), and at what those have open for reading on the node's storage systems.  A
 // file is read while its position moves, or else its process's bytes, and for three seconds after
-// that.
+// that.  A process that has read nothing is not looked at: its bytes say so.
 //
 // Bounds, each second: 64 processes asked for their environment, 256 looked at, 2,048 descriptors.
+// All looks together take 1/400 of a core: the more there is to look at, the longer between two.
 // Without such processes a look at the list of processes every three seconds is all.
 //
 // Asking a file system where a file lies may wait, once for each file that is found.
@@ -72,7 +73,8 @@ private:
   };
   struct Process {
     std::string user;
-    std::optional<ProcessBytes> bytes;
+    std::optional<ProcessBytes> bytes; // when it was looked at, or before that
+    std::optional<ProcessBytes> bytes_before;
     std::map<int, Descriptor> descriptors; // that can read
     Time looked_at{};
   };
@@ -80,9 +82,10 @@ private:
   void work();
   void find_processes(Time now);
   [[nodiscard]] bool look(Time now);
+  [[nodiscard]] static bool has_read(pid_t pid, Process &process, Time now);
   void look_at(pid_t pid, Process &process, const std::set<dev_t> &devices, size_t &looked_at,
                Time now);
-  [[nodiscard]] std::vector<Reading> reading(Time now) const;
+  [[nodiscard]] std::vector<Reading> reading() const;
 
   const Parts parts_;
   UserNames names_; // of the thread, as all but the last four

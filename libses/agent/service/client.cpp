@@ -31,6 +31,9 @@ std::optional<std::chrono::milliseconds> retry_after_of(const httplib::Response 
 constexpr const char *kSocketScheme = "unix:";
 constexpr const char *kVersionHeader = "Ses-Version";
 constexpr size_t kVersionShown = 40;
+constexpr const char *kSessionPath = "/v1/sessions";
+constexpr int kOk = 200;
+constexpr int kUnauthenticated = 401;
 
 // A service that tells no version is taken for one of ours.
 bool is_other_major(const std::string &version) {
@@ -222,15 +225,12 @@ Reply ServiceClient::request(const std::string &method, const std::string &path,
     if (const size_t service = services_.current(); service != connected_to_) {
       connect_to(service);
     }
-    const bool kept = http_->is_socket_open() != 0;
-    bool connection_lost = false;
-    const auto sent_at = std::chrono::steady_clock::now();
-    Reply reply = send_once(method, path, body, connection_lost);
-    if (connection_lost && kept) {
-      reply = send_once(method, path, body, connection_lost);
-    }
+    const ServiceAddress &address = services_.at(connected_to_);
+    // At a UNIX socket the kernel says who asks.
+    const bool in_session = trust_.sessions != nullptr && address.socket_path.empty();
+    Reply reply =
+        in_session ? send_in_session(method, path, body) : send(method, path, body, token_.value());
     reply.service = connected_to_;
-    reply.sent_at = sent_at;
     return reply;
   } catch (const std::exception &error) {
     Reply reply;
@@ -240,8 +240,58 @@ Reply ServiceClient::request(const std::string &method, const std::string &path,
   }
 }
 
+Reply ServiceClient::send(const std::string &method, const std::string &path,
+                          const std::string &body, const std::string &token) {
+  const bool kept = http_->is_socket_open() != 0;
+  bool connection_lost = false;
+  const auto sent_at = std::chrono::steady_clock::now();
+  Reply reply = send_once(method, path, body, token, connection_lost);
+  if (connection_lost && kept) {
+    reply = send_once(method, path, body, token, connection_lost);
+  }
+  reply.sent_at = sent_at;
+  return reply;
+}
+
+std::string ServiceClient::session_token(Reply &reply) {
+  if (std::string token = trust_.sessions->token(connected_to_); !token.empty()) {
+    return token;
+  }
+  std::string why;
+  const std::string request = trust_.sessions->request(why);
+  if (request.empty()) {
+    reply.error = why;
+    return "";
+  }
+  reply = send("POST", kSessionPath, request, "");
+  if (reply.status == kOk && !trust_.sessions->take(connected_to_, reply.body)) {
+    reply = {};
+    reply.error = std::string("its answer to POST ") + kSessionPath + " is not one";
+  }
+  return reply.status == kOk ? trust_.sessions->token(connected_to_) : "";
+}
+
+// A session may end early: the service got another key, or this node another address.
+Reply ServiceClient::send_in_session(const std::string &method, const std::string &path,
+                                     const std::string &body) {
+  Reply reply;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const std::string token = session_token(reply);
+    if (token.empty()) {
+      return reply;
+    }
+    reply = send(method, path, body, token);
+    if (reply.status != kUnauthenticated) {
+      return reply;
+    }
+    trust_.sessions->refused(connected_to_, token);
+  }
+  return reply;
+}
+
 Reply ServiceClient::send_once(const std::string &method, const std::string &path,
-                               const std::string &body, bool &connection_lost) {
+                               const std::string &body, const std::string &token,
+                               bool &connection_lost) {
   httplib::Request request;
   request.method = method;
   request.path = services_.at(connected_to_).prefix + path;
@@ -252,8 +302,7 @@ Reply ServiceClient::send_once(const std::string &method, const std::string &pat
     request.body = body;
   }
   const ServiceAddress &address = services_.at(connected_to_);
-  if (const std::string token = token_.value();
-      !token.empty() && (address.encrypted || address.loopback)) {
+  if (!token.empty() && (address.encrypted || address.loopback)) {
     request.headers.emplace("Authorization", "Bearer " + token);
   }
   Reply reply;

@@ -1,6 +1,6 @@
-// One keep-alive connection to the ses-service in use, and the node's token: by https, at a UNIX
-// socket, or by plain http on this machine.  Nothing is sent before the other end is proven: by
-// its certificate, or by the user who listens (peer_proof.h).
+// One keep-alive connection to the ses-service in use, and the node's token or session: by https,
+// at a UNIX socket, or by plain http on this machine.  Nothing is sent before the other end is
+// proven: by its certificate, or by the user who listens (peer_proof.h).
 //
 // Used by one thread at a time.  Every request has a time-out; a reply larger
 // than 4 MiB is cut off and counts as none.  Knows nothing about what the
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "service/peer_proof.h"
+#include "service/sessions.h"
 
 namespace httplib {
 class ClientImpl;
@@ -76,7 +77,8 @@ struct Trust {
   std::string ca_file;     // PEM; empty: the system's certificate authorities
   std::string certificate; // PEM; empty: none is shown
   std::string key;
-  TrustedUsers users; // who may listen on this machine
+  TrustedUsers users;                 // who may listen on this machine
+  std::shared_ptr<Sessions> sessions; // by MUNGE; null: a token is shown, if there is one
 };
 
 struct Reply {
@@ -102,8 +104,15 @@ public:
                               const std::string &body = "");
 
 private:
+  // Shows TOKEN, unless it is empty or would travel in clear text.
+  Reply send(const std::string &method, const std::string &path, const std::string &body,
+             const std::string &token);
   Reply send_once(const std::string &method, const std::string &path, const std::string &body,
-                  bool &connection_lost);
+                  const std::string &token, bool &connection_lost);
+  Reply send_in_session(const std::string &method, const std::string &path,
+                        const std::string &body);
+  // The token of a session, which is opened if need be; empty, and REPLY says why.
+  std::string session_token(Reply &reply);
 
   void connect_to(size_t service);
 

@@ -127,7 +127,7 @@ std::string failure_of(const Reply &reply) {
     return reply.error;
   }
   if (reply.status == 401 || reply.status == 403) {
-    return "it refuses this node's token: HTTP " + std::to_string(reply.status) + " " +
+    return "it refuses this node: HTTP " + std::to_string(reply.status) + " " +
            problem_detail(reply.body);
   }
   if (reply.status >= 500 || reply.status == 429 || reply.status < 200 ||

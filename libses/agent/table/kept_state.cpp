@@ -107,11 +107,11 @@ void KeptState::set_systems(const std::string &text) {
   systems_ = text;
 }
 
-void KeptState::set_table(const json &table) {
+void KeptState::set_table(json table) {
   const std::lock_guard lock(mutex_);
   const auto system = table.at("system").get<std::string>();
   changed_ = true;
-  if (!merge_table(tables_[system], table)) {
+  if (!merge_table(tables_[system], std::move(table))) {
     tables_.erase(system);
   }
 }

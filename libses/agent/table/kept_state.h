@@ -40,7 +40,7 @@ public:
 
   void set_systems(const std::string &text);
   // One of "tables" of an announcement's answer.
-  void set_table(const nlohmann::json &table);
+  void set_table(nlohmann::json table);
   // Those of "needs" that are about UID; none: about the site.
   void set_needs(std::optional<uid_t> uid, const nlohmann::json &entries);
   // Writes to disk what changed; touches a file system.  LEAST: not when that was done so recently.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "service/json.h"
 #include "ses/table.h"
@@ -147,9 +148,9 @@ TableAnswer parse_table(const json &object) {
   return answer;
 }
 
-bool merge_table(json &kept, const json &change) {
+bool merge_table(json &kept, json change) {
   if (field_of(change, "elements") != nullptr) {
-    kept = change;
+    kept = std::move(change);
     return true;
   }
   if (!kept.is_object() || kept.at("revision") != change.at("revision")) {
@@ -157,20 +158,20 @@ bool merge_table(json &kept, const json &change) {
   }
   // Ages are as of the moment they were told.
   const double passed = change.at("told_at").get<double>() - kept.at("told_at").get<double>();
-  std::map<unsigned, const json *> changed;
-  for (const json &row : change.at("loads")) {
+  std::map<unsigned, json *> changed;
+  for (json &row : change.at("loads")) {
     changed[row.at(kRow).get<unsigned>()] = &row;
   }
   for (json &row : kept.at("loads")) {
     if (const auto found = changed.find(row.at(kRow).get<unsigned>()); found != changed.end()) {
-      row = *found->second;
+      row = std::move(*found->second);
     } else if (!row.at(kAge).is_null()) {
       row.at(kAge) = row.at(kAge).get<double>() + passed;
     }
   }
-  for (const auto &[name, value] : change.items()) {
+  for (auto &[name, value] : change.items()) {
     if (name != "elements" && name != "loads") {
-      kept[name] = value;
+      kept[name] = std::move(value);
     }
   }
   return true;

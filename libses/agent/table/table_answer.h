@@ -62,7 +62,7 @@ struct TableAnswer {
 
 // KEPT, an answer with all rows, with what CHANGE says put in; false when CHANGE is about another
 // revision and does not say which elements that has.
-bool merge_table(nlohmann::json &kept, const nlohmann::json &change);
+bool merge_table(nlohmann::json &kept, nlohmann::json change);
 
 } // namespace ses::agent
 
