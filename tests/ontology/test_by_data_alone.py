@@ -42,7 +42,9 @@ def added() -> Iterator[None]:
     """The two files, and nothing else, are added to the vocabulary."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SES_VOCABULARY", f"{LATENCY}:{BURST_BUFFER}")
+        vocabulary.cache_clear()
         yield
+    vocabulary.cache_clear()
 
 
 @pytest.fixture(scope="module")

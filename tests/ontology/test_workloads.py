@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +88,15 @@ def test_what_does_not_fit_is_told_with_what_would(sentence: str, given: dict[st
 
 
 @pytest.fixture
-def vocabulary_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def vocabulary_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     def add(text: str) -> None:
         added = tmp_path / "own.ttl"
         added.write_text(text)
         monkeypatch.setenv("SES_VOCABULARY", str(added))
+        vocabulary.cache_clear()
 
-    return add
+    yield add
+    vocabulary.cache_clear()
 
 
 def test_a_site_adds_a_workload_of_its_own_without_code(vocabulary_with: Any) -> None:
@@ -143,4 +146,22 @@ def test_the_service_answers_with_the_arithmetic_and_stores_nothing(client: Any)
 def test_the_service_says_which_sentences_there_are(client: Any) -> None:
     answer = client.post("/v1/workloads/expansions", json={"sentence": "hm"}, **ADMIN)
     assert answer.status_code == 422
-    assert "Say it like one of" in answer.get_json()["errors"][0]["message"]
+    (error,) = answer.get_json()["errors"]
+    assert "Say it like one of" in error["message"]
+    assert error["location"] == "json.sentence"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "values", "location"),
+    [
+        ("record 200 MB/s for 6 h", {"margin": "much"}, "json.values.margin"),
+        ("record 200 MB/s for 6 h", {"colour": "1"}, "json.values.colour"),
+        ("record 200 MB for 6 h", {"margin": "2"}, "json.sentence"),
+    ],
+)
+def test_the_service_says_whether_sentence_or_value_is_wrong(
+    client: Any, sentence: str, values: dict[str, str], location: str
+) -> None:
+    asked = {"sentence": sentence, "values": values}
+    answer = client.post("/v1/workloads/expansions", json=asked, **ADMIN)
+    assert [one["location"] for one in answer.get_json()["errors"]] == [location]

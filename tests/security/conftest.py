@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[1] / "service"))
+sys.path.append(str(Path(__file__).parents[1] / "portal"))
 
 from service_process import SITE, Running
 

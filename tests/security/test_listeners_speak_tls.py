@@ -28,6 +28,7 @@ from click.testing import CliRunner
 from cryptography import x509
 from ports import free_port
 from service_process import PATIENCE, SITE, until
+from ses.cli import main as ses_command
 from ses_service.commands.main import main as service_command
 from ses_webface.cli import main as portal_command
 from smed_monitor.cli import main as monitor_command
@@ -166,6 +167,13 @@ def answered(parts: Parts, part: str, shown: str | None) -> bool:
             return healthy(line)
     except OSError:
         return False
+
+
+def test_the_command_says_that_https_is_spoken_where_http_is_named(parts: Parts) -> None:
+    named = f"http://127.0.0.1:{parts.ports['service']}"
+    done = CliRunner().invoke(ses_command, ["status", "--url", named])
+    assert done.exit_code == 3
+    assert f"speaks https, not http. Name it {named.replace('http', 'https')} with --url" in done.output
 
 
 def test_the_parts_prove_themselves_to_each_other(parts: Parts) -> None:

@@ -11,9 +11,9 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from selection_memory import InMemorySelectionService
 from ses_webface.accounts.guessing import TooManyAttemptsError
 from ses_webface.app import create_app
-from ses_webface.selection_memory import InMemorySelectionService
 from ses_webface.settings import Settings
 from werkzeug.test import TestResponse
 

@@ -23,6 +23,7 @@ from ses_service.model.entities import (
     Environment,
     Kind,
     Level,
+    MeasuredRun,
     Observation,
     Profile,
     Requirement,
@@ -249,6 +250,8 @@ class MemoryKnowledge:
         requirements: Sequence[Requirement],
         *,
         profile: Profile | None = None,
+        definition: str = "",
+        measured: MeasuredRun | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,
@@ -260,7 +263,9 @@ class MemoryKnowledge:
         if expected_revision is not None and expected_revision != known.revision:
             raise RevisionConflictError(level, name, expected_revision, known.revision)
         self.changes += 1
-        changed = RequirementSet(level, name, tuple(requirements), known.revision + 1, now, author, profile)
+        changed = RequirementSet(
+            level, name, tuple(requirements), known.revision + 1, now, author, profile, definition, measured
+        )
         self.sets[level, name] = changed
         return changed
 

@@ -188,6 +188,31 @@ def test_a_connection_that_is_to_close_is_closed_after_the_answer(idle: Edge) ->
     assert wire.closed
 
 
+def test_a_connection_is_closed_when_it_was_idle_for_as_long_as_it_is_kept(idle: Edge) -> None:
+    options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}
+    config = Config(idle, proxy_headers=False, timeout_keep_alive=60, **options)
+    config.load()
+    clock = [0.0]
+
+    async def talk() -> list[tuple[float, int, bool]]:
+        asyncio.get_running_loop().time = lambda: clock[0]  # type: ignore[method-assign]
+        connection, wire, seen = Connection(config, ServerState(), {}), Wire(), []
+        connection.connection_made(wire)
+        no_request = b"\r\n"
+        for clock[0], sent in ((0, WHOLE), (59, WHOLE), (61, b""), (118, no_request), (120, b"")):
+            if sent:
+                connection.data_received(sent)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            seen.append((clock[0], wire.sent.count(b"HTTP/1.1 200 "), wire.closed))
+        connection.connection_lost(None)
+        return seen
+
+    with ThreadPoolExecutor(1) as thread:
+        seen = thread.submit(lambda: asyncio.run(talk())).result()
+    assert seen == [(0, 1, False), (59, 2, False), (61, 2, False), (118, 2, False), (120, 2, True)]
+
+
 def test_who_hung_up_while_waiting_holds_nobody_up(idle: Edge) -> None:
     async def talk() -> bytes:
         options = {"lifespan": "off", "ws": "none", "log_config": None, "interface": "asgi3"}

@@ -133,17 +133,6 @@ def test_an_expired_placement_is_taken_up_again_when_the_agent_speaks_of_it(ledg
     taken = ledger.open(Opening("0000000000000001"), 4000)
     assert (taken.state, taken.ended_at, taken.end_reason) == (PlacementState.OPEN, None, None)
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
-    assert ledger.counts.ended.tolist() == [0, 0, 0]
-
-
-def test_counts_are_told_apart_by_the_reference_time(ledger: Ledger) -> None:
-    for number, at in enumerate((10, 20, 60, 70), 1):
-        ledger.restore(placement(number, "u/a", at, lease=1000))
-    ledger.end("0000000000000001", EndReason.CLOSED, 80)
-    ledger.end("0000000000000003", EndReason.CLOSED, 81)
-    counts = ledger.counts
-    assert counts.open_now[0] == 2
-    assert counts.ended[0] == 1
 
 
 def test_what_is_open_shows_in_samples_as_the_monitor_averages(ledger: Ledger) -> None:
@@ -302,14 +291,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for row, name in enumerate(NAMES):
             mine = [one for one in self.ledger.records() if one.element.id == name]
             active = [one for one in mine if one.state is not PlacementState.ENDED]
-            reference = float(self.sampled_at[row]) - 1.0
             assert self.ledger.counts.open_now[row] == len(active)
             assert self.ledger.counts.reserved[row] == sum(one.expected_bytes or 0 for one in active)
-            recent = [
-                one for one in mine if one.ended_at is not None and one.booked_at <= reference < one.ended_at
-            ]
-            if self.now - reference < 20:  # beyond, the element's rates are not used
-                assert self.ledger.counts.ended[row] == len(recent)
             assert self.ledger.counts.averaged[row] >= 0
 
 

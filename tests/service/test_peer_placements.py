@@ -84,7 +84,6 @@ def test_a_node_that_comes_over_from_another_service_is_counted_once(ledger: Led
     say(ledger, A, 1, carries("1" * 16, "u/a"), full=True)
     ledger.restore(own("1" * 16, "u/a"))
     assert ledger.counts.open_now.tolist() == [1, 0, 0]
-    assert ledger.counts.ended.tolist() == [0, 0, 0]
     ledger.end("1" * 16, EndReason.CLOSED, 101.0)
     assert ledger.counts.open_now.tolist() == [0, 0, 0]
     say(ledger, A, 2, carries("1" * 16, "u/a"))
@@ -179,7 +178,6 @@ class Services(RuleBasedStateMachine):
             expected[NAMES.index(self.name(one))] += active or (elsewhere and not closed)
         assert self.ledger.counts.open_now.tolist() == expected
         assert (self.ledger.counts.averaged >= 0).all()
-        assert (self.ledger.counts.ended >= 0).all()
         assert (self.ledger.counts.reserved >= 0).all()
 
 

@@ -24,6 +24,7 @@ NAMES = {
     Level.VO: "materials",
     Level.SITE: "default",
 }
+APPLYING = tuple(level for level in Level if level is not Level.PROFILE)
 
 
 def rate(minimum: float, kind: Kind = Kind.CURRENT_WRITE_RATE) -> Requirement:
@@ -32,19 +33,24 @@ def rate(minimum: float, kind: Kind = Kind.CURRENT_WRITE_RATE) -> Requirement:
 
 @pytest.mark.parametrize(
     "stated",
-    [chosen for size in range(1, 6) for chosen in itertools.combinations(list(Level), size)],
+    [chosen for size in range(1, 6) for chosen in itertools.combinations(APPLYING, size)],
 )
 def test_the_most_particular_level_that_states_a_kind_wins(stated: tuple[Level, ...]) -> None:
     sets = index_sets(
         RequirementSet(level, NAMES[level], (rate(float(place)),))
-        for place, level in enumerate(Level)
+        for place, level in enumerate(APPLYING)
         if level in stated and level is not Level.EXPLICIT
     )
     explicit = [rate(0.0)] if Level.EXPLICIT in stated else []
     (found,) = resolve(ALICE, explicit, sets, 0.0)
     assert found.level is stated[0]
     assert found.level_name == NAMES.get(stated[0], "request")
-    assert found.requirement.bound == list(Level).index(stated[0])
+    assert found.requirement.bound == APPLYING.index(stated[0])
+
+
+def test_a_stored_profile_applies_to_nobody_by_itself() -> None:
+    sets = index_sets(RequirementSet(Level.PROFILE, name, (rate(1),)) for name in ("alice:dd", "alice"))
+    assert resolve(ALICE, [], sets, 0.0) == ()
 
 
 def test_kinds_are_resolved_one_by_one() -> None:

@@ -59,6 +59,24 @@ def test_facts_are_those_of_the_description(site: Any) -> None:
     assert watched["size"] == [1000 * GB, 1000 * GB]
 
 
+def test_a_state_that_is_over_ends_by_itself_and_is_told(site: Any) -> None:
+    drained = {"state": ElementState.DRAINING, "state_until": NOW + 1}
+    watched = Watched(site(site.element("b0", **drained), site.element("b1")).see_all())
+    assert watched["state"][0] & State.DRAINING
+    version = watched.follow()
+    watched.rows.grow_old(NOW + 0.5)
+    assert watched.changed(version) == []
+    watched.rows.grow_old(NOW + 1)
+    assert watched.changed(version) == [0]
+    assert not watched["state"][0] & State.DRAINING
+
+
+def test_a_state_that_was_over_before_the_site_was_read_does_not_count(site: Any) -> None:
+    element = site.element("b0", state=ElementState.DRAINING, state_until=NOW)
+    assert not Watched(site(element))["state"][0] & State.DRAINING
+    assert (element.state_at(NOW - 1), element.state_at(NOW)) == (ElementState.DRAINING, ElementState.ACTIVE)
+
+
 def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
     watched = Watched(site.equal(3).see_all())
     version = watched.follow()
@@ -70,15 +88,13 @@ def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
     assert watched["turn"][1] > watched["turn"][0]
 
 
-def test_a_stream_that_ended_after_the_sample_counts_as_ended_until_the_next(site: Any) -> None:
+def test_a_stream_that_ended_counts_no_more(site: Any) -> None:
     watched = Watched(site.equal(2).see_all(age=0.5).carry("b0", at=NOW - 60))
+    assert watched["own"] == [1, 0]
     placement = next(iter(watched.ledger.active()))
     watched.ledger.end(placement.placement_id, "closed", NOW)
     watched.follow()
-    assert (watched["own"], watched["ended"]) == ([0, 0], [1, 0])
-    watched.site.see_all(age=-5.0)
-    watched.observe(NOW + 5)
-    assert watched["ended"] == [0, 0]
+    assert watched["own"] == [0, 0]
 
 
 def test_a_queue_beyond_our_own_files_is_of_others(site: Any) -> None:

@@ -1,9 +1,8 @@
 """One connection of a client: what uvicorn leaves open about it.
 
-uvicorn sets no limit to a request's head nor to the time a request takes to arrive, and it sends head and
-body of an answer apart.  Here a request must arrive whole, in time and with a head of bounded size.  What
-comes after a request that is not answered yet is not looked at before: an unanswered request takes a hundred
-times the memory of its bytes.
+uvicorn sets no limit to a request's head nor to the time a request takes to arrive.  Here a request must
+arrive whole, in time and with a head of bounded size.  What comes after a request that is not answered yet is
+not looked at before: an unanswered request takes a hundred times the memory of its bytes.
 """
 
 from __future__ import annotations
@@ -31,45 +30,20 @@ class Application(Protocol):
         """What unanswered requests hold in memory."""
 
 
-class _OnePiece:
-    """A transport that sends head and body of an answer in one piece.
+class _UntilClosed:
+    """A transport that drops what is written after they hung up: uvicorn's task does not know that yet."""
 
-    Two pieces are two system calls, and wake the client for a head that is of no use alone.
-    """
-
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._loop = loop
-        self._head = b""
+        self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
-        """Send what was held back and this, or hold a head back for its body, or the loop's next pass."""
-        if self._transport.is_closing():  # they hung up: uvicorn's task does not know yet
-            self._head = b""
-        elif data.startswith(b"HTTP/1.1 ") and not self._head:
-            self._head = data
-            self._loop.call_soon(self._send_held)
-        else:
-            held, self._head = self._head, b""
-            self._transport.write(held + data)
-
-    def write_whole(self, answer: bytes) -> None:
-        """Send what was held back, and a whole answer."""
-        held, self._head = self._head, b""
-        self._transport.write(held + answer if held else answer)
-
-    def close(self) -> None:
-        """Send what was held back, and close."""
-        self._send_held()
-        self._transport.close()
+        """Send, if there is anybody to send to."""
+        if not self.is_closing():
+            self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
-
-    def _send_held(self) -> None:
-        held, self._head = self._head, b""
-        if held and not self._transport.is_closing():
-            self._transport.write(held)
 
 
 class _Flow(FlowControl):
@@ -95,6 +69,8 @@ class Connection(HttpToolsProtocol):
     _arrival: asyncio.TimerHandle | None = None
     _arriving = False
     _counted = 0  # bytes of what is not looked at yet, and of a body, that the intake counts
+    _idle: asyncio.TimerHandle | None = None  # one for many answers: a timer is dear
+    _idle_since: float | None = None  # the last answer, unless a request began after it
     _later = b""  # not looked at yet
     _looking = False
     _refused = False
@@ -107,13 +83,15 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
-        super().connection_made(cast(asyncio.Transport, _OnePiece(transport, self.loop)))
+        super().connection_made(cast(asyncio.Transport, _UntilClosed(transport)))
         self.flow = self._reading = _Flow(self.transport)
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._arrived()
+        if self._idle is not None:
+            self._idle.cancel()
         self._later = b""
         self._discount()
         super().connection_lost(exc)
@@ -129,7 +107,14 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the next request; read on only when everything that is here was looked at."""
-        super().on_response_complete()
+        if self.pipeline or self.transport.is_closing():
+            super().on_response_complete()
+        else:
+            self.server_state.total_requests += 1
+            self.flow.resume_reading()
+            self._idle_since = self.loop.time()
+            if self._idle is None:
+                self._idle = self.loop.call_later(self.timeout_keep_alive, self._end_if_idle)
         if self._later and not self._looking:
             later, self._later = self._later, b""
             self._discount()
@@ -149,8 +134,19 @@ class Connection(HttpToolsProtocol):
         headers = [*self.server_state.default_headers, *answer.headers, (b"connection", b"close")]
         lines = b"".join(b"%b: %b\r\n" % one for one in headers)
         self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[answer.status], lines, answer.body))
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         self._arrival = self.loop.call_later(_LINGER, self.timeout_keep_alive_handler)
+
+    def _end_if_idle(self) -> None:
+        """Close if no request came for as long as a connection is kept; else look again, when one is idle."""
+        self._idle = None
+        if self._idle_since is None:
+            return
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._idle = self.loop.call_later(left, self._end_if_idle)
+        else:
+            self.timeout_keep_alive_handler()
 
     def timeout_keep_alive_handler(self) -> None:
         """Close, also where the client does not read what was sent."""
@@ -201,6 +197,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Note that a request has its time to arrive, if it is not here yet."""
         super().on_message_begin()
+        self._idle_since = None
         self._arriving = True
 
     def on_headers_complete(self) -> None:

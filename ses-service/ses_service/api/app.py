@@ -13,6 +13,7 @@ from ses_service.api import contract, problems
 from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.problems import InvalidProblem, MediaTypeProblem
 from ses_service.api.routes import (
+    element_changes,
     elements,
     files,
     health,
@@ -23,6 +24,7 @@ from ses_service.api.routes import (
     placements,
     requirements,
     selections,
+    sessions,
     vocabulary,
     workloads,
 )
@@ -48,6 +50,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
         config.tokens,
         trust_loopback=config.trust_loopback,
         signed=made.members.tokens if made.members else None,
+        sessions=config.sessions,
     )
     made.metrics.install(app)
 
@@ -69,8 +72,8 @@ def create_app(config: ServiceConfig) -> APIFlask:
             error = {"location": f"query.{twice[0]}", "message": "given more than once"}
             raise InvalidProblem([error])
 
-    places = (selections, placements, files, nodes, ledger, elements)
-    people = (requirements, members, vocabulary, workloads, knowledge)
+    places = (selections, placements, files, nodes, ledger, elements, element_changes)
+    people = (sessions, requirements, members, vocabulary, workloads, knowledge)
     for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)
     return app

@@ -1,4 +1,4 @@
-"""Who sends a request, by token or UNIX socket or as a local program; and which roles may call a view."""
+"""Who sends a request, by token, session or UNIX socket, or on this machine; which roles may call a view."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import ParamSpec, TypeVar
 from flask import current_app, g, request
 
 from ses_service.api import versions
-from ses_service.api.problems import ForbiddenProblem, UnauthenticatedProblem
+from ses_service.api.problems import ForbiddenProblem, MungeProblem, UnauthenticatedProblem
 from ses_service.members.tokens import TokenError, Tokens
+from ses_service.security.munge import MungeError
+from ses_service.security.sessions import Session, SessionError, Sessions
 from ses_service.security.tokens import EVERYONE, Principal, Role, TokenFile
 from ses_service.security.unix_socket import uid_of
 
@@ -36,13 +38,19 @@ class Authenticator:
     it by address or as localhost and nothing else (so that no web page can be made to send it), and did
     not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
     admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
-    user.
+    user. ``sessions`` takes credentials of MUNGE.
     """
 
     def __init__(
-        self, tokens: TokenFile | None, *, trust_loopback: bool, signed: Tokens | None = None
+        self,
+        tokens: TokenFile | None,
+        *,
+        trust_loopback: bool,
+        signed: Tokens | None = None,
+        sessions: Sessions | None = None,
     ) -> None:
         self._tokens = tokens
+        self._sessions = sessions
         self._signed = signed
         self._trust_loopback = trust_loopback
 
@@ -65,6 +73,8 @@ class Authenticator:
         if scheme.lower() != "bearer" or not token.strip():
             raise UnauthenticatedProblem("The Authorization header must be 'Bearer TOKEN'.")
         found = self._tokens.find(token.strip()) if self._tokens else None
+        if found is None and self._sessions is not None and not _proxied(header):
+            found = self._sessions.find(token.strip(), remote)
         if found is None and self._signed is not None and token.count(".") == _DOTS:
             return _signed_in(self._signed, token.strip())
         if found is None:
@@ -72,6 +82,25 @@ class Authenticator:
         if found.role in (Role.PORTAL, Role.ADMIN):
             return Principal(found.name, found.role, acting)
         return found
+
+    def open_session(
+        self, credential: str, header: Callable[[str], str | None], remote: str | None
+    ) -> Session:
+        """Return a session for a MUNGE credential sent from an address.
+
+        Raises UnauthenticatedProblem, OtherVersionProblem, and MungeProblem when munged does not answer.
+        """
+        versions.check(header(versions.HEADER))
+        if self._sessions is None:
+            raise UnauthenticatedProblem("No MUNGE credential is taken here; start ses-service with --munge.")
+        if remote is None or uid_of(remote) is not None or _proxied(header):
+            raise UnauthenticatedProblem("A MUNGE credential is taken at the port, without a proxy between.")
+        try:
+            return self._sessions.open(credential, remote)
+        except SessionError as error:
+            raise UnauthenticatedProblem(str(error)) from None
+        except MungeError as error:
+            raise MungeProblem(f"{error}.", headers={"Retry-After": "1"}) from None
 
 
 def _signed_in(tokens: Tokens, token: str) -> Principal:

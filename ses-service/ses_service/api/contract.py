@@ -17,6 +17,8 @@ Json: TypeAlias = dict[str, Any]
 Responses: TypeAlias = dict[int | str, dict[str, str | dict[str, dict[str, Any]]]]
 
 TITLE = "QStorMan selection service"
+SESSIONS = "/v1/sessions"
+"""Where a token is asked for: the one question of the interface that needs none."""
 _PACKAGE = "qstorman-ses-service"
 
 try:
@@ -100,7 +102,8 @@ def _finish(spec: Json | str) -> Json | str:
         for operation in operations.values():
             if "requestBody" in operation:
                 operation["requestBody"]["required"] = True
-            operation["security"] = [{"token": []}] if path.startswith("/v1/") else []
+            guarded = path.startswith("/v1/") and path != SESSIONS
+            operation["security"] = [{"token": []}] if guarded else []
             if not path.startswith("/v1/"):
                 for status in ("401", "403"):
                     operation["responses"].pop(status, None)

@@ -13,11 +13,12 @@ from pydantic import BaseModel
 
 from ses_service.api import render, render_nodes
 from ses_service.api.problems import InvalidProblem
+from ses_service.api.profiles import find_profile
 from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
 from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
-from ses_service.api.schemas.requests import SelectionRequest, to_profile
+from ses_service.api.schemas.requests import SelectionRequest
 from ses_service.ledger.announcement import merged, parts_of
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import EVERYONE, Principal, Role
@@ -137,7 +138,7 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         limit=body.limit,
         stripe_count=body.stripe_count,
         path=body.path,
-        profile=to_profile(body.profile),
+        profile=find_profile(body.profile, now.state.sets),
     )
 
 
@@ -148,7 +149,7 @@ def _task(now: Runtime, body: NodeSelectionRequest) -> Asked:
         storage_system=_known_system(now, body.storage_system),
         expected_bytes=body.expected_bytes,
         limit=body.limit,
-        profile=to_profile(body.profile),
+        profile=find_profile(body.profile, now.state.sets),
     )
 
 

@@ -14,7 +14,14 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from ses_service.api.render import Reply
 from ses_service.knowledge import InvalidDescriptionError, KnowledgeBaseError, RevisionConflictError
-from ses_service.knowledge.errors import ChangedSinceError, StaleReadingError, UnknownChangeError
+from ses_service.knowledge.errors import (
+    ChangedSinceError,
+    ElementExistsError,
+    NoSuchElementError,
+    NotDrainedError,
+    StaleReadingError,
+    UnknownChangeError,
+)
 from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.security.tokens import OtherNodeError
 from ses_service.state.state import NoEnvironmentError
@@ -96,6 +103,12 @@ class StaleReadingProblem(Problem):
     status, slug = 409, "changed-meanwhile"
 
 
+class ElementStateProblem(Problem):
+    """The element is there already, or is not in the state that this would end."""
+
+    status, slug = 409, "element-state"
+
+
 class OtherVersionProblem(Problem):
     """The caller is of another major version."""
 
@@ -155,6 +168,12 @@ class DatabaseProblem(Problem):
     """The database of the service does not answer now."""
 
     status, slug = 503, "database-unavailable"
+
+
+class MungeProblem(Problem):
+    """munged of the service's machine does not answer now."""
+
+    status, slug = 503, "munge-unavailable"
 
 
 class DescriptionProblem(Problem):
@@ -240,6 +259,9 @@ _FROM_INSIDE: tuple[tuple[type[Exception], type[Problem]], ...] = (
     (RevisionConflictError, RevisionProblem),
     (UnknownChangeError, NotFoundProblem),
     (ChangedSinceError, ChangedSinceProblem),
+    (NoSuchElementError, NotFoundProblem),
+    (ElementExistsError, ElementStateProblem),
+    (NotDrainedError, ElementStateProblem),
     (StaleReadingError, StaleReadingProblem),
     (InvalidDescriptionError, DescriptionProblem),
     (KnowledgeBaseError, KnowledgeBaseProblem),

@@ -1,7 +1,8 @@
 """Which requirements a caller may read: a user those that can apply to them, everybody else all.
 
 What can apply to a user is their own, those of their own applications and of the VO they belong to, and the
-site's.  Portals ask for people and refuse them by the same rule.
+site's.  Profiles are there to be taken up by name, and everybody may read them.
+Portals ask for people and refuse them by the same rule.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ses_service.security.tokens import Principal, Role
 
 def may_read(who: Principal, level: Level, name: str, home_vo: Mapping[str, str]) -> bool:
     """Return whether a caller may read this requirement set."""
-    if who.role is not Role.USER or level is Level.SITE:
+    if who.role is not Role.USER or level in (Level.SITE, Level.PROFILE):
         return True
     user = who.user or ""  # a token of a user names one
     match level:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import (
     Element,
     Kind,
+    Level,
     Observation,
     Profile,
     Requirement,
@@ -167,6 +168,9 @@ def profile(one: Profile) -> Json:
         "label": one.label,
         "definition": one.definition,
         "requirements": [requirement(stated) for stated in one.requirements],
+        "measured": None if one.measured is None else asdict(one.measured),
+        "modified_at": one.modified_at,
+        "modified_by": one.modified_by,
     }
 
 
@@ -343,8 +347,10 @@ def observation(one: Observation, now: float) -> Json:
     }
 
 
-def element(one: Element, system: StorageSystem | None) -> Json:
-    """Return the static facts of an element."""
+def element(one: Element, system: StorageSystem | None, now: float) -> Json:
+    """Return the static facts of an element; a state that is over is told no more."""
+    state = one.state_at(now)
+    said = state is one.state
     return {
         "id": one.id,
         "iri": one.iri,
@@ -356,7 +362,9 @@ def element(one: Element, system: StorageSystem | None) -> Json:
         "server": one.server,
         "tier": one.tier,
         "pool": one.pool,
-        "state": one.state.value,
+        "state": state.value,
+        "state_reason": one.state_reason if said else None,
+        "state_until": written(one.state_until) if said else None,
         "capacity_bytes": one.capacity_bytes,
         "nominal": rates(one.nominal_read_rate, one.nominal_write_rate),
     }
@@ -364,7 +372,7 @@ def element(one: Element, system: StorageSystem | None) -> Json:
 
 def requirement_set(one: RequirementSet) -> Json:
     """Return a requirement set."""
-    return {
+    told: Json = {
         "level": one.level.value,
         "name": one.name,
         "requirements": [requirement(stated) for stated in one.requirements],
@@ -373,3 +381,7 @@ def requirement_set(one: RequirementSet) -> Json:
         "modified_at": one.modified_at,
         "modified_by": one.modified_by,
     }
+    if one.level is Level.PROFILE:
+        told["definition"] = one.definition
+        told["measured"] = None if one.measured is None else asdict(one.measured)
+    return told

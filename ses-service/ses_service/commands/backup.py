@@ -49,10 +49,10 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 @_which
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def backup(file: Path, **which: Any) -> None:
-    """Write all the knowledge base holds to FILE (N-Quads, mode 0600), while it is used.
+    """Write all the knowledge base holds to FILE.
 
-    Site, requirements and vocabulary; for the ledger see --database-url of ses-service serve.  A backup of
-    one store can be restored to another.
+    N-Quads, mode 0600; the store may be in use.  Site, requirements and vocabulary; for the ledger see
+    --database-url of ses-service serve.  A backup of one store can be restored to another.
     """
     from ses_service.knowledge.exchange.backup import back_up
 
@@ -64,10 +64,10 @@ def backup(file: Path, **which: Any) -> None:
 @_which
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def restore(file: Path, **which: Any) -> None:
-    """Replace all the knowledge base holds by FILE, a backup of any store.
+    """Replace all the knowledge base holds by a backup.
 
-    A file that is no whole backup changes nothing.  A running service reads what was restored within a
-    second.
+    FILE is a backup of any store; one that is not whole changes nothing.  A running service reads what was
+    restored within a second.
     """
     from ses_service.knowledge.exchange.backup import restore as restore_from
 
@@ -83,11 +83,11 @@ def restore(file: Path, **which: Any) -> None:
     help="Folder of the service, which is running.",
 )
 def accept_smaller_site(state_dir: Path) -> None:
-    """Let the service use a site much smaller than the one it knew; counts once, for ten minutes.
+    """Let the service use a site much smaller than before.
 
-    A reading with no elements, or fewer than half of the elements or requirement sets known before, is not
-    used: the last reading stays in use and /readyz says so.  A site that shrinks by an import or an undo
-    through the service is used at once, unless nothing is left of it.
+    Counts once, for ten minutes.  A reading with no elements, or fewer than half of the elements or
+    requirement sets known before, is not used: the last reading stays in use and /readyz says so.  A site
+    that shrinks by an import or an undo through the service is used at once, unless nothing is left of it.
     """
     from ses_service.knowledge.shrinking import Acceptance
 

@@ -116,6 +116,17 @@ def main() -> None:
     "--members needs none.",
 )
 @click.option(
+    "--munge",
+    is_flag=True,
+    help="Take MUNGE credentials: agents and users of nodes with the site's MUNGE key need no token "
+    "(docs/munge.md).",
+)
+@click.option(
+    "--munge-socket",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where munged listens.  [MUNGE's own default]",
+)
+@click.option(
     "--trust-loopback",
     is_flag=True,
     help="Requests without a token from this machine act as admin, whoever sends them, if their Host is "

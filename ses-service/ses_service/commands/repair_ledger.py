@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 )
 @click.option("--database-url", help="Database of the ledger, if it is SQLite elsewhere.")
 def repair_ledger(state_dir: Path, database_url: str | None) -> None:
-    """Put back what can be read of a damaged SQLite ledger, and say what was lost.
+    """Put back what can be read of a damaged SQLite ledger.
 
-    The service must be stopped; nodes place files from what they know meanwhile.  Nothing is overwritten,
-    and the damaged file is kept.  Called by root it acts as the folder's owner.
+    Says what was lost.  The service must be stopped; nodes place files from what they know meanwhile.
+    Nothing is overwritten, and the damaged file is kept.  Called by root it acts as the folder's owner.
     """
     from ses_service.store.database import Database, sqlite_url
     from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError

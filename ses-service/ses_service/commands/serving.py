@@ -31,6 +31,8 @@ from ses_service.model.policies import Policies
 from ses_service.process import logs
 from ses_service.process.clock import SlewedClock
 from ses_service.process.runtime import ServiceConfig, runtime
+from ses_service.security.munge import Munge, MungeError
+from ses_service.security.sessions import Sessions, session_key
 from ses_service.security.tokens import TokenFile, TokenFileError
 from ses_service.security.trust import Trust
 from ses_service.security.unix_socket import LocalDoor, LocalDoorError
@@ -58,6 +60,8 @@ def serve(
     peer: tuple[str, ...],
     peer_token_file: Path | None,
     tokens: Path | None,
+    munge: bool,
+    munge_socket: Path | None,
     trust_loopback: bool,
     members: Path | None,
     scarce_tier: tuple[str, ...],
@@ -84,6 +88,9 @@ def serve(
         trust = Trust(trusted_ca, tls_files)
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        sessions = None
+        if munge:
+            sessions = Sessions(Munge(munge_socket), session_key(state_dir / "session-key"), time.time)
         url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
         database = Database(url, password)
         writer = WriterProcess(url, password, database.owner)
@@ -95,6 +102,7 @@ def serve(
         TokenFileError,
         DatabaseUrlError,
         MembersFileError,
+        MungeError,
         directory.DirectoryError,
         TlsError,
         OSError,
@@ -105,9 +113,13 @@ def serve(
         raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
     if peer_token and any(not one.startswith("https://") for one in peer):
         raise click.UsageError("--peer-token-file: a token is shown to peers with https only")
-    if tokens is None and not trust_loopback and socket is None and (mapping is None or mapping.oidc is None):
+    if munge_socket is not None and not munge:
+        raise click.UsageError("--munge-socket: give --munge too")
+    signed_in = mapping is not None and mapping.oidc is not None
+    if not (tokens or munge or trust_loopback or socket or signed_in):
         raise click.UsageError(
-            "nobody could call: give --tokens FILE or --socket PATH, or --trust-loopback on your own machine"
+            "nobody could call: give --tokens FILE, --munge or --socket PATH, or --trust-loopback on your "
+            "own machine"
         )
     with ExitStack() as cleanup:
         cleanup.callback(writer.close)
@@ -129,6 +141,7 @@ def serve(
                 prepare=prepare,
                 monitor_url=monitor_url,
                 tokens=token_file,
+                sessions=sessions,
                 trust_loopback=trust_loopback,
                 store=RecordStore(database, writer),
                 peers=peer,

@@ -24,7 +24,7 @@ _CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may diff
 
 @click.group()
 def tls() -> None:
-    """Certificates for the service, the monitor and the portal."""
+    """Certificates for service, monitor and portal."""
 
 
 @tls.command("init")
@@ -35,10 +35,11 @@ def tls() -> None:
 )
 @click.option("--owner", help="User whose the keys are.  [qstorman, if root calls and there is one]")
 def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) -> None:
-    """Make a certificate for each HOST, and the authority that signs them when there is none yet.
+    """Make a certificate for each HOST, signed by the site's authority.
 
-    A certificate holds for HOST and the further names and addresses after it.  Without HOST: for this
-    machine, by every name and address it has for itself.  Called again, it renews.
+    The authority is made when there is none yet.  A certificate holds for HOST and the further names and
+    addresses after it.  Without HOST: for this machine, by every name and address it has for itself.  Called
+    again, it renews.
     """
     uid = _uid(owner)
     try:

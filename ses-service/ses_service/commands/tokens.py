@@ -30,7 +30,7 @@ class _Group(click.Group):
 
 @click.group(cls=_Group)
 def token() -> None:
-    """Tokens with which programs and people call the service."""
+    """Tokens of programs and people who call the service."""
 
 
 @token.command("new")
@@ -46,7 +46,7 @@ def token() -> None:
     "and only there.",
 )
 def new_token(tokens: Path, role: str, name: str | None, user: str | None, node: str | None) -> None:
-    """Make a token, print it once, and add its digest to the token file.
+    """Make a token, print it once, add its digest to the file.
 
     A node may have two tokens: make the second, give it to the agent, then revoke the first.
     """
@@ -69,7 +69,10 @@ def new_token(tokens: Path, role: str, name: str | None, user: str | None, node:
 )
 @click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
 def new_tokens(tokens: Path, directory: Path, nodes: tuple[str, ...]) -> None:
-    """Make a token for each node, and a file to copy there as the agent's --token-file."""
+    """Make a token for each node.
+
+    Each is in a file of its own, to copy there as the agent's --token-file.
+    """
     wrong = [node for node in nodes if "/" in node or node.startswith(".") or set(node) & set("*?[")]
     if wrong:
         raise click.UsageError(f"{wrong[0]!r} is no name of a node")
@@ -99,7 +102,10 @@ def list_tokens(tokens: Path) -> None:
 @_tokens
 @click.argument("name")
 def revoke(tokens: Path, name: str) -> None:
-    """Take a token out of the file: who has it is refused from then on."""
+    """Take a token out of the file.
+
+    Who has it is refused from then on.
+    """
     revoke_token(tokens, name)
 
 

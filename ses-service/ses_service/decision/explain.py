@@ -13,6 +13,7 @@ from ses_service.model.columns import Codes
 from ses_service.model.entities import Element, Kind
 from ses_service.model.kinds import PREDICTED
 from ses_service.model.policies import Policies
+from ses_service.model.states import because, drained
 
 _OF_REFUSAL = {
     Refusal.INACTIVE: Reason.INACTIVE,
@@ -46,14 +47,14 @@ def candidates(
     question: Question, view: View, verdicts: Records, order: Codes, now: float
 ) -> tuple[Candidate, ...]:
     """Return the candidates of rows in their order, with ranks from 1."""
-    elements = view.rows.elements[order]
+    elements = view.rows.elements  # its columns are taken first: copying whole rows costs ten times as much
     columns = zip(
         order.tolist(),
         offers(view, order),
-        verdicts["distance"][order].astype(float).tolist(),
+        verdicts["distance"][order].tolist(),
         view.rows.ages(now, order).tolist(),
-        elements["busy"].tolist(),
-        elements["own"].tolist(),
+        elements["busy"][order].tolist(),
+        elements["own"][order].tolist(),
         strict=True,
     )
     return tuple(
@@ -76,6 +77,8 @@ def refusals(
     question: Question, view: View, verdicts: Records, rows: Codes, policies: Policies
 ) -> tuple[RefusedElement, ...]:
     """Return the refusals of some rows with their sentences."""
+    if not len(rows):
+        return ()
     told = zip(rows.tolist(), offers(view, rows), verdicts[rows].tolist(), strict=True)
     unmet = (ses_core.VERDICT.names or ()).index("unmet")
     refusal = (ses_core.VERDICT.names or ()).index("refusal")
@@ -124,16 +127,16 @@ def _sentence(question: Question, view: View, row: int, reason: Reason) -> str:
         case Reason.EXCLUDED:
             return "The request excludes it."
         case Reason.INACTIVE:
-            return "The site describes it as inactive."
+            return f"The site describes it as inactive{because(element)}."
         case Reason.DRAINING:
-            return "The site is emptying it; no file may be added."
+            return drained(element)
         case Reason.DEGRADED:
             return "It is degraded, and elements in good order are left."
     if seen is not None and seen.no_create:
         return "The monitor sees that it takes no files: an administrator said so."
     if seen is not None and seen.read_only:
         return "The monitor sees it mounted read-only."
-    return "The site describes it as read-only."
+    return f"The site describes it as read-only{because(element)}."
 
 
 def _space_sentence(question: Question, view: View, row: int, offered: Offered, policies: Policies) -> str:

@@ -91,6 +91,8 @@ class Rows:
         self._policies = policies
         self.unseen: Codes = np.zeros(0, dtype=np.int64)
         self._seen: Bools = np.zeros(0, dtype=np.bool_)
+        self._seen_states: npt.NDArray[np.uint32] = np.zeros(0, dtype=np.uint32)
+        self._next_over = np.inf  # when the next state that the site describes ends by itself
 
     def bind(
         self,
@@ -127,7 +129,8 @@ class Rows:
         self.max_ages = [float(self.oldest[rows].max()) for rows in self.of_system]
         self._take_facts(table, observations)
         elements["free"] = observations.free
-        elements["state"] = self._states(table, observations)
+        self._seen_states = self._observed_states(table, observations)
+        elements["state"] = self._states(table, now)
         self._take_counts(counts, slice(None))
         samples = np.zeros(len(elements), ses_core.SAMPLE)
         self._seen = observations.rated & (now - self.sampled_at <= self.oldest)
@@ -155,7 +158,11 @@ class Rows:
             self._mark(at)
 
     def grow_old(self, now: float) -> None:
-        """Take elements whose sample is too old by now for unseen."""
+        """Take elements whose sample is too old by now for unseen, and end states that are over."""
+        if now >= self._next_over and self.table is not None:
+            before = self.elements["state"].copy()
+            self.elements["state"] = self._states(self.table, now)
+            self._mark(self.elements["state"] != before)
         gone = self._seen & ~(now - self.sampled_at <= self.oldest)
         if not gone.any():
             return
@@ -194,8 +201,15 @@ class Rows:
         if different.any():
             self.revisions[np.unique(table.system[different])] = self.version + 1
 
-    def _states(self, table: ElementTable, observations: ObservationTable) -> npt.NDArray[np.uint32]:
-        bits = _BY_STATE[table.state] | np.where(observations.closed, State.READ_ONLY, 0)
+    def _states(self, table: ElementTable, now: float) -> npt.NDArray[np.uint32]:
+        """Return the states the site describes, but those that are over, with what is seen."""
+        over = table.state_until <= now
+        self._next_over = float(table.state_until[~over].min(initial=np.inf))
+        described: npt.NDArray[np.uint32] = np.where(over, 0, _BY_STATE[table.state]).astype(np.uint32)
+        return described | self._seen_states
+
+    def _observed_states(self, table: ElementTable, observations: ObservationTable) -> npt.NDArray[np.uint32]:
+        bits = np.where(observations.closed, State.READ_ONLY, 0)
         bits |= np.where(observations.degraded, State.DEGRADED, 0)
         scarce = [name in self._policies.scarce_tiers for name in table.tier_names]
         bits |= np.where(np.array(scarce, dtype=np.bool_)[table.tier], State.SCARCE, 0)
@@ -204,7 +218,6 @@ class Rows:
     def _take_counts(self, counts: LedgerCounts, at: Codes | slice) -> None:
         elements = self.elements
         elements["own"][at] = counts.open_now[at]
-        elements["ended"][at] = counts.ended[at]
         elements["reserved"][at] = counts.reserved[at]
         elements["turn"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
 

@@ -7,7 +7,14 @@ from typing import Protocol
 
 from ses_service.knowledge import Recalled
 from ses_service.knowledge.exchange.exchange import Exchange
-from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
+from ses_service.model.entities import (
+    Environment,
+    Level,
+    MeasuredRun,
+    Profile,
+    Requirement,
+    RequirementSet,
+)
 
 
 class Knowledge(Protocol):
@@ -48,6 +55,8 @@ class Knowledge(Protocol):
         requirements: Sequence[Requirement],
         *,
         profile: Profile | None = None,
+        definition: str = "",
+        measured: MeasuredRun | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,

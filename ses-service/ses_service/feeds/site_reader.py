@@ -16,7 +16,14 @@ import structlog
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.knowledge import KnowledgeBaseError
 from ses_service.knowledge.exchange.exchange import Exchange
-from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
+from ses_service.model.entities import (
+    Environment,
+    Level,
+    MeasuredRun,
+    Profile,
+    Requirement,
+    RequirementSet,
+)
 from ses_service.state.state import ServiceState
 from ses_service.threads.loop import Loop
 from ses_service.threads.source_status import SourceStatus
@@ -102,6 +109,8 @@ class EnvironmentKeeper:
         requirements: Sequence[Requirement],
         *,
         profile: Profile | None = None,
+        definition: str = "",
+        measured: MeasuredRun | None = None,
         author: str,
         expected_revision: int | None,
     ) -> RequirementSet:
@@ -113,11 +122,16 @@ class EnvironmentKeeper:
                 name,
                 requirements,
                 profile=profile,
+                definition=definition,
+                measured=measured,
                 author=author,
                 now=self._clock(),
                 expected_revision=expected_revision,
             )
-            self._desk.take_set(changed)
+            if level is Level.PROFILE:  # sets that take it up change with it
+                self._desk.take_sets(knowledge.requirement_sets())
+            else:
+                self._desk.take_set(changed)
         return changed
 
     def exchange(self) -> Exchange:

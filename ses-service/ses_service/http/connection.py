@@ -134,7 +134,7 @@ class Connection(LimitedConnection):
         waiting.response_complete = True
         if waiting.disconnected or self.transport.is_closing():
             return
-        self.transport.write_whole(_whole(reply, waiting.keep_alive))  # type: ignore[attr-defined]
+        self.transport.write(_whole(reply, waiting.keep_alive))
         if waiting.keep_alive:
             self.on_response_complete()
         else:

@@ -9,6 +9,7 @@ from ses_service.knowledge.node_classes import read_node_classes
 from ses_service.knowledge.queries import bind
 from ses_service.knowledge.store.store import Row, SparqlReader
 from ses_service.knowledge.terms import SITE_GRAPH, STATES
+from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.model.entities import Element, ElementState, Environment, StorageSystem
 
@@ -74,6 +75,8 @@ def _element(row: Row, stated: Sequence[tuple[str, float]]) -> Element:
         target=row["target"],
         server=row["server"],
         state=STATES.get(row.get("state", ""), ElementState.ACTIVE),
+        state_reason=row.get("why"),
+        state_until=moment(row.get("until")),
         tier=row.get("tier"),
         pool=row.get("pool"),
         capacity_bytes=_quantity(row, "capacity"),

@@ -67,3 +67,21 @@ class ChangedSinceError(KnowledgeBaseError):
         super().__init__(
             f"{subjects[0]}{more} was changed again after change {number}{by}: undoing it would lose that"
         )
+
+
+class NoSuchElementError(KnowledgeBaseError):
+    """The site describes no such element, or no such storage system."""
+
+
+class ElementExistsError(KnowledgeBaseError):
+    """The site describes an element of this name already."""
+
+    def __init__(self, element: str) -> None:
+        super().__init__(f"The site has an element {element} already; change it instead")
+
+
+class NotDrainedError(KnowledgeBaseError):
+    """The element is not being drained."""
+
+    def __init__(self, element: str) -> None:
+        super().__init__(f"{element} is not being drained")

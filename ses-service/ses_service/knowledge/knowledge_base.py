@@ -26,7 +26,14 @@ from ses_service.knowledge.store.retry import InsistentStore
 from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.entities import Environment, Level, Profile, Requirement, RequirementSet
+from ses_service.model.entities import (
+    Environment,
+    Level,
+    MeasuredRun,
+    Profile,
+    Requirement,
+    RequirementSet,
+)
 
 _REFUSED_SECONDS = 10.0
 _log = structlog.get_logger(__name__)
@@ -191,6 +198,8 @@ class KnowledgeBase:
         requirements: Sequence[Requirement],
         *,
         profile: Profile | None = None,
+        definition: str = "",
+        measured: MeasuredRun | None = None,
         author: str,
         now: float,
         expected_revision: int | None = None,
@@ -203,7 +212,7 @@ class KnowledgeBase:
         ``AnswerLostError`` when it may have been stored, and ``InvalidDescriptionError`` for what no store
         should hold.
         """
-        unfit = [text for text in (name, author) if not is_text(text)]
+        unfit = [text for text in (name, author, definition) if not is_text(text)]
         if unfit:
             raise InvalidDescriptionError(
                 f"requirements of a {level.value}", [f"{unfit[0]!r} has characters no store keeps"]
@@ -216,13 +225,16 @@ class KnowledgeBase:
                     name,
                     requirements,
                     profile=profile,
+                    definition=definition,
+                    measured=measured,
                     author=author,
                     now=now,
                     expected_revision=expected_revision,
                 )
             except RevisionConflictError:
+                revision = (expected_revision or 0) + 1
                 wanted = RequirementSet(
-                    level, name, tuple(requirements), (expected_revision or 0) + 1, None, author, profile
+                    level, name, tuple(requirements), revision, None, author, profile, definition, measured
                 )
                 for found in self.requirement_sets():
                     if expected_revision is not None and _same(found, wanted):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rdflib import RDF, XSD, Graph, Literal, URIRef
+from rdflib import RDF, RDFS, SKOS, XSD, Graph, Literal, URIRef
 
 from ses_service.knowledge.queries import Statement
 from ses_service.knowledge.statements.edits import Edit
@@ -10,7 +10,7 @@ from ses_service.knowledge.statements.statements import describe
 from ses_service.knowledge.terms import ODRL, QSM, REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
 from ses_service.knowledge.times import written
 from ses_service.knowledge.vocabulary import vocabulary
-from ses_service.model.entities import Requirement, RequirementSet
+from ses_service.model.entities import Level, MeasuredRun, Requirement, RequirementSet
 
 
 def set_statements(one: RequirementSet, change: str) -> list[Statement]:
@@ -29,9 +29,26 @@ def set_statements(one: RequirementSet, change: str) -> list[Statement]:
         said.append((target, QSM.modifiedBy, Literal(one.modified_by)))
     if one.profile is not None:
         said.append((target, QSM.profile, URIRef(one.profile.iri)))
+    if one.level is Level.PROFILE and one.requirements:
+        said += [(target, RDF.type, QSM.Profile), (target, QSM.name, Literal(one.name))]
+        said += [(target, RDFS.label, Literal(one.name)), (target, SKOS.definition, Literal(one.definition))]
+        said += [] if one.measured is None else _measured(target, one.measured)
     for requirement in one.requirements:
         said += _requirement(target, requirement)
     return said
+
+
+def _measured(target: URIRef, run: MeasuredRun) -> list[Statement]:
+    said = (
+        (QSM.bytesRead, run.read_bytes),
+        (QSM.bytesWritten, run.written_bytes),
+        (QSM.runTime, run.seconds),
+        (QSM.processorTime, run.processor_seconds),
+    )
+    numbers: list[Statement] = [
+        (target, property_, Literal(value, datatype=XSD.double)) for property_, value in said
+    ]
+    return [*numbers, (target, QSM.cores, Literal(run.cores))]
 
 
 def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:

@@ -11,14 +11,27 @@ from rdflib import XSD, Literal, URIRef
 from ses_service.knowledge.environment import size_in
 from ses_service.knowledge.errors import InvalidDescriptionError, RevisionConflictError
 from ses_service.knowledge.history import Signature, recording_set
+from ses_service.knowledge.profiles import stored_profile
 from ses_service.knowledge.queries import bind, sequence
 from ses_service.knowledge.requirement_statements import set_edit
 from ses_service.knowledge.statements.statements import graph_of
 from ses_service.knowledge.store.store import Row, SparqlReader, SparqlStore
-from ses_service.knowledge.terms import REQUIREMENTS_GRAPH, STRICTNESS, requirement_set_iri
+from ses_service.knowledge.terms import (
+    REQUIREMENTS_GRAPH,
+    STRICTNESS,
+    requirement_set_iri,
+    requirement_set_of,
+)
 from ses_service.knowledge.times import moment
 from ses_service.knowledge.vocabulary import Metric, vocabulary
-from ses_service.model.entities import Level, Profile, Requirement, RequirementSet, Strictness
+from ses_service.model.entities import (
+    Level,
+    MeasuredRun,
+    Profile,
+    Requirement,
+    RequirementSet,
+    Strictness,
+)
 from ses_service.model.kinds import UnknownKindError
 
 _STRICTNESS = {str(term): strictness for strictness, term in STRICTNESS.items()}
@@ -38,6 +51,10 @@ def read_requirement_sets(store: SparqlReader) -> tuple[RequirementSet, ...]:
         metric = metrics.get(row.get("metric", ""))
         if metric is not None:
             stated[key].append(_requirement(row, metric))
+    for (level, _name), one in list(heads.items()):
+        if level == Level.PROFILE:
+            profile = stored_profile(_set(one, stated[level, one["subject"]], {}))
+            profiles[profile.iri] = profile
     return tuple(_set(row, stated[key], profiles) for key, row in heads.items())
 
 
@@ -48,6 +65,8 @@ def replace_requirement_set(
     requirements: Sequence[Requirement],
     *,
     profile: Profile | None = None,
+    definition: str = "",
+    measured: MeasuredRun | None = None,
     author: str,
     now: float,
     expected_revision: int | None = None,
@@ -67,7 +86,9 @@ def replace_requirement_set(
         found, _change = _last_change(store, target)
         if expected_revision is not None and found != expected_revision:
             break
-        made = RequirementSet(level, name, tuple(requirements), found + 1, now, author, profile)
+        made = RequirementSet(
+            level, name, tuple(requirements), found + 1, now, author, profile, definition, measured
+        )
         change = str(uuid.uuid4())
         store.update(_request(store, target, made, change))
         if _last_change(store, target) == (found + 1, change):
@@ -121,7 +142,7 @@ def _faults(requirements: Sequence[Requirement], profile: Profile | None) -> lis
             vocabulary().metric(kind)
         except UnknownKindError as error:
             found.append(str(error))
-    if profile is not None and profile.name not in vocabulary().profiles:
+    if profile is not None and not profile.iri:
         found.append(f"unknown profile {profile.name!r}")
     kinds = [requirement.kind.value for requirement in requirements]
     return found + [f"{kind} is stated twice" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
@@ -154,5 +175,25 @@ def _set(row: Row, requirements: Sequence[Requirement], profiles: Mapping[str, P
         int(row.get("revision", 1)),
         float(modified) if modified else None,
         row.get("modifiedBy"),
-        None if profile is None else profiles.get(profile, Profile(profile, iri=profile)),
+        None if profile is None else profiles.get(profile) or _unknown(profile),
+        row.get("definition", ""),
+        _measured(row),
+    )
+
+
+def _unknown(iri: str) -> Profile:
+    """Return a profile nobody describes any more, by its name where it was a stored one."""
+    stored = requirement_set_of(URIRef(iri))
+    return Profile(iri if stored is None else stored[1], iri=iri)
+
+
+def _measured(row: Row) -> MeasuredRun | None:
+    if "bytesRead" not in row:
+        return None
+    return MeasuredRun(
+        read_bytes=float(row["bytesRead"]),
+        written_bytes=float(row["bytesWritten"]),
+        seconds=float(row["runTime"]),
+        processor_seconds=float(row["processorTime"]),
+        cores=int(row["cores"]),
     )

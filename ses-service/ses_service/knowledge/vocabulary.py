@@ -89,18 +89,14 @@ class Vocabulary:
         return self.graph.serialize(format="nt")
 
 
+@cache
 def vocabulary() -> Vocabulary:
-    """Return the vocabulary of this process.
+    """Return the vocabulary of this process, read at the first call.
 
     Raises ``FileNotFoundError`` when a file is missing and ``InvalidDescriptionError`` when one is no Turtle.
     """
-    return _read(os.environ.get("SES_ONTOLOGY_DIR"), os.environ.get("SES_VOCABULARY"))
-
-
-@cache
-def _read(_own: str | None, added: str | None) -> Vocabulary:
-    own = ontology_directory()
-    return read_vocabulary([*(own / name for name in OWN_FILES), *_additions(added or "")])
+    own, added = ontology_directory(), os.environ.get("SES_VOCABULARY", "")
+    return read_vocabulary([*(own / name for name in OWN_FILES), *_additions(added)])
 
 
 def _additions(named: str) -> Iterator[Path]:

@@ -26,7 +26,14 @@ _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
 
 
 class WorkloadError(ValueError):
-    """A sentence or a value that does not fit, or a formula that cannot be computed; says what would."""
+    """A sentence or a value that does not fit, or a formula that cannot be computed; says what would.
+
+    ``parameter`` is the one whose value does not fit, if that is it.
+    """
+
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +52,16 @@ class Parameter:
         """Return the value of ``4 TB`` or ``512``.  Raises WorkloadError."""
         found = re.fullmatch(rf"\s*({_NUMBER})\s*(\S*)\s*", text)
         if found is None:
-            raise WorkloadError(f"{text!r} is no quantity for {self.name}: write a number and its unit")
+            raise WorkloadError(
+                f"{text!r} is no quantity for {self.name}: write a number and its unit", self.name
+            )
         number, unit = float(found[1]), found[2]
         if self.units is None:
             if unit not in ("", "%"):
-                raise WorkloadError(f"{self.name} is a plain number; it has the unit {unit!r}")
+                raise WorkloadError(f"{self.name} is a plain number; it has the unit {unit!r}", self.name)
             return number / 100 if unit else number
         if unit not in self.units:
-            raise WorkloadError(f"{text!r}: {self.name} takes one of {', '.join(self.units)}")
+            raise WorkloadError(f"{text!r}: {self.name} takes one of {', '.join(self.units)}", self.name)
         return number * self.units[unit]
 
 
@@ -116,7 +125,8 @@ def _expanded(workload: Workload, stated: Mapping[str, str]) -> Expansion:
     unknown = sorted(stated.keys() - workload.parameters.keys())
     if unknown:
         raise WorkloadError(
-            f"{workload.name} has no parameter {unknown[0]}; it has {', '.join(workload.parameters)}"
+            f"{workload.name} has no parameter {unknown[0]}; it has {', '.join(workload.parameters)}",
+            unknown[0],
         )
     values, texts = {}, {}
     for name, parameter in workload.parameters.items():

@@ -26,14 +26,12 @@ class LedgerCounts:
 
     ``open_now``: placements not ended, and files that are read; those that are idle count as ended here.
     ``averaged``: placements over the window of the element's last sample, as the monitor averages.
-    ``ended``: placements begun before the middle of that window that ended after it.  ``reserved``: bytes
-    announced by placements not ended.  ``booked_last``: when the last placement was made, ended ones
-    included; 0 where none is known.
+    ``reserved``: bytes announced by placements not ended.  ``booked_last``: when the last placement was made,
+    ended ones included; 0 where none is known.
     """
 
     open_now: Floats
     averaged: Floats
-    ended: Floats
     reserved: Floats
     booked_last: Floats
 
@@ -67,7 +65,6 @@ class ElementCounter:
         self._recent = RecentStreams()
         self._booked_last: dict[str, float] = {}
         self._index: Mapping[str, int] = {}
-        self._reference = np.zeros(0)
         self.counts = LedgerCounts.zeros(0)
         self.changed: set[int] = set()
         self.lasting = policies.max_data_age
@@ -109,15 +106,13 @@ class ElementCounter:
         observation is not used any more, and the windows after which a sample shows nothing of what ended.
         """
         self.changed.clear()
-        self._reference = sampled_at - self.window / 2
         self._recent.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
-        self.counts.ended[:] = self._recent.ended(self._reference)
         self.counts.averaged[:] = self._recent.averaged(self.counts.open_now, sampled_at, self.window)
 
     def begin(self, placement: Placement) -> None:
         """Count a stream; one that ended recently goes on, unless it was idle in between."""
         if placement.resumed_at is None:
-            self._take_back_end(placement.placement_id)
+            self._recent.forget_end(placement.placement_id)
         for row, share in self._rows(placement):
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
@@ -130,7 +125,6 @@ class ElementCounter:
             self.changed.add(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
-            self.counts.ended[row] += _began(placement) <= self._reference[row] < now
         self._recent.put(placement.placement_id, elements_of(placement), _began(placement), now)
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
@@ -146,7 +140,6 @@ class ElementCounter:
         row = self._index.get(element)
         if row is not None:
             self.counts.open_now[row] -= 1
-            self.counts.ended[row] += began <= self._reference[row] < now
             self.changed.add(row)
         self._recent.put(stream, (element,), began, now)
 
@@ -159,14 +152,6 @@ class ElementCounter:
             if known is not None:
                 self.counts.booked_last[known] = moment
                 self.changed.add(known)
-
-    def _take_back_end(self, stream: str) -> None:
-        found = self._recent.forget_end(stream)
-        for element in found.elements if found else ():
-            row = self._index.get(element)
-            if row is not None and found and found.began <= self._reference[row] < found.ended:
-                self.counts.ended[row] -= 1
-                self.changed.add(row)
 
     def _rows(self, placement: Placement) -> list[tuple[int, float]]:
         elements = elements_of(placement)

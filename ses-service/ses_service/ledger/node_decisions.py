@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ses_service.ledger.placement import Basis, Candidate, Prediction, Reason, Refusal
 from ses_service.model.columns import ElementTable
 from ses_service.model.entities import Element, Kind, ResolvedRequirement
+from ses_service.model.states import because, drained
 
 
 @dataclass(slots=True)
@@ -143,7 +144,11 @@ def explanation(told: NodeDecision, node: str, table: ElementTable) -> Explanati
     candidates = tuple(
         _candidate(rank, one, elements[one.element], told.requirements) for rank, one in enumerate(known, 1)
     )
-    refused = tuple(_refusal(one, node, told.requirements) for one in told.refused if one.element in elements)
+    refused = tuple(
+        _refusal(one, elements[one.element], node, told.requirements)
+        for one in told.refused
+        if one.element in elements
+    )
     return Explanation(
         told.requirements,
         candidates,
@@ -194,21 +199,25 @@ def _candidate(
     )
 
 
-def _refusal(one: Refused, node: str, requirements: Sequence[ResolvedRequirement]) -> Refusal:
+def _refusal(
+    one: Refused, element: Element, node: str, requirements: Sequence[ResolvedRequirement]
+) -> Refusal:
     reason = _REASONS[one.reason]
-    return Refusal(one.element, reason, _sentence(one, reason, node, requirements))
+    return Refusal(one.element, reason, _sentence(one, element, reason, node, requirements))
 
 
-def _sentence(one: Refused, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]) -> str:
+def _sentence(
+    one: Refused, element: Element, reason: Reason, node: str, requirements: Sequence[ResolvedRequirement]
+) -> str:
     match reason:
         case Reason.EXCLUDED:
             return "The program, or its run, excludes it."
         case Reason.INACTIVE:
-            return "The site describes it as inactive."
+            return f"The site describes it as inactive{because(element)}."
         case Reason.READ_ONLY:
             return "It takes no files: the site describes it as read-only, or the monitor sees it so."
         case Reason.DRAINING:
-            return "The site is emptying it; no file may be added."
+            return drained(element)
         case Reason.NO_SPACE:
             return "Too little is free after what is held for open files."
         case Reason.DEGRADED:

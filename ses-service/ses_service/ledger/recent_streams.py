@@ -26,15 +26,6 @@ class _Entry:
     elements: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stream that ended: where it ran, and when it began and ended."""
-
-    elements: tuple[str, ...]
-    began: float
-    ended: float
-
-
 class RecentStreams:
     """Streams that began or ended recently.  Times are seconds since the epoch; not ended is infinite.
 
@@ -71,17 +62,11 @@ class RecentStreams:
             self._began[place % size] = began
             self._ended[place % size] = ended
 
-    def forget_end(self, stream: str) -> Span | None:
-        """Let a stream that ended go on; return what was known of it, ``None`` if it did not end."""
+    def forget_end(self, stream: str) -> None:
+        """Let a stream go on, if it ended."""
         entry = self._known.get(stream)
-        if entry is None:
-            return None
-        at = entry.first % len(self._began)
-        began, ended = float(self._began[at]), float(self._ended[at])
-        if np.isinf(ended):
-            return None
-        self.put(stream, entry.elements, began)
-        return Span(entry.elements, began, ended)
+        if entry is not None:
+            self.put(stream, entry.elements, float(self._began[entry.first % len(self._began)]))
 
     def drop_before(self, horizon: float) -> None:
         """Drop what is older, from the oldest on."""
@@ -95,13 +80,6 @@ class RecentStreams:
                 del self._known[entry.stream]
             self._entries.popleft()
             self._head += len(entry.elements)
-
-    def ended(self, reference: Floats) -> Floats:
-        """Count per row the streams that began before its reference time and ended after it."""
-        row, began, ended = self._placed()
-        moment = reference[row]
-        gone = np.isfinite(ended) & (began <= moment) & (moment < ended)
-        return _per_row(row, gone, len(reference))
 
     def averaged(self, open_now: Floats, sampled_at: Floats, window: float) -> Floats:
         """Return the streams per row as the monitor averages what it measures.

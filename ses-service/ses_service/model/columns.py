@@ -38,6 +38,7 @@ def _not_negative(values: Iterable[float | None]) -> Floats:
 class ElementTable:
     """Static facts.  A nominal rate or capacity of less than one byte counts as unknown.
 
+    ``state_until`` is when each state ends by itself, infinite where it does not.
     ``numbered`` are elements whose target is a number, as that of an OST; ``stated`` has the kinds that are
     not predicted, by name.
     """
@@ -49,6 +50,7 @@ class ElementTable:
     system: Codes
     server: Codes
     state: Codes
+    state_until: Floats
     read_capability: Floats
     write_capability: Floats
     capacity: Floats
@@ -77,6 +79,10 @@ def element_table(environment: Environment) -> ElementTable:
         system=np.array([codes[element.storage_system] for element in elements], dtype=np.int64),
         server=np.array([servers[element.server] for element in elements], dtype=np.int64),
         state=np.array([state_codes[element.state] for element in elements], dtype=np.int64),
+        state_until=np.array(
+            [np.inf if element.state_until is None else element.state_until for element in elements],
+            dtype=np.float64,
+        ),
         read_capability=_at_least_one(element.nominal_read_rate for element in elements),
         write_capability=_at_least_one(element.nominal_write_rate for element in elements),
         capacity=_at_least_one(element.capacity_bytes for element in elements),

@@ -20,6 +20,7 @@ __all__ = [
     "Environment",
     "Kind",
     "Level",
+    "MeasuredRun",
     "Observation",
     "Profile",
     "Requirement",
@@ -32,13 +33,17 @@ __all__ = [
 
 
 class Level(StrEnum):
-    """Who stated a requirement; earlier members win over later ones, kind by kind."""
+    """Who stated a requirement; earlier members win over later ones, kind by kind.
+
+    A set at ``profile`` applies to nobody by itself: other sets take it up by its name.
+    """
 
     EXPLICIT = "explicit"
     APPLICATION = "application"
     USER = "user"
     VO = "vo"
     SITE = "site"
+    PROFILE = "profile"
 
 
 class Strictness(StrEnum):
@@ -86,14 +91,31 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What a program moved and computed in the run a profile is from: bytes, seconds, cores used at once."""
+
+    read_bytes: float
+    written_bytes: float
+    seconds: float
+    processor_seconds: float
+    cores: int
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """Requirements under the name of what a program does; empty when the vocabulary lacks it."""
+    """Requirements under the name of what a program does; empty when nobody describes it.
+
+    ``measured``, ``modified_at`` and ``modified_by`` are of profiles that people stored.
+    """
 
     name: str
     requirements: tuple[Requirement, ...] = ()
     label: str = ""
     definition: str = ""
     iri: str = ""
+    measured: MeasuredRun | None = None
+    modified_at: float | None = None
+    modified_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +123,9 @@ class RequirementSet:
     """All requirements stated at one level under one name.
 
     ``name`` is ``user:application`` at application level, the user's or VO's name at those
-    levels, and ``default`` at site level.  ``revision`` counts changes; 0 means never set.
-    ``modified_at`` is seconds since the epoch.  The requirements of its ``profile`` apply for every
-    kind the set does not state itself.
+    levels, ``default`` at site level, and that of the profile at profile level.  ``revision`` counts changes;
+    0 means never set.  ``modified_at`` is seconds since the epoch.  The requirements of its ``profile`` apply
+    for every kind the set does not state itself.  ``definition`` and ``measured`` are of profiles only.
     """
 
     level: Level
@@ -113,6 +135,8 @@ class RequirementSet:
     modified_at: float | None = None
     modified_by: str | None = None
     profile: Profile | None = None
+    definition: str = ""
+    measured: MeasuredRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +184,8 @@ class Element:
     ``id`` is ``system/element``.  ``target`` is what the back end needs to put a file there (the
     branch's directory, the OST's index, the pool's name).  ``None`` means the site does not say.
     ``stated`` are the values of kinds that are not predicted, by name, in their base units.
+    ``state`` holds until ``state_until`` (seconds since the epoch), where that is said; ``state_reason`` is
+    the administrator's.
     """
 
     id: str
@@ -169,12 +195,19 @@ class Element:
     target: str
     server: str
     state: ElementState = ElementState.ACTIVE
+    state_reason: str | None = None
+    state_until: float | None = None
     tier: str | None = None
     pool: str | None = None
     capacity_bytes: float | None = None
     nominal_read_rate: float | None = None
     nominal_write_rate: float | None = None
     stated: tuple[tuple[str, float], ...] = ()
+
+    def state_at(self, now: float) -> ElementState:
+        """Return its state at a time: active once the time it was said for is over."""
+        over = self.state_until is not None and self.state_until <= now
+        return ElementState.ACTIVE if over else self.state
 
 
 @dataclass(slots=True)

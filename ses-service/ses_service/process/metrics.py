@@ -71,11 +71,13 @@ class _State(Collector):
             "ses_elements", "Elements by state and by how they are seen.", labels=["state", "seen"]
         )
         try:
-            table, _, rows = self.parts.state.elements()
+            table, now, rows = self.parts.state.elements()
         except NoEnvironmentError:
             pass
         else:
-            numbers = collections.Counter((table.elements[one.row].state.value, one.fresh) for one in rows)
+            numbers = collections.Counter(
+                (table.elements[one.row].state_at(now).value, one.fresh) for one in rows
+            )
             for (state, fresh), count in sorted(numbers.items()):
                 elements.add_metric([state, "fresh" if fresh else "unseen"], count)
         yield elements

@@ -24,6 +24,7 @@ from ses_service.decision.question import HISTORY, REQUEST, Decision, Question, 
 from ses_service.decision.resolve import SetIndex, index_sets, resolve
 from ses_service.decision.rows import Rows, oldest_ages, stated_kinds
 from ses_service.decision.selection import decide
+from ses_service.decision.without_element import Without, without
 from ses_service.ledger.announcement import Announcement, Taken, end_others, take
 from ses_service.ledger.ledger import Ledger, Node
 from ses_service.ledger.placement import EndReason, Placement
@@ -349,6 +350,11 @@ class ServiceState:
             for row, (offered, count, reserved, seen, fresh) in enumerate(columns)
         ]
         return view.table, now, rows
+
+    def without(self, element: str) -> Without:
+        """Return what depends on an element. Raises NoEnvironmentError, and KeyError for one there is not."""
+        with self._lock:
+            return without(element, self._view(), self._sets, self._now(), self.policies)
 
     def now(self) -> float:
         """Return the time, seconds since the epoch."""

@@ -30,7 +30,7 @@ def elements() -> Response:
     systems = table.environment.systems
     listed = [
         {
-            **render.element(found, systems.get(found.storage_system)),
+            **render.element(found, systems.get(found.storage_system), time),
             "observation": None if row.observation is None else render.observation(row.observation, time),
             "available": render.rates(row.available_read, row.available_write),
             "open_placements": row.open_placements,

@@ -1,7 +1,8 @@
 """Requirement sets: read, replace, and what applies to a subject.
 
-A person may change their own (``user/NAME``, ``application/NAME:*``) and read what can apply to them; a
-portal changes any on behalf of the person it names in ``X-Acting-User``; an administrator any.
+A person may change their own (``user/NAME``, ``application/NAME:*``, ``profile/NAME:*``) and read what can
+apply to them; a portal changes any on behalf of the person it names in ``X-Acting-User``; an administrator
+any.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ses_service.api.problems import (
     RevisionProblem,
     invalid_description,
 )
+from ses_service.api.profiles import check_stored, find_profile
 from ses_service.api.reading import must_ask_for, must_read
 from ses_service.api.schemas.answers import EffectiveRequirements, RequirementSetList, RequirementSetOut
 from ses_service.api.schemas.requests import (
@@ -28,12 +30,12 @@ from ses_service.api.schemas.requests import (
     EffectiveQuery,
     RequirementSetIn,
     RequirementsQuery,
-    to_profile,
 )
 from ses_service.decision.resolve import SITE_NAME, ordered, passed_over, resolve, sets_for_user
 from ses_service.knowledge import InvalidDescriptionError
+from ses_service.knowledge.profiles import owner_of
 from ses_service.members.homes import home_of
-from ses_service.model.entities import Level, RequirementSet, Subject, with_home_vo
+from ses_service.model.entities import Level, MeasuredRun, RequirementSet, Subject, with_home_vo
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal, Role
 
@@ -42,6 +44,7 @@ blueprint = APIBlueprint("requirements", __name__, tag="requirements")
 _ETAG = re.compile(r'(?:W/)?"(\d{1,18})"')
 _PERSON = re.compile(r"(?!-)[\w.@+\\-]{1,128}\$?")
 _APPLICATION = re.compile(r"(?! )[^\x00-\x1f\x7f/]{1,256}(?<! )")
+_PROFILE = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _VO = re.compile(r"(?!-)[\w.@+:=-]{1,128}")
 
 
@@ -54,13 +57,13 @@ def requirement_sets(query_data: RequirementsQuery) -> Response:
     """List requirement sets
 
     With `user`: every set that can apply to one of this person's programs.  With the token of a user: those
-    that can apply to them, and of nobody else.
+    that can apply to them, and of nobody else.  Profiles are listed by `/v1/vocabulary`.
     """
     state, who = runtime().state, caller()
     homes = state.environment.home_vo
     user = query_data.user or (who.user if who.role is Role.USER else None)
     if user is None:
-        listed = ordered(state.sets.values())
+        listed = ordered(one for one in state.sets.values() if one.level is not Level.PROFILE)
     else:
         must_ask_for(who, user, None, homes)
         listed = sets_for_user(user, homes.get(user), state.sets)
@@ -126,17 +129,23 @@ def replace_requirement_set(level: str, name: str, json_data: RequirementSetIn) 
     """Replace one requirement set
 
     An empty list without a profile removes it.  With `If-Match`, only when the set has that revision.
+    At level `profile` it is a profile that other sets take up by its name: `USER:NAME` of a user, `%VO:NAME`
+    of a virtual organisation, `NAME` of the site.
     """
     known = _level(level)
     _check_name(known, name)
     who = caller()
     check_right(who, known, name)
+    sets, run = runtime().state.sets, json_data.measured
+    check_stored(known, name, json_data, sets)
     try:
         changed = runtime().keeper.replace_requirements(
             known,
             name,
             tuple(requirement.to_model() for requirement in json_data.requirements),
-            profile=to_profile(json_data.profile),
+            profile=find_profile(json_data.profile, sets),
+            definition=json_data.definition,
+            measured=None if run is None else MeasuredRun(**run.model_dump()),
             author=who.user or who.name,
             expected_revision=_expected_revision(known, name),
         )
@@ -166,6 +175,11 @@ def _check_name(level: Level, name: str) -> None:
             fits, form = bool(_PERSON.fullmatch(name)), "a user's name"
         case Level.VO:
             fits, form = bool(_VO.fullmatch(name)), "the name of a virtual organisation"
+        case Level.PROFILE:
+            owner, own = owner_of(name), name.rpartition(":")[2]
+            owned = _VO.fullmatch(owner[1:]) if owner.startswith("%") else _PERSON.fullmatch(owner)
+            fits = bool((owned or own == name) and _PROFILE.fullmatch(own))
+            form = "NAME, USER:NAME or %VO:NAME, where NAME is of small letters, digits and '-'"
         case _:
             fits, form = name == SITE_NAME, f"{SITE_NAME!r}, the only set of the site"
     if not fits:
@@ -178,6 +192,11 @@ def check_right(who: Principal, level: Level, name: str) -> None:
     if who.role is Role.PORTAL and not who.user:
         raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
     if who.role is not Role.USER:
+        return
+    if level is Level.PROFILE:
+        if owner_of(name) != who.user:
+            own = f"{who.user}:{name.rpartition(':')[2]}"
+            raise ForbiddenProblem(f"{who.user} may change profiles of their own only: name it {own}.")
         return
     owner = name.partition(":")[0] if level is Level.APPLICATION else name
     if level not in (Level.APPLICATION, Level.USER) or owner != who.user:

@@ -1,4 +1,4 @@
-"""``POST /v1/selections``: where would a file go?  LedgerAccess nothing."""
+"""``POST /v1/selections``: where would a file go?  Changes nothing."""
 
 from __future__ import annotations
 

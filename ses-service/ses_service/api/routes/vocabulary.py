@@ -9,7 +9,9 @@ from ses_service.api import render
 from ses_service.api.authentication import allow
 from ses_service.api.contract import failures
 from ses_service.api.schemas.vocabulary import VocabularyOut
+from ses_service.knowledge.profiles import profiles_by_name
 from ses_service.knowledge.vocabulary import vocabulary as read_vocabulary
+from ses_service.process.runtime import runtime
 
 blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 
@@ -19,11 +21,15 @@ blueprint = APIBlueprint("vocabulary", __name__, tag="vocabulary")
 @blueprint.output(VocabularyOut)
 @blueprint.doc(responses=failures())
 def vocabulary() -> Response:
-    """List the kinds of requirement and the profiles there are"""
+    """List the kinds of requirement and the profiles there are
+
+    Profiles of the vocabulary come first, then those people stored.  Everybody may read and take up all.
+    """
     known = read_vocabulary()
+    profiles = profiles_by_name(runtime().state.sets.values())
     return render.answer(
         {
             "kinds": [render.kind(one.described) for one in known.metrics.values()],
-            "profiles": [render.profile(one) for one in known.profiles.values()],
+            "profiles": [render.profile(one) for one in profiles.values()],
         }
     )

@@ -31,7 +31,9 @@ def expansion(json_data: WorkloadIn) -> Response:
     try:
         found = expand(known.workloads.values(), json_data.sentence, json_data.values)
     except WorkloadError as error:
-        raise InvalidProblem([{"location": "json.sentence", "message": str(error)}]) from None
+        of_value = error.parameter in json_data.values
+        location = f"json.values.{error.parameter}" if of_value else "json.sentence"
+        raise InvalidProblem([{"location": location, "message": str(error)}]) from None
     return render.answer(
         {
             "workload": found.workload.name,

@@ -14,7 +14,7 @@ from ses_service.api.schemas.kinds import shown_units, without_defaults
 from ses_service.api.schemas.requests import KindName, Moment, StrictnessName
 
 ShownUnit = Annotated[str, Field(json_schema_extra=shown_units)]
-LevelName = Literal["explicit", "application", "user", "vo", "site"]
+LevelName = Literal["explicit", "application", "user", "vo", "site", "profile"]
 ExpectedFrom = Literal["request", "history"]
 StateName = Literal["active", "degraded", "draining", "read-only", "inactive"]
 ReasonName = Literal[
@@ -234,7 +234,10 @@ class ObservationOut(Answer):
 
 
 class ElementOut(Answer):
-    """One element: static facts, the last observation, and what a stream would get now."""
+    """One element: static facts, the last observation, and what a stream would get now.
+
+    `state_reason` is the administrator's; the state ends by itself at `state_until` (ISO 8601).
+    """
 
     id: str
     iri: str
@@ -247,6 +250,8 @@ class ElementOut(Answer):
     tier: str | None
     pool: str | None
     state: StateName
+    state_reason: str | None
+    state_until: str | None
     capacity_bytes: float | None
     nominal: Rates
     observation: ObservationOut | None
@@ -293,8 +298,23 @@ class StorageSystemList(Answer):
     storage_systems: list[StorageSystemOut]
 
 
+class MeasuredRunOut(Answer):
+    """What a program moved and computed in the run a profile is from: `cores` is how many it used at once."""
+
+    read_bytes: float
+    written_bytes: float
+    seconds: float
+    processor_seconds: float
+    cores: int
+
+
 class RequirementSetOut(Answer):
-    """One requirement set; ``revision`` 0 means it was never set."""
+    """One requirement set; ``revision`` 0 means it was never set.
+
+    `definition` and `measured` are there at profile level only.
+    """
+
+    model_config = ConfigDict(json_schema_extra=without_defaults)
 
     level: LevelName
     name: str
@@ -303,6 +323,8 @@ class RequirementSetOut(Answer):
     revision: int
     modified_at: float | None
     modified_by: str | None
+    definition: str = ""
+    measured: MeasuredRunOut | None = None
 
 
 class RequirementSetList(Answer):

@@ -1,4 +1,4 @@
-"""What the contract says of kinds, units and profiles: those of the vocabulary this process has."""
+"""What the contract says of kinds and units: those of the vocabulary this process has."""
 
 from __future__ import annotations
 
@@ -38,12 +38,6 @@ def without_defaults(schema: Schema) -> None:
     """Say of members that may be absent that they may be, and not what absence means."""
     for member in schema["properties"].values():
         member.pop("default", None)
-
-
-def profile_names(schema: Schema) -> None:
-    """Name the profiles there are."""
-    schema["enum"] = [*vocabulary().profiles]
-    schema.pop("maxLength", None)
 
 
 def bounds_by_kind(schema: Schema) -> None:

@@ -17,7 +17,7 @@ from ses_service.api.schemas.answers import (
 from ses_service.api.schemas.requests import (
     Body,
     Bytes,
-    KnownProfile,
+    ProfileName,
     Requirements,
     SubjectIn,
     Text,
@@ -50,7 +50,7 @@ class NodeSelectionRequest(Body):
     subject: SubjectIn
     storage_system: Text | None = None
     requirements: Requirements = Field(default_factory=list)
-    profile: KnownProfile | None = None
+    profile: ProfileName | None = None
     expected_bytes: Bytes | None = None
     count: Annotated[int, Field(ge=1, le=1024)] = 1
     nodes: Hostlist | None = None

@@ -10,7 +10,6 @@ from ses_service.api.schemas.kinds import (
     bounds_by_kind,
     kind_names,
     kind_spellings,
-    profile_names,
     unit_names,
 )
 from ses_service.knowledge.times import moment
@@ -35,7 +34,9 @@ KindSpelling = Annotated[
     str, Field(max_length=63, json_schema_extra=kind_spellings), AfterValidator(_kind_of)
 ]
 UnitName = Annotated[str, Field(max_length=16, json_schema_extra=unit_names)]
-ProfileName = Annotated[str, Field(max_length=63, json_schema_extra=profile_names)]
+ProfileName = Annotated[
+    str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$", examples=["checkpoint", "alice:simulate"])
+]
 Moment = Annotated[
     str, Field(max_length=40, json_schema_extra={"format": "date-time"}), AfterValidator(_is_moment)
 ]
@@ -114,21 +115,6 @@ class Requirement(Body):
 Requirements = Annotated[list[Requirement], Field(max_length=32)]
 
 
-def to_profile(name: str | None) -> entities.Profile | None:
-    """Return the profile of this name, one without requirements where the vocabulary has none."""
-    return None if name is None else vocabulary().profiles.get(name, entities.Profile(name))
-
-
-def _known_profile(name: str) -> str:
-    known = vocabulary().profiles
-    if name not in known:
-        raise ValueError(f"unknown profile {name!r}; use one of {', '.join(known)}")
-    return name
-
-
-KnownProfile = Annotated[ProfileName, AfterValidator(_known_profile)]
-
-
 def each_kind_once(requirements: list[Requirement]) -> None:
     """Raise ValueError where a kind is stated twice."""
     kinds = [requirement.kind for requirement in requirements]
@@ -161,7 +147,7 @@ class SelectionRequest(Body):
     subject: SubjectIn
     storage_system: Text | None = None
     requirements: Requirements = []
-    profile: KnownProfile | None = None
+    profile: ProfileName | None = None
     expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10
@@ -174,11 +160,26 @@ class SelectionRequest(Body):
         return self
 
 
+class MeasuredRunIn(Body):
+    """What a program moved and computed in the run a profile is from: `cores` is how many it used at once."""
+
+    read_bytes: Bytes
+    written_bytes: Bytes
+    seconds: Annotated[float, Field(ge=0, le=1e12)]
+    processor_seconds: Annotated[float, Field(ge=0, le=1e12)]
+    cores: Annotated[int, Field(ge=1, le=1_000_000)]
+
+
 class RequirementSetIn(Body):
-    """All requirements of a set, and the profile it takes up; an empty list and no profile remove it."""
+    """All requirements of a set, and the profile it takes up; an empty list and no profile remove it.
+
+    `definition` (what the program does, in a sentence) and `measured` are for sets at profile level only.
+    """
 
     requirements: Requirements
-    profile: KnownProfile | None = None
+    profile: ProfileName | None = None
+    definition: Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    measured: MeasuredRunIn | None = None
 
     @model_validator(mode="after")
     def _kinds_once(self) -> RequirementSetIn:

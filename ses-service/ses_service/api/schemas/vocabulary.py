@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ses_service.api.schemas.answers import Answer, RequirementOut, ShownUnit
+from ses_service.api.schemas.answers import Answer, MeasuredRunOut, RequirementOut, ShownUnit
 
 
 class KindOut(Answer):
@@ -26,12 +26,18 @@ class KindOut(Answer):
 
 
 class ProfileOut(Answer):
-    """Requirements under the name of what a program does."""
+    """Requirements under the name of what a program does.
+
+    One that a person stored has who did and when, and what was measured of the program, if it was.
+    """
 
     profile: str
     label: str
     definition: str
     requirements: list[RequirementOut]
+    measured: MeasuredRunOut | None
+    modified_at: float | None
+    modified_by: str | None
 
 
 class VocabularyOut(Answer):

@@ -24,6 +24,7 @@ from ses_service.knowledge.errors import (
     StaleReadingError,
     UnknownChangeError,
 )
+from ses_service.knowledge.exchange.element_edits import SiteEdit
 from ses_service.knowledge.exchange.incoming import (
     Incoming,
     Mode,
@@ -148,11 +149,13 @@ class Exchange:
         merged = site_after(
             incoming, present, mode, discovered_before=before, prefer_discovered=prefer_discovered
         )
-        check(merged.description, incoming, name, as_given=mode is Mode.REPLACE and bool(incoming.site))
+        required = self._described(REQUIREMENTS_GRAPH)
+        as_given = mode is Mode.REPLACE and bool(incoming.site)
+        check(merged.description, incoming.taking_up(required), name, as_given=as_given)
         if incoming.site and not has_system(merged.description):
             raise InvalidDescriptionError(name, ["it would leave the site without a storage system"])
         signature = replace(signature, reason=f"import of {name.rpartition('/')[2]} ({mode.value})")
-        stored = sets_of(self._described(REQUIREMENTS_GRAPH))
+        stored = sets_of(required)
         sets = _wanted(incoming, stored, mode)
         edits = [*differences(SITE_GRAPH, present, merged.description), *self._set_edits(sets, signature)]
         plan = Plan(stamps, signature, tuple(edits), merged.conflicts)
@@ -175,6 +178,18 @@ class Exchange:
         edits = tuple(differences(SITE_GRAPH, present, after))
         plan = Plan(stamps, signature, edits)
         return replace(rewritten(plan, present, after), digest=digest)
+
+    def plan_edit(self, edit: SiteEdit, reason: str, *, author: str, now: float) -> Plan:
+        """Return what an edit of the site would change.
+
+        Raises what the edit does, and ``InvalidDescriptionError`` when the site after it breaks the rules.
+        """
+        stamps, present = self.stamps(), self._described(SITE_GRAPH)
+        after = edit(present)
+        if after != present:
+            check(after, None, "the site after this change")
+        edits = tuple(differences(SITE_GRAPH, present, after))
+        return rewritten(Plan(stamps, Signature(author, now, reason), edits), present, after)
 
     def plan_undo(self, number: int, *, author: str, now: float, force: bool = False) -> Plan:
         """Return what undoing a change would change.
@@ -286,7 +301,7 @@ def _wanted(incoming: Incoming, stored: Iterable[RequirementSet], mode: Mode) ->
 
 
 def _said(one: RequirementSet) -> tuple[object, ...]:
-    return frozenset(one.requirements), one.profile
+    return frozenset(one.requirements), one.profile and one.profile.iri, one.definition, one.measured
 
 
 def _emptied(facts: Facts) -> Facts:

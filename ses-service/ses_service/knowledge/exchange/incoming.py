@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from urllib.parse import quote
@@ -71,6 +71,14 @@ class Incoming:
         if not said:
             raise InvalidDescriptionError(name, ["it says nothing: there is no statement in it"])
         return cls(name, graph, lines, site, sets)
+
+    def taking_up(self, stored: Description) -> Incoming:
+        """Return it with the stored profiles that its sets take up and it does not describe itself."""
+        named = {one for facts in self.sets.values() for one in facts.get(QSM.profile, ())}
+        more = {one: facts for one, facts in stored.items() if one in named and one not in self.sets}
+        if not more:
+            return self
+        return replace(self, graph=self.graph + as_graph(more), sets={**self.sets, **more})
 
     def requirement_sets(self) -> tuple[RequirementSet, ...]:
         """Return the requirement sets. The text must have been checked."""

@@ -1,0 +1,55 @@
+"""Profiles as requests name them: those of the vocabulary and those people stored."""
+
+from __future__ import annotations
+
+import difflib
+
+from ses_service.api.problems import ForbiddenProblem, InvalidProblem
+from ses_service.api.schemas.requests import RequirementSetIn
+from ses_service.decision.resolve import SetIndex
+from ses_service.knowledge.profiles import owner_of, profiles_by_name, stored_profile
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model.entities import Level, Profile
+
+MOST_OF_ONE = 200
+"""How many profiles one owner may have."""
+
+
+def find_profile(name: str | None, sets: SetIndex) -> Profile | None:
+    """Return the profile a request names, None for none.  Raises InvalidProblem for one nobody describes."""
+    if name is None:
+        return None
+    described, stored = vocabulary().profiles.get(name), sets.get((Level.PROFILE, name))
+    if described is not None:
+        return described
+    if stored is not None and stored.requirements:
+        return stored_profile(stored)
+    near = difflib.get_close_matches(name, profiles_by_name(sets.values()), 1)
+    hint = f"did you mean {near[0]}?" if near else "ses requirements kinds lists those there are"
+    raise InvalidProblem([{"location": "json.profile", "message": f"unknown profile {name!r}; {hint}"}])
+
+
+def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:
+    """Raise InvalidProblem or ForbiddenProblem for what a level may not say, and one profile too many."""
+    if level is not Level.PROFILE:
+        if body.definition or body.measured is not None:
+            message = "definition and measured are for sets at level profile"
+            raise InvalidProblem([{"location": "json", "message": message}])
+        return
+    if name in vocabulary().profiles:
+        message = f"{name} is a profile of the vocabulary; choose another name"
+        raise InvalidProblem([{"location": "path.name", "message": message}])
+    if body.profile is not None:
+        message = "a profile takes up no other profile"
+        raise InvalidProblem([{"location": "json.profile", "message": message}])
+    owner = owner_of(name)
+    stored = [
+        other
+        for (where, other), one in sets.items()
+        if where is Level.PROFILE and one.requirements and owner_of(other) == owner
+    ]
+    if body.requirements and name not in stored and len(stored) >= MOST_OF_ONE:
+        whose = owner or "the site"
+        raise ForbiddenProblem(
+            f"{whose} has {len(stored)} profiles, the most there may be: remove one first."
+        )

@@ -1,0 +1,39 @@
+"""Profiles that people stored: requirement sets at profile level, which other sets take up by name.
+
+A name belongs to its part before the last colon: ``alice:simulate`` to a user, ``%climate:simulate`` to a
+virtual organisation; without one to the site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ses_service.knowledge.terms import requirement_set_iri
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.model.entities import Level, Profile, RequirementSet
+
+
+def stored_profile(one: RequirementSet) -> Profile:
+    """Return a set at profile level as the profile others take up."""
+    return Profile(
+        one.name,
+        one.requirements,
+        label=one.name,
+        definition=one.definition,
+        iri=str(requirement_set_iri(Level.PROFILE, one.name)),
+        measured=one.measured,
+        modified_at=one.modified_at,
+        modified_by=one.modified_by,
+    )
+
+
+def profiles_by_name(sets: Iterable[RequirementSet]) -> dict[str, Profile]:
+    """Return all profiles there are: of the vocabulary, then those stored, by name."""
+    stored = (one for one in sets if one.level is Level.PROFILE and one.requirements)
+    found = {one.name: stored_profile(one) for one in sorted(stored, key=lambda one: one.name)}
+    return {**vocabulary().profiles, **{k: v for k, v in found.items() if k not in vocabulary().profiles}}
+
+
+def owner_of(name: str) -> str:
+    """Return whose a profile is by its name: a user, ``%VO``, or "" for the site."""
+    return name.rpartition(":")[0]

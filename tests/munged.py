@@ -1,0 +1,69 @@
+"""munged, each with a socket of its own, and credentials made with them."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PATIENCE = 120.0
+
+
+class Munged:
+    """A munged on the host with the address ``origin``, as far as it knows."""
+
+    def __init__(self, folder: Path, key: bytes, origin: str) -> None:
+        self.socket = folder / "socket"
+        self._log = folder / "log"
+        folder.chmod(0o755)
+        file = folder / "key"
+        file.touch(0o400)
+        file.write_bytes(key)
+        self.process = subprocess.Popen(
+            [
+                *("/usr/sbin/munged", "--foreground", "--force", "--num-threads=2", f"--origin={origin}"),
+                *(f"--key-file={file}", f"--socket={self.socket}", f"--pid-file={folder}/pid"),
+                *(f"--seed-file={folder}/seed", f"--log-file={self._log}"),
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not self.socket.exists():
+            assert self.process.poll() is None, self._log.read_text()
+            assert time.monotonic() < deadline, self._log.read_text()
+            time.sleep(0.02)
+
+    def credential(self, payload: str, *options: str, user: int = 0) -> str:
+        """Return a credential that a user makes here."""
+        command = ["/usr/bin/munge", f"--socket={self.socket}", f"--string={payload}", *options]
+        done = subprocess.run(
+            command, user=user, group=user, extra_groups=[], capture_output=True, text=True, check=True,
+            cwd="/", timeout=PATIENCE,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+
+
+@contextmanager
+def running_munged(*origins: str, key: bytes | None = None) -> Iterator[list[Munged]]:
+    """Run a munged for each address, all with one key."""
+    shared = key or secrets.token_bytes(1024)
+    started: list[Munged] = []
+    with tempfile.TemporaryDirectory(prefix="qstorman-munge-") as name:
+        Path(name).chmod(0o755)
+        try:
+            for number, origin in enumerate(origins):
+                folder = Path(name, str(number))
+                folder.mkdir()
+                started.append(Munged(folder, shared, origin))
+            yield started
+        finally:
+            for one in started:
+                one.end()
