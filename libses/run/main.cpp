@@ -12,6 +12,7 @@
 
 #include "exit_status.h"
 #include "library.h"
+#include "node.h"
 #include "options.h"
 #include "preload_list.h"
 #include "report.h"
@@ -95,7 +96,10 @@ bool go_under_supervisor() {
 }
 
 int run(const Options &options) {
-  const Finding finding = look(options);
+  Finding finding = look(options);
+  if (options.check || options.verbose) {
+    finding.node = look_at_node(options.socket);
+  }
   if (options.check) {
     return check(options, finding);
   }

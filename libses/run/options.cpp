@@ -17,37 +17,46 @@ constexpr const char *kHelp =
 
 Run PROGRAM such that the files it creates are placed.
 
-Adds the preload library to LD_PRELOAD (what is there stays, and comes first) and becomes PROGRAM.
-Looks at the program before, through the interpreters that #! lines name, and says on standard error
-when its files cannot be placed. For programs built with AddressSanitizer it sets
-verify_asan_link_order=0 in ASAN_OPTIONS.
+Adds the preload library to LD_PRELOAD (what is there stays, and comes first)
+and becomes PROGRAM. Looks at the program before, through the interpreters that
+#! lines name, and says on standard error when its files cannot be placed. For
+programs built with AddressSanitizer it sets verify_asan_link_order=0 in
+ASAN_OPTIONS.
 
-With --supervise a supervisor beside PROGRAM creates its files for it, and those of its children:
-also of static, Go and musl programs, which load no library. It needs Linux 5.19. Whatever it cannot
-do exactly as the program would, or within SES_SYNC_MS (here 2 by default), goes on as the plain call;
-killing it fails no create, as long as not all of its processes die at once. Setuid programs that a
-supervised program starts gain no rights, unless root started it; a create may be interrupted by a
-signal (EINTR) more often than without; no second supervisor, nor any other listener of this kind,
-can be under it.
+With --supervise a supervisor beside PROGRAM creates its files for it, and those
+of its children: also of static, Go and musl programs, which load no library. It
+needs Linux 5.19. Whatever it cannot do exactly as the program would, or within
+SES_SYNC_MS (here 2 by default), goes on as the plain call; killing it fails no
+create, as long as not all of its processes die at once. Setuid programs that a
+supervised program starts gain no rights, unless root started it; a create may
+be interrupted by a signal (EINTR) more often than without; no second
+supervisor, nor any other listener of this kind, can be under it.
 
 Options:
-  --application NAME   Name that requirements are looked up under. [default: the program's]
+  --application NAME   Name that requirements are looked up under.
+                       [default: the program's]
   --require TEXT       What the files need, such as "write>=300MB/s free>=2TB"
                        (docs/placement-rules.md)
-  --sync-ms N          Longest wait of one create for the agent, in ms (0: never ask)
+  --sync-ms N          Longest wait of one create for the agent, in ms (0: never
+                       ask)
   --socket PATH        Where the agent listens
-  --library FILE       The preload library. [default: the one installed with ses-run]
-  --disable            Every call is the plain call, also where the library is loaded already
-  --supervise          Create the files of PROGRAM for it, by a supervisor beside it: for programs
-                       that load no library (static, Go, musl), and their children
-  --check              Say who can place the files of PROGRAM, and do not run it
+  --library FILE       The preload library.
+                       [default: the one installed with ses-run]
+  --disable            Every call is the plain call, also where the library is
+                       loaded already
+  --supervise          Create the files of PROGRAM for it, by a supervisor
+                       beside it: for programs that load no library (static, Go,
+                       musl), and their children
+  --check              Say who can place the files of PROGRAM and whether an
+                       agent and managed storage are there; do not run it
   --json               With --check: as JSON
   --verbose            Say it also before running
   --help               Print this
   --version            Print the version
 
-Exit status: that of PROGRAM; 125 when ses-run is used wrongly, 126 when PROGRAM cannot be run, 127
-when there is none. With --check: 0 when its files can be placed, 1 when not.
+Exit status: that of PROGRAM; 125 when ses-run is used wrongly, 126 when PROGRAM
+cannot be run, 127 when there is none. With --check: 0 when its files can be
+placed once an agent is there, 1 when not.
 )";
 
 enum Option {

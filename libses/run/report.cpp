@@ -81,11 +81,13 @@ std::string sentence(const Finding &finding) {
   } else if (target.has_asan && finding.reach == Reach::kLibrary) {
     text += "; for AddressSanitizer, ASAN_OPTIONS gets verify_asan_link_order=0";
   }
-  return text;
+  const std::string lack = is_placed(finding) ? lack_of(finding.node) : "";
+  return lack.empty() ? text : text + "; but " + lack;
 }
 
 std::string as_json(const Finding &finding) {
   const Target &target = finding.target;
+  const Node &node = finding.node;
   const nlohmann::ordered_json report = {
       {"program", target.name},
       {"path", target.path},
@@ -94,6 +96,8 @@ std::string as_json(const Finding &finding) {
       {"asan", target.has_asan},
       {"reach", name_of(finding.reach)},
       {"library", finding.library},
+      {"agent", node.no_agent.empty()},
+      {"managed", node.has_table ? nlohmann::ordered_json(node.mounts) : nlohmann::ordered_json()},
       {"message", sentence(finding)},
   };
   return report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "node.h"
 #include "target.h"
 
 namespace ses::run {
@@ -14,6 +15,7 @@ struct Finding {
   bool supervised = false;       // it is to run under a supervisor, not under the library
   std::string library;           // what LD_PRELOAD would name
   std::string no_library;        // why there is none
+  Node node;                     // looked at where that is said
 };
 
 // Will its files be placed?
@@ -23,7 +25,7 @@ bool is_placed(const Finding &finding);
 std::string sentence(const Finding &finding);
 
 // Keys: program, path, kind, interpreters, asan, reach (library, supervisor, nothing), library,
-// message.
+// agent (does one listen), managed (mount points; null: not known), message.
 std::string as_json(const Finding &finding);
 
 } // namespace ses::run

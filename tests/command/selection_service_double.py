@@ -42,6 +42,10 @@ def element(name: str, mount: str, target: str, seen: JSON | None) -> JSON:
     }  # fmt: skip
 
 
+def storage_system(mount: str) -> JSON:
+    return {"name": "union", "backend": "mergerfs", "mount_point": mount, "elements": 2}
+
+
 def requirement(kind: str, minimum: float, unit: str, **more: Any) -> JSON:
     return {"kind": kind, "minimum": minimum, "unit": unit, "weight": 1.0, "strictness": "soft", **more}
 
@@ -67,6 +71,7 @@ class SelectionServiceDouble:
         self.ready = True
         self.checks: list[JSON] = [{"name": "knowledge-base", "ok": True, "detail": ""}]
         self.elements: list[JSON] = []
+        self.storage_systems: list[JSON] = []
         self.monitor: JSON = {"url": "http://127.0.0.1:1", "reachable": True, "age_seconds": 0.3}
         self.knowledge_base: JSON = {"url": None, "reachable": True, "age_seconds": 0.1, "revision": "7"}
         self.selection: JSON = {
@@ -105,6 +110,8 @@ class SelectionServiceDouble:
         if path == "/v1/elements":
             return 200, {"generated_at": 1.0, "elements": self.elements, "monitor": self.monitor,
                          "knowledge_base": self.knowledge_base}  # fmt: skip
+        if path == "/v1/storage-systems":
+            return 200, {"storage_systems": self.storage_systems}
         if path == "/v1/selections":
             return 200, self.selection
         if path == "/v1/nodes/selections":

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from selection_service_double import candidate, requirement
+from selection_service_double import candidate, requirement, storage_system
 from ses.commands import explain as command
 from ses.evidence import CLOCKS_SECONDS
 from ses.identity import identify
@@ -81,11 +81,24 @@ def test_a_file_nobody_placed_is_not_found_and_says_where_its_bytes_are(
     ses, service, file, tmp_path, monkeypatch
 ):
     service.placements = []
+    service.storage_systems = [storage_system(str(tmp_path))]
     lies_in(monkeypatch, tmp_path / "b5")
     result = ses("explain", str(file))
     assert result.exit_code == 5
     assert "not created under the library" in result.output
+    assert "outside" not in result.output
     assert str(tmp_path / "b5") in result.output
+
+
+def test_a_file_outside_managed_storage_is_told_as_that(ses, service, file):
+    service.placements = []
+    service.storage_systems = [storage_system("/sys")]
+    result = ses("explain", str(file))
+    assert result.exit_code == 5
+    assert f"{file} is outside managed storage" in result.output
+    assert "Files are placed on: /sys (union)." in result.output
+    service.storage_systems = []
+    assert "none, the site describes no storage system" in ses("explain", str(file)).output
 
 
 def test_a_file_that_never_was_is_not_found(ses, tmp_path):

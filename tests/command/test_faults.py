@@ -5,7 +5,7 @@ from ses import service as service_module
 
 COMMANDS = [
     ("status",),
-    ("elements",),
+    ("elements", "list"),
     ("rank",),
     ("explain", "/nothing"),
     ("requirements", "get"),
@@ -107,7 +107,14 @@ def test_an_address_that_is_not_http_is_not_understood(ses):
 
 @pytest.mark.parametrize("command", [*COMMANDS, ("doctor",), ("demo",)], ids=" ".join)
 def test_every_command_has_help_and_json(ses, command):
-    words = command[:2] if command[0] == "requirements" else command[:1]
+    words = command[:2] if command[0] in ("requirements", "elements") else command[:1]
     result = ses(*words, "--help")
     assert result.exit_code == 0
     assert "--json" in result.output
+
+
+def test_https_where_http_is_spoken_is_said(ses, service):
+    url = service.url.replace("http://", "https://")
+    result = ses("status", "--url", url)
+    assert result.exit_code == 3
+    assert f"What answers at {url} speaks http, not https. Name it {service.url} with --url" in result.stderr

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from ses.profiling.result import FileUse, Phase, ProgramProfile, from_json
-from ses.streaming.advice import Place, Work, advice, forecast, forecasts
+from ses.streaming.advice import Place, Work, advice, fitting, forecast, forecasts
 from ses.streaming.model import Resource
 
 MB = 1e6
@@ -27,6 +27,14 @@ def test_the_processor_binds_one_that_computes_much() -> None:
     assert (found.binding, found.seconds, found.together) == (Resource.PROCESSOR, pytest.approx(40.0), 2)
     assert forecast(Work(1000 * MB, 500 * MB, 40.0, cores=4), [SLOW]).seconds == pytest.approx(20.0)
     assert "processor binds" in advice(found, [found, forecast(work, [FAST])], work)
+
+
+def test_how_many_fit_is_told_with_its_arithmetic() -> None:
+    many = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW])
+    assert fitting(many) == "u/slow: storage 75 MB/s / 37.5 MB/s of one = 2 at once."
+    one = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
+    assert fitting(one) == "u/slow: one could move 750 MB/s, storage gives 75: 1 fills it."
+    assert "takes all of the 75 MB/s" in fitting(forecast(Work(1000 * MB, 500 * MB, 0.0), [SLOW]))
 
 
 def test_the_link_binds_a_fast_element_behind_a_slow_one() -> None:

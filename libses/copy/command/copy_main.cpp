@@ -18,37 +18,43 @@ constexpr const char *kHelp =
 
 Copy files and directories, each file to where it is served best.
 
-Each copy is created as a placed file (docs/placement-rules.md) and moved by the cheapest way that
-kernel and file systems support between the two places; the end says which ways were used, and why
-cheaper ones were not. Directories are copied with all that is in them. Owner, mode, times, extended
-attributes, ACLs, holes, symbolic links and further names (hard links) are kept, as by cp -a.
+Each copy is created as a placed file (docs/placement-rules.md) and moved by the
+cheapest way that kernel and file systems support between the two places; the
+end says which ways were used, and why cheaper ones were not. Directories are
+copied with all that is in them. Owner, mode, times, extended attributes, ACLs,
+holes, symbolic links and further names (hard links) are kept, as by cp -a.
 
-A copy has its name only when it is whole: until then it is .ses-partial.NAME beside it. What is
-there under that name is replaced at once. Interrupted (Ctrl-C, or killed), ses-copy leaves what it
-has of files beyond 64 MiB; the same command with --resume goes on from there.
+A copy has its name only when it is whole: until then it is .ses-partial.NAME
+beside it. What is there under that name is replaced at once. Interrupted
+(Ctrl-C, or killed), ses-copy leaves what it has of files beyond 64 MiB; the
+same command with --resume goes on from there.
 
 Options:
   --require TEXT       What the copies need, such as "write>=300MB/s free>=2TB"
                        (docs/placement-rules.md)
-  --application NAME   Name that requirements are looked up under. [default: ses-copy]
-  --way WAY            Only this way: reflink, copy_file_range, direct, splice or read-write; where it
-                       is not possible the file is not copied, and the reason said
-  --direct-from BYTES  Files from this size on bypass the page cache (O_DIRECT). [default: a quarter
-                       of the memory that is available]
-  --resume             Go on with an interrupted copy: files that are there with the same size and
-                       modification time are not copied again
-  --verify             Bring each copy to the device, read it and its source again, and compare
-                       (XXH3, 128 bits)
+  --application NAME   Name that requirements are looked up under.
+                       [default: ses-copy]
+  --way WAY            Only this way: reflink, copy_file_range, direct, splice
+                       or read-write; where it is not possible the file is not
+                       copied, and the reason said
+  --direct-from BYTES  Files from this size on bypass the page cache (O_DIRECT).
+                       [default: a quarter of the memory that is available]
+  --resume             Go on with an interrupted copy: files that are there with
+                       the same size and modification time are not copied again
+  --verify             Bring each copy to the device, read it and its source
+                       again, and compare (XXH3, 128 bits)
   --sync               A copy is on the device before it has its name
   --no-clobber         What is there already stays as it is
-  --jobs N             Threads, 1 to 256. [default: as many as processors, at least 2, at most 8]
-  --verbose            A line for each file: the way, the element, or why it was not placed
+  --jobs N             Threads, 1 to 256. [default: as many as processors, at
+                       least 2, at most 8]
+  --verbose            A line for each file: the way, the element, or why it was
+                       not placed
   --json               The end as JSON; with --verbose with each file
   --help               Print this
   --version            Print the version
 
-Exit status: 0 when everything was copied; 1 when something was not, which standard error names, or
-when interrupted; 2 when the command line is wrong.
+Exit status: 0 when everything was copied; 1 when something was not, which
+standard error names, or when interrupted; 2 when the command line is wrong.
 )";
 
 constexpr Program kProgram{"ses-copy", kHelp,

@@ -17,30 +17,39 @@ namespace {
 constexpr const char *kHelp =
     R"(Usage: ses-migrate [OPTIONS] FILE...
 
-Move the bytes of files to where they are served best now, under the names they have.
+Move the bytes of files to where they are served best now, under the names they
+have.
 
-Each file is copied to the place that would be chosen for it if it were created now; then the copy
-takes its name. It stays where it is when no place is chosen, when it lies there already, when a
-program of this node has it open or opens or changes it meanwhile, and when it has further names (hard
-links). Programs on other nodes are not seen: migrate what they do not use. The copy is on the device
-before it takes the name; owner, mode, times, extended attributes, ACLs and holes are kept.
+Each file is copied to the place that would be chosen for it if it were created
+now; then the copy takes its name. It stays where it is when no place is chosen,
+when it lies there already, when a program of this node has it open or opens or
+changes it meanwhile, and when it has further names (hard links). Programs on
+other nodes are not seen: migrate what they do not use. The copy is on the
+device before it takes the name; owner, mode, times, extended attributes, ACLs
+and holes are kept.
 
 Options:
   --require TEXT       What the files need, such as "write>=300MB/s free>=2TB"
                        (docs/placement-rules.md)
-  --application NAME   Name that requirements are looked up under. [default: ses-migrate]
-  --assume-unused      Migrate also where the file system does not tell whether a file is in use
-  --verify             Read the copy and the file again before the one replaces the other, and compare
-                       (XXH3, 128 bits)
-  --way WAY            Only this way: reflink, copy_file_range, direct, splice or read-write
-  --jobs N             Threads, 1 to 256. [default: as many as processors, at least 2, at most 8]
-  --verbose            A line for each file: the way, the element, or why it stays
+  --application NAME   Name that requirements are looked up under.
+                       [default: ses-migrate]
+  --assume-unused      Migrate also where the file system does not tell whether
+                       a file is in use
+  --verify             Read the copy and the file again before the one replaces
+                       the other, and compare (XXH3, 128 bits)
+  --way WAY            Only this way: reflink, copy_file_range, direct, splice
+                       or read-write
+  --jobs N             Threads, 1 to 256. [default: as many as processors, at
+                       least 2, at most 8]
+  --verbose            A line for each file: the way, the element, or why it
+                       stays
   --json               The end as JSON; with --verbose with each file
   --help               Print this
   --version            Print the version
 
-Exit status: 0 when every file is where it is served best; 1 when one could not be migrated, which
-standard error names, or when interrupted; 2 when the command line is wrong.
+Exit status: 0 when every file is where it is served best; 1 when one could not
+be migrated, which standard error names, or when interrupted; 2 when the command
+line is wrong.
 )";
 
 constexpr Program kProgram{

@@ -116,12 +116,36 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What a program moved and computed in the run a profile is from: bytes, seconds, cores used at once."""
+
+    read_bytes: float
+    written_bytes: float
+    seconds: float
+    processor_seconds: float
+    cores: int
+
+    @classmethod
+    def of(cls, data: Any) -> MeasuredRun:
+        """Make one from JSON."""
+        return cls(
+            float(data["read_bytes"]),
+            float(data["written_bytes"]),
+            float(data["seconds"]),
+            float(data["processor_seconds"]),
+            int(data["cores"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """Requirements under the name of what a program does."""
+    """Requirements under the name of what a program does; who stored it, if a person did."""
 
     name: str
     definition: str
     requirements: tuple[Requirement, ...]
+    measured: MeasuredRun | None = None
+    modified_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +168,8 @@ class Vocabulary:
                     str(one["profile"]),
                     str(one["definition"]),
                     tuple(Requirement.of(item) for item in one["requirements"]),
+                    MeasuredRun.of(one["measured"]) if one.get("measured") else None,
+                    one.get("modified_by"),
                 )
                 for one in data["profiles"]
             ),

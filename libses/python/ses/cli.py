@@ -13,10 +13,12 @@ from ses.commands.copy import copy, migrate
 from ses.commands.demo import demo
 from ses.commands.discover import discover
 from ses.commands.doctor import doctor
-from ses.commands.elements import elements
+from ses.commands.elements.drain import drain, undrain
+from ses.commands.elements.group import elements
 from ses.commands.experiment.group import experiment
 from ses.commands.explain import explain
 from ses.commands.files import files
+from ses.commands.groups import WholeSentences
 from ses.commands.job import job
 from ses.commands.kb.group import kb
 from ses.commands.layout import layout
@@ -32,7 +34,7 @@ from ses.commands.status import status
 from ses.errors import SesError
 
 
-class _Group(click.Group):
+class _Group(WholeSentences):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -61,6 +63,8 @@ def main() -> None:
 for _command in (
     status,
     elements,
+    drain,
+    undrain,
     rank,
     nodes,
     explain,

@@ -1,7 +1,7 @@
 """How things are printed: tables for people, JSON for programs.
 
-On a terminal: colour and lines.  Elsewhere plain ASCII, between 80 and 200 columns wide
-(``COLUMNS``, else 120), so that the output can be piped, logged and compared.
+On a terminal: colour (not with ``NO_COLOR``) and lines.  Elsewhere plain ASCII, between 80 and 200
+columns wide (``COLUMNS``, else 120), so that the output can be piped, logged and compared.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def console(stream: IO[str] | None = None) -> Console:
         file=stream,
         width=None if terminal else _width(),
         force_terminal=terminal,
-        no_color=not terminal,
+        no_color=not terminal or bool(os.environ.get("NO_COLOR")),
         markup=False,
         highlight=False,
         emoji=False,

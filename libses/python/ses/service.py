@@ -24,6 +24,7 @@ from ses.errors import (
     SesError,
     UnreachableError,
 )
+from ses.schemes import other_scheme
 from ses.settings import ServiceAddress, read_token
 
 JSON = dict[str, Any]
@@ -72,6 +73,29 @@ class ServiceClient:
     def elements(self) -> JSON:
         """Return all elements with what a stream that starts now would get from each."""
         return self._json("GET", "/v1/elements")
+
+    def drain(self, element: str, how: JSON) -> JSON:
+        """Let an element take no further files, or say what that would change."""
+        return self._change_element(f"{_element_path(element)}/drain", how)
+
+    def undrain(self, element: str, how: JSON) -> JSON:
+        """Let a drained element take files again, or say what that would change."""
+        return self._change_element(f"{_element_path(element)}/undrain", how)
+
+    def add_element(self, facts: JSON) -> JSON:
+        """Add an element to a storage system, or say what that would change."""
+        return self._change_element("/v1/elements", facts)
+
+    def set_element(self, element: str, facts: JSON) -> JSON:
+        """Change what is stated of an element, or say what that would change."""
+        return self._change_element(_element_path(element), facts, "PATCH")
+
+    def remove_element(self, element: str, how: JSON) -> JSON:
+        """Remove an element from the site, or say what that would change."""
+        return self._change_element(f"{_element_path(element)}/remove", how)
+
+    def _change_element(self, path: str, body: JSON, method: str = "POST") -> JSON:
+        return self._json(method, path, body=body, patience_seconds=_LONG)
 
     def storage_systems(self) -> JSON:
         """Return the mounted storage systems the site describes."""
@@ -130,13 +154,22 @@ class ServiceClient:
         return self._json("GET", _requirement_path(level, name))
 
     def set_requirements(
-        self, level: str, name: str, requirements: list[JSON], revision: int, profile: str | None = None
+        self,
+        level: str,
+        name: str,
+        requirements: list[JSON],
+        revision: int,
+        profile: str | None = None,
+        about: JSON | None = None,
     ) -> JSON:
-        """Replace one requirement set, its profile included, if it still has the revision given."""
+        """Replace one requirement set, its profile included, if it still has the revision given.
+
+        ``about``: of a set at profile level, its definition and what was measured.
+        """
         return self._json(
             "PUT",
             _requirement_path(level, name),
-            body={"requirements": requirements, **({"profile": profile} if profile else {})},
+            body={"requirements": requirements, **({"profile": profile} if profile else {}), **(about or {})},
             headers={"If-Match": f'"{revision}"'},
         )
 
@@ -201,16 +234,21 @@ class ServiceClient:
             why = str(error).partition(": ")[2]
             raise NotAllowedError(f"What answers at {self.url} is not trusted: {why}.") from error
         except urllib3.exceptions.SSLError as error:
+            self._say_other_scheme(error)
             raise NotAllowedError(
                 f"What answers at {self.url} is not proven to be the service: {error}. Name the authority "
                 "that signed its certificate with --service-ca or SES_SERVICE_CA."
             ) from error
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ProtocolError) as error:
+            if isinstance(error, urllib3.exceptions.ProtocolError):
+                self._say_other_scheme(error)
             raise UnreachableError(
                 f"Nothing answers at {self.url} ({_cause(error)}). Start ses-service, or name "
                 f"another with --url or SES_SERVICE_URL."
             ) from error
         except urllib3.exceptions.HTTPError as error:
+            if self.url.startswith("https:"):  # what speaks http may wait for the rest of a request
+                self._say_other_scheme(error)
             raise UnreachableError(
                 f"The selection service at {self.url} gave no answer in time ({_cause(error)}). Look "
                 f"at its log, or name another with --url."
@@ -218,6 +256,17 @@ class ServiceClient:
         if response.status not in accept:
             raise _refusal(response.status, response.data, self.url + path, self.token_file is not None)
         return _decoded(response.data, self.url)
+
+    def _say_other_scheme(self, error: Exception) -> None:
+        """Raise UnreachableError if the service speaks the other of http and https."""
+        other = other_scheme(self.url)
+        if other is not None:
+            spoken, named = other.partition(":")[0], self.url.partition(":")[0]
+            more = " (tokens are sent by http on this machine only)" if spoken == "http" else ""
+            raise UnreachableError(
+                f"What answers at {self.url} speaks {spoken}, not {named}. Name it {other} with --url or "
+                f"SES_SERVICE_URL{more}."
+            ) from error
 
     def _authorisation(self) -> dict[str, str]:
         if self._headers is None:
@@ -232,6 +281,11 @@ def _patient(seconds: float) -> urllib3.Timeout:
 
 def _requirement_path(level: str, name: str) -> str:
     return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
+
+
+def _element_path(element: str) -> str:
+    system, _, name = element.partition("/")
+    return f"/v1/elements/{quote(system, safe='')}/{quote(name, safe='')}"
 
 
 def _decoded(data: bytes, url: str) -> JSON:
@@ -253,6 +307,19 @@ def _cause(error: Exception) -> str:
         if known in text:
             return known.lower()
     return type(error).__name__
+
+
+def _place(location: str) -> str:
+    """Return where a request is wrong as whoever typed it would say: ``requirement 1, unit``."""
+    named: list[str] = []
+    if location.partition(".")[0] not in ("json", "query", "path"):
+        return location
+    for part in location.split("."):
+        if part.isdecimal() and named:
+            named[-1] = f"{named[-1].removesuffix('s')} {int(part) + 1}"
+        elif named or part not in ("json", "query", "path", "body"):
+            named.append(part)
+    return ", ".join(named)
 
 
 def _refusal(status: int, data: bytes, url: str, had_token: bool) -> SesError:
@@ -282,11 +349,14 @@ def _refusal(status: int, data: bytes, url: str, had_token: bool) -> SesError:
             status,
         )
     faults = [
-        f"{one.get('location')}: {one.get('message')}"
+        f"{where}: {one.get('message')}"
+        if (where := _place(str(one.get("location"))))
+        else str(one.get("message"))
         for one in problem.get("errors") or ()
         if isinstance(one, dict)
     ]
-    message = "; ".join([detail, *dict.fromkeys(faults)]) + "."
+    told = [detail, *faults] if not faults or slug != "invalid-request" else faults
+    message = "; ".join(one.rstrip(".") for one in dict.fromkeys(told)) + "."
     if status >= 500 and not slug:
         return BadAnswerError(f"The selection service failed: {message} Its log says more.")
     return RefusedError(message, slug, status, tuple(dict.fromkeys(faults)))

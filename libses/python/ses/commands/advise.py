@@ -10,17 +10,18 @@ from typing import Any
 
 import click
 
-from ses.answers import Selection, parse
+from ses.answers import Profile, Selection, Vocabulary, parse
 from ses.commands.options import service_command, subject_options
-from ses.errors import EXIT_NOT_FOUND, UsageError
+from ses.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
 from ses.output import console, line, number, print_json, table
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
-from ses.profiling.result import ProgramProfile, from_json
+from ses.profiling.phases import BOTH
+from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
 from ses.quantities import quantity
 from ses.service import ServiceClient
-from ses.streaming.advice import Forecast, Place, Work, advice, forecasts
+from ses.streaming.advice import Forecast, Place, Work, advice, fitting, forecasts
 
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 
@@ -28,8 +29,9 @@ _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[--] [PROGRAM [ARGUMENT]...]")
 @click.option(
-    "--profile", "kept", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-    help="Instead of running PROGRAM: what ses profile --output wrote of it.",
+    "--profile", "kept", metavar="FILE|NAME",
+    help="Instead of running PROGRAM: what ses profile --output wrote of it, or a profile by its name that "
+    "ses profile --save profile NAME stored.",
 )  # fmt: skip
 @click.option(
     "--darshan", type=click.Path(path_type=Path, dir_okay=False), metavar="LOG",
@@ -44,7 +46,7 @@ def advise(
     client: ServiceClient,
     as_json: bool,
     program: tuple[str, ...],
-    kept: Path | None,
+    kept: str | None,
     darshan: Path | None,
     system: str | None,
     link: str | None,
@@ -61,16 +63,18 @@ def advise(
     leaves out: docs/streaming.md.  Exits with 5 when no element is left.
     """
     if (bool(program), kept is not None, darshan is not None).count(True) != 1:
-        raise UsageError("Give one of: a program, --profile FILE, --darshan LOG.")
+        raise UsageError("Give one of: a program, --profile FILE or NAME, --darshan LOG.")
     carries = _rate(link) if link else math.inf
-    found = _profile(program, kept, darshan)
+    stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
+    found = _profile(program, kept, darshan) if stored is None else _as_run(stored)
+    needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
     if found.read_bytes + found.written_bytes <= 0:
         raise UsageError("The program moved no byte: storage is nothing to it.")
     data = client.select(
         {
             "subject": {"user": user, "application": application, "vo": vo},
             "storage_system": system,
-            "requirements": [one.requirement.as_json() for one in implied(found)],
+            "requirements": [one.as_json() for one in needs],
             "limit": 0,
         }
     )
@@ -98,22 +102,44 @@ def advise(
         _show(found, predicted, say, bool(program))
 
 
-def _profile(program: tuple[str, ...], kept: Path | None, darshan: Path | None) -> ProgramProfile:
+def _stored(client: ServiceClient, name: str) -> Profile:
+    """Return a profile of the knowledge base that was measured."""
+    known = parse("the vocabulary", Vocabulary.of, client.vocabulary()).profiles
+    found = next((one for one in known if one.name == name), None)
+    if found is None:
+        raise NotFoundError(f"There is no file or profile {name!r}. ses requirements kinds lists profiles.")
+    if found.measured is None:
+        raise UsageError(
+            f"The profile {name} says what is required, not what a program moves: it was not measured. "
+            f"Measure one, like: ses profile --save profile USER:NAME -- PROGRAM."
+        )
+    return found
+
+
+def _as_run(stored: Profile) -> ProgramProfile:
+    """Return the run a profile was measured in, as one phase."""
+    run = stored.measured
+    assert run is not None  # _stored gives no other
+    read, written, used = int(run.read_bytes), int(run.written_bytes), run.cores * run.seconds
+    phase = Phase(BOTH, 0.0, run.seconds, read, written, used)
+    return ProgramProfile(
+        (stored.name,), run.seconds, run.processor_seconds, read, written, 0, 0, (), (phase,)
+    )
+
+
+def _profile(program: tuple[str, ...], kept: str | None, darshan: Path | None) -> ProgramProfile:
     if darshan is not None:
         return read_log(darshan)
     if kept is None:
         return run_and_watch(program)[0]
     try:
-        return from_json(json.loads(kept.read_text("utf-8")))
+        return from_json(json.loads(Path(kept).read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{kept} is not what ses profile --output writes: {error}.") from None
 
 
 def _work(found: ProgramProfile, in_turn: bool) -> Work:
-    """Its cores are those it used in its busiest phase, at least one."""
-    busiest = max((one.cpu_seconds / one.seconds for one in found.phases if one.seconds > 0), default=1.0)
-    cores = max(1.0, float(math.ceil(busiest - 0.25)))
-    return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, cores, not in_turn)
+    return Work(found.read_bytes, found.written_bytes, found.cpu_seconds, float(found.cores), not in_turn)
 
 
 def _rate(text: str) -> float:
@@ -131,6 +157,7 @@ def _facts(one: Forecast) -> dict[str, Any]:
         "binding": str(one.binding),
         "allowed_mb_s": allowed,
         "together": one.together,
+        "alone_mb_s": one.alone / 1e6 if math.isfinite(one.alone) else None,
     }
 
 
@@ -147,4 +174,5 @@ def _show(found: ProgramProfile, predicted: list[Forecast], say: str, ran: bool)
         where = one.elements[0] if len(one.elements) == 1 else f"{len(one.elements)} stripes"
         rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
+    line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
     line(out, say)

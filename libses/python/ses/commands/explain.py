@@ -18,6 +18,7 @@ from ses.evidence import CLOCKS_SECONDS, Match, judge
 from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
+from ses.managed import outside
 from ses.output import console, line, print_json
 from ses.service import JSON, RefusedError, ServiceClient
 
@@ -33,14 +34,15 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
 
     A file that was renamed is found, too; where it is not certain that the placement is this
     file's, the answer says so.  Exits with 5 when the service knows no placement of it (the file
-    was not created under the library, or long ago), and with 1 when the bytes are not on the
-    chosen element.
+    is outside managed storage, was not created under the library, or long ago), and with 1 when
+    the bytes are not on the chosen element.
     """
     path = Path(os.path.realpath(file))
     found, mismatch = _find(client, path, identify(path))
     lies_in, exists = _lies_in(path)
     if found is None:
-        raise NotFoundError(_unknown(file, lies_in, exists) + mismatch)
+        told = outside(client, path) if exists and not mismatch else ""
+        raise NotFoundError(told or _unknown(file, lies_in, exists) + mismatch)
     record = client.placement(found.placement_id)
     received = _received(client, found.placement_id)
     placement = parse("the placement", Placement.of, record)

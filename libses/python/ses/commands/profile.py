@@ -79,8 +79,22 @@ def profile(
     if save is not None:
         if not needs:
             raise UsageError("The program moved too little to require anything; nothing was stored.")
-        store(client, save, [one.requirement for one in needs])
+        store(client, save, [one.requirement for one in needs], _about(found))
     raise SystemExit(status)
+
+
+def _about(found: ProgramProfile) -> dict[str, object]:
+    program = Path(found.command[0]).name if found.command else "a program"
+    return {
+        "definition": f"What {program} needed when it was measured."[:500],
+        "measured": {
+            "read_bytes": found.read_bytes,
+            "written_bytes": found.written_bytes,
+            "seconds": found.seconds,
+            "processor_seconds": found.cpu_seconds,
+            "cores": found.cores,
+        },
+    }
 
 
 def _show(out: Console, found: ProgramProfile, needs: tuple[Implied, ...]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ses.answers import Requirement, RequirementSet, Vocabulary, parse
 from ses.commands.decision import origin
+from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
 from ses.commands.requirements_derive import derive
 from ses.commands.store_requirements import LEVELS
@@ -20,7 +21,7 @@ from ses.quantities import requirement as parse_requirement
 from ses.service import JSON, ServiceClient
 
 
-@click.group()
+@click.group(cls=WholeSentences)
 def requirements() -> None:
     """What users, applications, VOs and the site need from storage.
 

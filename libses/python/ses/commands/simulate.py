@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ses.commands.groups import WholeSentences
 from ses.commands.options import json_option
 from ses.errors import SesError
 from ses.output import console, line, number, print_json, table
@@ -74,7 +75,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.group()
+@click.group(cls=WholeSentences)
 def simulate() -> None:
     """Show how placement rules would fare, in a model of elements, monitor and programs.
 

@@ -7,25 +7,36 @@ from collections.abc import Sequence
 import click
 
 from ses.answers import Requirement, RequirementSet, parse
-from ses.service import ServiceClient
+from ses.service import JSON, ServiceClient
 
-LEVELS = ("application", "user", "vo", "site")
+LEVELS = ("application", "user", "vo", "site", "profile")
 
 save_option = click.option(
     "--save",
     nargs=2,
     type=(click.Choice(LEVELS), str),
     metavar="LEVEL NAME",
-    help="Store the requirements in the knowledge base, as of application USER:PROGRAM.",
+    help="Store the requirements in the knowledge base, as of application USER:PROGRAM; or as profile "
+    "USER:NAME, which people take up by its name.",
 )
 
 
-def store(client: ServiceClient, where: tuple[str, str], wanted: Sequence[Requirement]) -> None:
-    """Replace the requirements of a set, keep its profile, and say so on standard error."""
+def store(
+    client: ServiceClient, where: tuple[str, str], wanted: Sequence[Requirement], about: JSON | None = None
+) -> None:
+    """Replace the requirements of a set, keep its profile, and say so on standard error.
+
+    ``about`` (definition, measured) goes with a set at profile level only.
+    """
     level, name = where
     before = parse("requirements", RequirementSet.of, client.requirements(level, name))
     stored = client.set_requirements(
-        level, name, [one.as_json() for one in wanted], before.revision, before.profile
+        level,
+        name,
+        [one.as_json() for one in wanted],
+        before.revision,
+        before.profile,
+        about if level == "profile" else None,
     )
     revision = parse("requirements", RequirementSet.of, stored).revision
     click.echo(f"Stored for {level} {name}: revision {revision}.", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -60,6 +61,12 @@ class ProgramProfile:
     counters: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     source: str = "measured"
+
+    @property
+    def cores(self) -> int:
+        """Return how many cores it used in its busiest phase, at least one."""
+        busiest = max((one.cpu_seconds / one.seconds for one in self.phases if one.seconds > 0), default=1.0)
+        return max(1, math.ceil(busiest - 0.25))
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON has it."""

@@ -56,7 +56,9 @@ class Place:
 class Forecast:
     """The time on some elements, what binds, what each resource would allow, and how many such programs fit.
 
-    ``together``: so many of them run there at once before storage is what limits them.
+    ``together``: so many of them (writers, aggregators) run there at once before storage is what limits
+    them: ``allowed`` of the disk over ``alone``, what one of them would move there if storage gave all it
+    could take, in bytes per second (infinite when nothing but storage limits it).
     """
 
     elements: tuple[str, ...]
@@ -64,6 +66,7 @@ class Forecast:
     binding: Resource
     allowed: dict[Resource, float]
     together: int
+    alone: float = math.inf
 
 
 def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> Forecast:
@@ -82,6 +85,7 @@ def forecast(work: Work, places: Sequence[Place], link: float = math.inf) -> For
         found.binding,
         dict(found.allowed),
         1 if math.isinf(alone) else max(1, math.floor(storage / alone)),
+        alone,
     )
 
 
@@ -107,6 +111,17 @@ def advice(found: Forecast, others: Sequence[Forecast], work: Work) -> str:
             "fewer and larger calls."
         )
     return f"The {found.binding} binds: use more nodes, not more stripes."
+
+
+def fitting(found: Forecast) -> str:
+    """Return how many such programs fit there, with the arithmetic, in one sentence."""
+    where = found.elements[0] if len(found.elements) == 1 else f"{len(found.elements)} stripes"
+    storage, alone = found.allowed[Resource.DISK] / 1e6, found.alone / 1e6
+    if math.isinf(alone):
+        return f"{where}: one such program takes all of the {storage:.3g} MB/s that storage gives."
+    if alone > storage:
+        return f"{where}: one could move {alone:.3g} MB/s, storage gives {storage:.3g}: 1 fills it."
+    return f"{where}: storage {storage:.3g} MB/s / {alone:.3g} MB/s of one = {found.together} at once."
 
 
 _WORTH = 0.05

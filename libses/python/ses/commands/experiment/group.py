@@ -9,9 +9,10 @@ from ses.commands.experiment.disc import disc
 from ses.commands.experiment.orca import orca
 from ses.commands.experiment.read2 import read2
 from ses.commands.experiment.table1 import table1
+from ses.commands.groups import WholeSentences
 
 
-@click.group()
+@click.group(cls=WholeSentences)
 def experiment() -> None:
     """Measure on this machine where files go and how long programs take.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ses.commands.groups import WholeSentences
 from ses.commands.kb.diff import diff
 from ses.commands.kb.export import export
 from ses.commands.kb.history import history, undo
@@ -11,7 +12,7 @@ from ses.commands.kb.importing import import_command
 from ses.commands.kb.validate import validate
 
 
-@click.group()
+@click.group(cls=WholeSentences)
 def kb() -> None:
     """Check descriptions of the site and of requirements, and exchange them with the knowledge base."""
 

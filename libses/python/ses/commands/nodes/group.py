@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ses.answers import parse
+from ses.commands.groups import WholeSentences
 from ses.commands.nodes.rank import rank
 from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
@@ -14,7 +15,7 @@ from ses.output import console, number, print_json, table
 from ses.service import ServiceClient
 
 
-@click.group()
+@click.group(cls=WholeSentences)
 def nodes() -> None:
     """Show the compute nodes, and find those that suit a task."""
 

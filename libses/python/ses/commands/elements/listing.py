@@ -1,4 +1,4 @@
-"""``ses elements``: every place a file can go, and what it would give a stream that starts now."""
+"""``ses elements list``: every place a file can go, and what it would give a stream that starts now."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ses.output import console, number, print_json, seconds, table
 from ses.service import ServiceClient
 
 
-@click.command()
+@click.command("list")
 @click.option("--system", help="Only the elements of this storage system.")
 @service_command
-def elements(client: ServiceClient, as_json: bool, system: str | None) -> None:
-    """List the storage elements with their load and what a newcomer would get (MB/s, GB)."""
+def list_command(client: ServiceClient, as_json: bool, system: str | None) -> None:
+    """List the storage elements with their load and what a stream would get (MB/s, GB)."""
     data = client.elements()
     inventory = parse("elements", Inventory.of, data)
     shown = [one for one in inventory.elements if system in (None, one.storage_system)]

@@ -1,0 +1,1 @@
+"""``ses elements``: one file per command."""
