@@ -17,7 +17,6 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 from ses_webface.app import create_app
 from ses_webface.files_model import Received
 from ses_webface.portal import Portal
-from ses_webface.selection_memory import InMemorySelectionService
 from ses_webface.selection_model import (
     Element,
     Placement,
@@ -32,6 +31,8 @@ from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from selection_memory import InMemorySelectionService
 
 PASSWORDS = {"alice": "correct horse battery", "bob": "staple in the wall", "root": "may change the site"}
 

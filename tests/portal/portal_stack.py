@@ -63,16 +63,26 @@ def _process(
         process.wait(60)
 
 
+@dataclass
+class IdleMonitor:
+    """Where it listens, and how many samples it gave."""
+
+    url: str = ""
+    given: int = 0
+
+
 @contextmanager
-def _idle_monitor() -> Iterator[str]:
+def _idle_monitor() -> Iterator[IdleMonitor]:
     """A monitor as its contract has it: eight idle branches, a sample each second."""
     stopped = threading.Event()
+    monitor = IdleMonitor()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             query = parse_qs(urlsplit(self.path).query)
             if "after" in query:
                 stopped.wait(min(1.0, float(query.get("wait", ["1"])[0])))
+            monitor.given += 1
             now = time.time()
             idle = {"current": 0.0, "average": 0.0}
             rows = [
@@ -96,7 +106,8 @@ def _idle_monitor() -> Iterator[str]:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        monitor.url = f"http://127.0.0.1:{server.server_port}"
+        yield monitor
     finally:
         stopped.set()
         server.shutdown()
@@ -110,6 +121,7 @@ class Stack:
     portal: str
     service: str
     node_token: str
+    monitor: IdleMonitor
 
     def placement(self, application: str) -> dict[str, Any]:
         """Announce one file as the agent of a node whose program chose what the service would choose.
@@ -146,6 +158,14 @@ class Stack:
         }  # fmt: skip
         self._announce({"opened": [opened], "decisions": [decision]})
         return made
+
+    def sampled(self, times: int) -> None:
+        """Wait until the service has heard so many more samples of every element."""
+        enough = self.monitor.given + times + 1  # who asks for one has heard those before
+        deadline = time.monotonic() + 60
+        while self.monitor.given < enough:
+            assert time.monotonic() < deadline, "the service asks the monitor no more"
+            time.sleep(0.05)
 
     def ended(self, made: dict[str, Any], rate: float) -> None:
         """Announce that a file was closed whose program wrote 1 s at a rate, in bytes per second."""
@@ -210,9 +230,9 @@ def running_stack(
     with _idle_monitor() as monitor:
         serve = [sys.executable, "-c", "from ses_service.commands.main import main; main()", "serve"]
         serve += ["--listen", f"127.0.0.1:{service_port}", "--state-dir", str(base / "service")]
-        serve += ["--monitor-url", monitor, "--site", str(site), "--tokens", str(token_file)]
+        serve += ["--monitor-url", monitor.url, "--site", str(site), "--tokens", str(token_file)]
         with _process(serve, base / "service.log", f"{service}/readyz", environment):
             command = [*portal_command, "serve", "--listen", f"127.0.0.1:{portal_port}"]
             command += ["--service-url", service, "--service-token-file", str(portal_token)]
             with _process([*command, "--state-dir", str(state)], base / "portal.log", f"{portal}/readyz"):
-                yield Stack(portal, service, tokens["node"])
+                yield Stack(portal, service, tokens["node"], monitor)

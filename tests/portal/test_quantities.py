@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selection_memory import KINDS
 from ses_webface.quantities import (
     UnreadableNumberError,
     read_number,
@@ -15,7 +16,6 @@ from ses_webface.quantities import (
     show_number,
     to_canonical,
 )
-from ses_webface.selection_memory import KINDS
 
 RATE, SPACE = KINDS[2], KINDS[4]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from selection_memory import KINDS
 from ses_webface.errors import RefusedError
-from ses_webface.selection_memory import KINDS
 from ses_webface.selection_model import Requirement
 from ses_webface.vocabulary import Profile, Vocabulary
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from selection_memory import KINDS
 from ses_webface.requirements.resolution import explain, first_that_apply, in_order_of_levels
-from ses_webface.selection_memory import KINDS
 from ses_webface.selection_model import Requirement, RequirementSet
 from ses_webface.vocabulary import Profile, Vocabulary
 

@@ -63,6 +63,7 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     expect(page.locator("ul.refusals li").filter(has_text="hard requirement")).to_have_count(6)
     expect(page.locator("main")).to_contain_text("application dd")
 
+    stack.sampled(4)  # one a second at most is kept, and a line takes two
     stack.ended(made, 20e6)
     _from_a_missed_requirement_to_its_cause(page, made["element"])
 
@@ -151,3 +152,8 @@ def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack) -> N
         node.select(Subject("nobody"), (Requirement("current-write-rate", 1.0, "parsec"),), acting="nobody")
     assert caught.value.problems
     assert node.effective(Subject("nobody"), acting="nobody").subject.vo == "materials"
+    understood = node.expand_sentence("record 200 MB/s for 6 h", {"margin": "1.5"}, acting="nobody")
+    assert Requirement("current-write-rate", 300.0, "MB/s") in {one.requirement for one in understood.derived}
+    with pytest.raises(RefusedError) as caught:
+        node.expand_sentence("record 200 MB/s for 6 h", {"margin": "much"}, acting="nobody")
+    assert caught.value.problems[0][0] == "json.values.margin"

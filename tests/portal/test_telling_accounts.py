@@ -12,13 +12,13 @@ from subprocess import PIPE, Popen, run
 from typing import Any
 
 import pytest
+from selection_memory import InMemorySelectionService
 from ses_service.api.app import create_app as create_service
 from ses_service.process.runtime import ServiceConfig
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.telling import AccountTelling
 from ses_webface.database import Database
 from ses_webface.selection_http import HttpSelectionService
-from ses_webface.selection_memory import InMemorySelectionService
 
 PASSWORD = "long enough a password"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ses_webface.selection_memory import InMemorySelectionService
+from selection_memory import InMemorySelectionService
 from ses_webface.selection_model import Placement
 from ses_webface.visible import visible
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ses_webface.selection_memory import KINDS
+from selection_memory import KINDS
 from ses_webface.selection_model import Requirement
 from ses_webface.vocabulary import Kind, Profile, Vocabulary
 

@@ -302,7 +302,10 @@ def session() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @_database_options
 def list_sessions(as_json: bool, state_dir: Path, database_url: str | None) -> None:
-    """List who is signed in, since when, last seen when (to a minute), and from which address."""
+    """List who is signed in.
+
+    With since when, last seen when (to a minute), and from which address.
+    """
     found = _sessions(state_dir, database_url).everybody()
     if as_json:
         click.echo(json.dumps([asdict(one) for one in found]))

@@ -1,8 +1,7 @@
 """What the portal needs from the selection service, as one interface.
 
-Three forms: :class:`ses_webface.selection_http.HttpSelectionService` (the real one),
-:class:`ses_webface.selection_memory.InMemorySelectionService` (tests, trying pages out), and
-anything else that keeps these promises.  Every method may raise the errors of
+The real one is :class:`ses_webface.selection_http.HttpSelectionService`; tests have one inside the process.
+Every method may raise the errors of
 :mod:`ses_webface.errors`; none waits longer than the time-out the form was made with.
 """
 
@@ -24,6 +23,7 @@ from ses_webface.selection_model import (
     Subject,
 )
 from ses_webface.vocabulary import Vocabulary
+from ses_webface.workloads_model import Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,13 @@ class SelectionService(Protocol):
 
     def vocabulary(self, *, acting: str) -> Vocabulary:
         """Return the kinds of requirement and the profiles there are."""
+        ...
+
+    def expand_sentence(self, sentence: str, values: Mapping[str, str], *, acting: str) -> Expansion:
+        """Return what a sentence about a program requires; ``values`` go before those it names.
+
+        Stores nothing.  Raises RefusedError, which says what would fit, for what does not.
+        """
         ...
 
     def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:

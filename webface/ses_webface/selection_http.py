@@ -40,6 +40,7 @@ from ses_webface.selection_model import (
     Subject,
 )
 from ses_webface.vocabulary import Vocabulary
+from ses_webface.workloads_model import Expansion
 
 _OF_LISTS = frozenset({"state", "verdict", "path"})
 _MAX_BYTES = 32 * 1024 * 1024
@@ -121,6 +122,11 @@ class HttpSelectionService:
     def vocabulary(self, *, acting: str) -> Vocabulary:
         """See SelectionService."""
         return self._ask("GET", "/v1/vocabulary", acting=acting, reader=Vocabulary.read)
+
+    def expand_sentence(self, sentence: str, values: Mapping[str, str], *, acting: str) -> Expansion:
+        """See SelectionService."""
+        body = {"sentence": sentence, "values": dict(values)}
+        return self._ask("POST", "/v1/workloads/expansions", acting=acting, body=body, reader=Expansion.read)
 
     def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:
         """See SelectionService."""

@@ -45,6 +45,8 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
     kinds: tuple[Kind, ...] = ()
     revision = HiddenField(default="0")
     profile = StringField("Profile", default="")
+    sentence = StringField("Sentence about the program", default="")
+    sentence_values = StringField("Values the sentence does not name", default="")
     zone = HiddenField(default="UTC")
     _rows_read: list[tuple[Requirement | None, bool]] | None = None
 
@@ -102,7 +104,11 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Return (field's id, its name in words, message) of every error, in page order."""
-        own = [(self.profile.id, "Profile", str(message)) for message in self.profile.errors]
+        own = [
+            (field.id, field.label.text, str(message))
+            for field in (self.sentence, self.sentence_values, self.profile)
+            for message in field.errors
+        ]
         return own + [
             (field.id, _name_of(kind, field), str(message))
             for kind, row in self.rows()

@@ -11,12 +11,13 @@ from werkzeug.wrappers import Response
 
 from ses_webface.errors import RefusedError, RevisionConflictError, SelectionError
 from ses_webface.portal import person, portal, vocabulary, words, zone
-from ses_webface.requirements import services
+from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
 from ses_webface.requirements.resolution import LEVELS
 from ses_webface.selection_model import Requirement, RequirementSet, Subject
 from ses_webface.vocabulary import Profile
 from ses_webface.web_security import take_draft
+from ses_webface.workloads_model import Expansion
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
@@ -82,9 +83,11 @@ def edit(level: str, name: str) -> Page:
 
 @blueprint.post("/<level>/<name>")
 def submit(level: str, name: str) -> Page:
-    """Save the set, or show the ranking of what is typed when that button was pressed."""
+    """Save the set, or show the ranking or what the sentence requires when that button was pressed."""
     _require_edit(level, name)
     form, who = _form()(), person()
+    if request.form.get("action") == "expand":
+        return _expansion_page(level, name, form)
     typed = form.read()
     if typed is None:
         return _edit_page(level, name, form, None, status=422)
@@ -192,6 +195,7 @@ def _edit_page(
     *,
     problem: str | None = None,
     theirs: RequirementSet | None = None,
+    expansion: Expansion | None = None,
     status: int = 200,
 ) -> Page:
     typed = form.read_sound_rows()
@@ -204,6 +208,9 @@ def _edit_page(
         stored=stored,
         problem=problem,
         theirs=theirs,
+        expansion=expansion,
+        max_sentence=sentences.MAX_SENTENCE,
+        max_values=sentences.MAX_VALUES,
         editable=services.may_edit(person(), level, name),
         inherited=_inherited(level),
         strictness=STRICTNESS,
@@ -212,6 +219,16 @@ def _edit_page(
         **_ranking(level, name, form, typed),
     )
     return page, status
+
+
+def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:
+    """Show the form with the bounds its sentence requires, and the arithmetic; saves nothing."""
+    try:
+        found = sentences.expand_into(form, portal().selection, acting=person().name)
+    except SelectionError as error:
+        problem = f"Not worked out: {error} What you typed is still here; try again in a moment."
+        return _edit_page(level, name, form, None, problem=problem, status=503)
+    return _edit_page(level, name, form, None, expansion=found, status=200 if found else 422)
 
 
 def _conflict_page(level: str, name: str, form: RequirementsForm) -> Page:

@@ -36,7 +36,7 @@ document.addEventListener("htmx:sendError", (event) => {
 
 /* Leaving a form with unsaved changes asks first. */
 for (const form of document.querySelectorAll("form[data-keep]")) {
-  let changed = false;
+  let changed = form.dataset.keep === "changed";
   form.addEventListener("input", () => { changed = true; });
   form.addEventListener("submit", () => { changed = false; });
   window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
 
+from files_memory import FilesInMemory
+from history_memory import HistoryInMemory
 from ses_webface.errors import NotFoundError, RevisionConflictError, ServiceUnavailableError
-from ses_webface.files_memory import FilesInMemory
-from ses_webface.history_memory import HistoryInMemory
 from ses_webface.moments import applies
 from ses_webface.quantities import to_canonical
 from ses_webface.selection_client import PlacementFilter
@@ -35,6 +35,7 @@ from ses_webface.selection_model import (
     Subject,
 )
 from ses_webface.vocabulary import Kind, Vocabulary
+from workloads_memory import WorkloadsInMemory
 
 _LEVELS = ("application", "user", "vo", "site")
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
@@ -48,7 +49,7 @@ KINDS = (
 )
 
 
-class InMemorySelectionService(FilesInMemory, HistoryInMemory):
+class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory):
     """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
     ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a

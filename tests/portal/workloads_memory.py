@@ -1,0 +1,37 @@
+"""The sentences part of the selection service inside the process: the service's own rules, without HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ses_service.knowledge.vocabulary import vocabulary
+from ses_service.knowledge.workloads import WorkloadError, expand
+from ses_webface.errors import RefusedError
+from ses_webface.selection_model import Requirement
+from ses_webface.workloads_model import Derived, Expansion, Parameter
+
+
+class WorkloadsInMemory:
+    """Understands the sentences of the vocabulary; bounds are in the units of their kinds."""
+
+    def _called(self, acting: str) -> None:
+        raise NotImplementedError
+
+    def expand_sentence(self, sentence: str, values: Mapping[str, str], *, acting: str) -> Expansion:
+        """See SelectionService."""
+        self._called(acting)
+        try:
+            found = expand(vocabulary().workloads.values(), sentence, values)
+        except WorkloadError as error:
+            at = f"json.values.{error.parameter}" if error.parameter in values else "json.sentence"
+            raise RefusedError(f"The request cannot be right in {at}.", ((at, str(error)),)) from None
+        parameters = found.workload.parameters.values()
+        return Expansion(
+            found.workload.name,
+            found.workload.definition,
+            tuple(Parameter(one.name, one.definition, found.values[one.name]) for one in parameters),
+            tuple(
+                Derived(Requirement(one.kind.value, one.bound / one.kind.size, one.kind.unit), one.arithmetic)
+                for one in found.derived
+            ),
+        )
