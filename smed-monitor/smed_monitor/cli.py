@@ -133,7 +133,10 @@ def serve(
 @site_option
 @click.option("--json", "as_json", is_flag=True, help="Print what GET /v1/observations would answer.")
 def check(path: Path, site: Path | None, as_json: bool) -> None:
-    """Check the settings, scrape every target once and say what was found (no rates: those take two)."""
+    """Check the settings, scrape every target once, say what is found.
+
+    No rates: those take two scrapes.
+    """
     from smed_monitor.core.model import State
     from smed_monitor.http.answer import observations_json
     from smed_monitor.http.schemas import ObservationsOut
@@ -175,7 +178,10 @@ def check(path: Path, site: Path | None, as_json: bool) -> None:
 )
 @click.option("--once", is_flag=True, help="Write once and end.")
 def textfile(output: Path, interval: float, root: Path, once: bool) -> None:
-    """Write this server's OSTs for node_exporter's textfile collector, until SIGTERM."""
+    """Write this server's OSTs for node_exporter, until SIGTERM.
+
+    Its textfile collector reads what is written.
+    """
     from smed_monitor.collectors.registry import COLLECTORS
     from smed_monitor.config.settings import ElementSettings, Target
     from smed_monitor.core.errors import MonitorError

@@ -83,6 +83,37 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
                 assert parameter.help, f"{name} {parameter.opts[0]} has no help"
 
 
+def every_help(command: click.Command, name: str, parent: click.Context | None = None) -> dict[str, str]:
+    """Return what `--help` prints of a command, and of all below it."""
+    context = click.Context(command, info_name=name, parent=parent)
+    said = {context.command_path: command.get_help(context)}
+    if isinstance(command, click.Group):
+        for child, one in command.commands.items():
+            said |= every_help(one, child, context)
+    return said
+
+
+def test_help_cuts_no_sentence_and_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said: dict[str, str] = {}
+    for program in COMMANDS:
+        (entry,) = entry_points(group="console_scripts", name=program)
+        said |= every_help(entry.load(), program)
+    assert len(said) > 60
+    for program in set(COMPILED) - {"run/ses-supervisor"}:  # people call ses-run
+        asked = subprocess.run(
+            [Path(program).name, "--help"],
+            executable=ROOT / "build/libses" / program, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said[program] = asked.stdout
+    wide = [f"{name}: {line}" for name, text in said.items() for line in text.splitlines() if len(line) > 80]
+    assert not wide
+    commands = {name: text.partition("\nCommands:\n")[2] for name, text in said.items()}
+    cut = [name for name, text in commands.items() if "..." in text]
+    assert not cut
+    assert sum(map(bool, commands.values())) > 8, "groups list their commands"
+
+
 def test_every_program_says_its_version() -> None:
     built = ROOT / "build/libses"
     programs = [Path(sys.executable).parent / name for name in COMMANDS]
