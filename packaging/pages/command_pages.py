@@ -29,8 +29,9 @@ def _index(programs: list[Program]) -> str:
     rows = "".join(f"| [`{one.name}`]({one.name}.md) | {marked(one.summary)} |\n" for one in programs)
     return (
         f"{MADE}# Commands\n\n"
-        "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page\n"
-        "and completion for bash, zsh and fish. Exit status 0 is success, 2 wrong use.\n\n"
+        "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page,\n"
+        "and those that people start have completion for bash, zsh and fish. Exit status 0 is success.\n"
+        "Wrong use is 2; of `ses-run` and `ses-supervisor` 125.\n\n"
         f"| program | what it does |\n|---|---|\n{rows}\n"
         "Further lists: [environment variables](../reference/environment.md),\n"
         "[settings of the monitor](../reference/monitor-settings.md), [metrics](../reference/metrics.md).\n"

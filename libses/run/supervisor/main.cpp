@@ -24,6 +24,33 @@
 namespace ses::run {
 namespace {
 
+constexpr int kMisuse = 125;
+
+constexpr const char *kHelp =
+    R"(Usage: ses-supervisor ROLE
+
+Create files for the processes of a program that ses-run --supervise runs.
+
+Not for use by hand: ses-run starts it, and it starts further processes of its
+own. All of them end when the last process of the program has ended. It never
+runs the program, and holds none of its descriptors, directories or terminals.
+
+A guardian receives the calls that create files, a worker carries them out where
+the agent says, and a keeper replaces the guardian if that one ends. To end all
+of them, end the program.
+
+Options:
+  --help      Print this
+  --version   Print the version
+
+Exit status: 0 when the last process of the program has ended; 1 when the kernel
+does not let it supervise; 125 when it is used wrongly.
+)";
+
+int print(const char *text) {
+  return std::fputs(text, stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : kMisuse;
+}
+
 void do_nothing(int) {}
 
 // What ends the program's processes must not end these before them.
@@ -122,15 +149,21 @@ bool is_role(std::string_view role) {
 
 int main(int argc, char **argv) {
   const std::string_view role = argc == 2 ? argv[1] : "";
+  if (role == "--help") {
+    return ses::run::print(ses::run::kHelp);
+  }
   if (role == "--version") {
-    return std::puts("ses-supervisor " SES_RUN_VERSION) >= 0 && std::fflush(stdout) == 0 ? 0 : 125;
+    return ses::run::print("ses-supervisor " SES_RUN_VERSION "\n");
+  }
+  if (role != "start" && !ses::run::is_role(role)) {
+    std::fputs("ses-supervisor: it is started by ses-run --supervise.\n"
+               "Try 'ses-supervisor --help'.\n",
+               stderr);
+    return ses::run::kMisuse;
   }
   ses::run::set_signals();
   if (chdir("/") != 0) {
     return 1;
   }
-  if (role == "start") {
-    return ses::run::start();
-  }
-  return ses::run::is_role(role) ? ses::run::go_on(role) : 125;
+  return role == "start" ? ses::run::start() : ses::run::go_on(role);
 }
