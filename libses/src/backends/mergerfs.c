@@ -85,7 +85,7 @@ struct staged {
  * check that it has the mode to be opened a second time (the umask may have
  * taken it away).
  */
-static int dress(const struct ses_creation *creation, int fd, struct staged *staged) {
+static int set_attributes(const struct ses_creation *creation, int fd, struct staged *staged) {
   struct statx *stat = creation->stat;
   int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
   if (failed)
@@ -239,7 +239,7 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
     return fd; /* also EEXIST: then it is not ours to remove */
-  int failed = dress(creation, fd, staged);
+  int failed = set_attributes(creation, fd, staged);
   if (!failed)
     return fd;
   ses_sys_close(fd);

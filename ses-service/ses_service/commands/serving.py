@@ -212,7 +212,7 @@ def _store(
         embedded = EmbeddedStore(state_dir / "knowledge")
         cleanup.callback(embedded.stop)
         try:
-            return embedded.start(insist=False)
+            return embedded.start(must_answer=False)
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     return store_at(url, flavour, credentials_file, trust)
