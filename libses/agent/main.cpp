@@ -198,7 +198,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   }
   alarm(kStopSeconds);
   spdlog::info("stopping");
-  listener.reset(); // from here on programs make the plain call at once
+  listener.reset(); // from here on programs make the original call at once
   readers.stop();
   survey.stop();
   server.drop_all();
