@@ -44,6 +44,23 @@ def test_every_link_and_path_in_a_document_exists(document: Path) -> None:
     assert not missing, f"{document.name} names what does not exist: {missing}"
 
 
+def headings(document: Path) -> set[str]:
+    """Return what can follow `#` in a link to a document."""
+    found = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in found}
+
+
+def test_every_link_to_a_heading_finds_it() -> None:
+    checked, wrong = 0, []
+    for document in DOCUMENTS:
+        for name, heading in re.findall(r"\]\(([^)\s#:]*\.md)?#([^)\s]+)\)", document.read_text()):
+            checked += 1
+            if heading not in headings(document.parent / name if name else document):
+                wrong.append(f"{document.relative_to(ROOT)}: {name}#{heading}")
+    assert checked > 10
+    assert not wrong
+
+
 def test_every_make_target_a_document_names_exists_and_back() -> None:
     text = "\n".join(document.read_text() for document in DOCUMENTS)
     named = set(re.findall(r"(?:`|^\s*|&& )make ([a-z]+(?:-[a-z]+)*)", text, re.MULTILINE))
