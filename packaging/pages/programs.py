@@ -189,7 +189,8 @@ def _of_help(name: str, section: int, folder: str, built: str) -> Program:
             options.append(Option(last.names, last.value, f"{last.help} {line.strip()}".strip()))
     epilog = _plain("\n".join(lines))
     command = Command(name, usage[1].strip(), help_text, tuple(options))
-    return Program(name, section, folder, help_text, epilog, (command,), (), True, name not in _STARTED_BY_PROGRAMS)
+    by_hand = name not in _STARTED_BY_PROGRAMS
+    return Program(name, section, folder, help_text, epilog, (command,), compiled=True, by_hand=by_hand)
 
 
 def _longest_first(head: str) -> tuple[str, ...]:

@@ -87,13 +87,14 @@ def _metrics() -> str:
 def _policies() -> str:
     text = "# Settings of the decision\n\n" + wrapped(
         "Weights and limits of the decision, for services with other needs than most: the file (TOML) that "
-        "`ses-service serve --policies` names. What it does not name keeps its default. The file is read once, at "
-        "the start; a service does not start with a setting that does not exist or is out of range. Nodes are told "
-        "by their service. `ses doctor` shows what differs from the defaults. [The rule](../decision.md) says "
-        "where each number is used."
+        "`ses-service serve --policies` names. What it does not name keeps its default. The file is read "
+        "once, at the start; a service does not start with a setting that does not exist or is out of range. "
+        "The service tells its nodes. `ses doctor` shows what differs from the defaults. "
+        "[The rule](../decision.md) says where each number is used."
     )
     rows = [
-        (f"`{one.name}`", _policy_type(one), _default_text(one.default), marked(one.says)) for one in settings()
+        (f"`{one.name}`", _policy_type(one), _default_text(one.default), marked(one.says))
+        for one in settings()
     ]
     return text + "\n\n" + _table(("setting", "value", "default", "meaning"), rows)
 

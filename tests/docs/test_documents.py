@@ -149,8 +149,8 @@ def test_what_ses_says_of_its_commands_is_what_they_say() -> None:
 
 
 # What takes long to load: no help needs any of it.
-HEAVY = ("cryptography", "flask", "matplotlib", "numpy", "pydantic", "pyoxigraph", "rdflib", "rich", "sqlalchemy",
-         "structlog", "urllib3")  # fmt: skip
+HEAVY = ("cryptography", "flask", "matplotlib", "numpy", "pydantic", "pyoxigraph", "rdflib", "rich",
+         "sqlalchemy", "structlog", "urllib3")  # fmt: skip
 
 
 @pytest.mark.parametrize("program", COMMANDS)

@@ -28,7 +28,8 @@ def test_what_a_file_names_is_set_and_the_rest_keeps_its_default() -> None:
     found = policies_of({"scarce_tiers": ["nvme"], "max_data_age": 30, "overrule_stripe_hints": True})
     assert found == Policies(scarce_tiers=frozenset({"nvme"}), max_data_age=30.0, overrule_stripe_hints=True)
     assert described(found) == (
-        "max_data_age 30 (default 10), scarce_tiers nvme (default none), overrule_stripe_hints true (default false)"
+        "max_data_age 30 (default 10), scarce_tiers nvme (default none), "
+        "overrule_stripe_hints true (default false)"
     )
 
 
@@ -52,7 +53,9 @@ def test_what_is_wrong_is_named(table: dict[str, object], said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(("text", "said"), [("plenti = 3", "did you mean plenty?"), ("plenty =", "Invalid value")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("plenti = 3", "did you mean plenty?"), ("plenty =", "Invalid value")]
+)
 def test_a_service_does_not_start_with_a_wrong_file(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "policies.toml"
     file.write_text(text)

@@ -22,7 +22,11 @@ def tls() -> None:
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("hosts", nargs=-1, metavar="[HOST[,NAME|ADDRESS]...]...")
 @click.option(
-    "--days", type=click.IntRange(1, _LONGEST_DAYS), default=_DAYS, show_default=True, help="How long they hold."
+    "--days",
+    type=click.IntRange(1, _LONGEST_DAYS),
+    default=_DAYS,
+    show_default=True,
+    help="How long they hold.",
 )
 @click.option("--owner", help="User whose the keys are.  [qstorman, if root calls and there is one]")
 def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) -> None:

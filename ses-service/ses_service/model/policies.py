@@ -94,7 +94,9 @@ class Policies:
         2.0, "More than so many times the rate asked for is no better; 0: it always is.", most=1000
     )
     room_fraction: float = _setting(
-        0.05, "Part of an element that must be free for a file of unknown size; with less it comes last.", most=1
+        0.05,
+        "Part of an element that must be free for a file of unknown size; with less it comes last.",
+        most=1,
     )
     scarce_tiers: frozenset[str] = _setting(
         frozenset(), "Tiers that take no file whose needs another tier meets."

@@ -1,4 +1,4 @@
-"""A certificate authority of the site's own, and the certificates it signs for listeners and their clients."""
+"""A certificate authority of the site's own, and the certificates it signs for listeners and clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may diff
 def make_certificates(
     directory: Path, hosts: Sequence[str], days: int, uid: int
 ) -> list[tuple[Path, list[str]]]:
-    """Write a certificate for each host, ``HOST[,NAME|ADDRESS]...``, with its key; without hosts for this machine.
+    """Write a certificate and its key for each host, ``HOST[,NAME|ADDRESS]...``; without: for this machine.
 
     Returns the file and the names of each.  The authority is made when the directory has none.  Keys belong
     to ``uid``; -1: to the caller.  Raises OSError and ValueError.

@@ -181,10 +181,13 @@ def _show_together(out: Console, report: Report) -> None:
         ("program", "asked", "promised", "got", "bytes on", ">MB/s"),
         [_cells_together(row, report.busy) for row in report.together],
     )
-    took, plain = (max(getattr(row, name) for row in report.together) for name in ("seconds", "plain_seconds"))
-    on, plain_on = (len({getattr(row, name) for row in report.together}) for name in ("verified_on", "plain_on"))
-    line(out, f"The last ended after {took:.1f} s, on {on} branches; without the library after {plain:.1f} s, "
-              f"on {plain_on}.")  # fmt: skip
+    rows = report.together
+    line(
+        out,
+        f"The last ended after {max(row.seconds for row in rows):.1f} s, on "
+        f"{len({row.verified_on for row in rows})} branches; without the library after "
+        f"{max(row.plain_seconds for row in rows):.1f} s, on {len({row.plain_on for row in rows})}.",
+    )
 
 
 def _cells_together(row: Row, busy: tuple[str, ...]) -> list[str]:

@@ -69,8 +69,8 @@ class EmbeddedStore:
     def start(self, *, must_answer: bool = True) -> HttpStore:
         """Start the server and return its client.
 
-        Raises ``EmbeddedStoreError`` when the directory cannot be used or is in use, and, if ``must_answer``, when
-        the server does not come up in 30 seconds. Otherwise it is started again and again until it comes
+        Raises ``EmbeddedStoreError`` when the directory cannot be used or is in use, and, if ``must_answer``,
+        when the server does not come up in 30 seconds. Otherwise it is started again and again until it comes
         up; what is asked meanwhile fails with the reason.
         """
         try:
