@@ -63,8 +63,8 @@ Options parse_options(int argc, char **argv) {
   app.add_option("--token-file", options.token_file,
                  "File of mode 0600 with this node's token on one\n"
                  "line; another that takes its place is used from\n"
-                 "the third sign of life on, at once where the old\n"
-                 "one is refused")
+                 "the third heartbeat on, at once where the old one\n"
+                 "is refused")
       ->option_text("FILE");
   auto *munge = app.add_flag("--munge", options.munge,
                              "Prove this node by MUNGE instead of a token\n"

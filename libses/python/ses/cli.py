@@ -84,7 +84,7 @@ class _Group(LoadedWhenCalled):
 )
 @click.version_option(package_name="qstorman-ses", prog_name="ses", message="%(prog)s %(version)s")
 def main() -> None:
-    """Look at storage elements, rank them, see why files are where they are, mend the chain.
+    """Look at storage elements, rank them, see why files are where they are, find faults.
 
     A token is sent by https or to a service on this machine that is proven (docs/security.md).
     """

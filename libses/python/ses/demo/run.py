@@ -122,13 +122,13 @@ def _compare(
     prepare_input(inputs, options.megabytes)
     figure3 = build_example(parts.example, parts.headers, parts.api, work)
     placed_here, plain_here = storage.union / "placed", storage.union / "plain"
-    for directory in (work / "rehearsal", placed_here, plain_here):
+    for directory in (work / "trial", placed_here, plain_here):
         _make_homes(directory)
     _check_reach(placed_here / NOBODY)
     client = chain.client()
     state_needs(client)
     # once outside the union, so that neither side pays for reading the programs from disk
-    _run_all("rehearsing", programs(inputs, figure3, 1), work / "rehearsal", {}, interrupts, step)
+    _run_all("trying", programs(inputs, figure3, 1), work / "trial", {}, interrupts, step)
 
     step(f"somebody else starts writing on {' and '.join(BUSY)}")
     start_load(chain, storage)
