@@ -173,6 +173,11 @@ def test_a_service_that_does_without_its_database(examine, service):
     assert "database: cannot be opened" in said(examine(), "service", "warning")
 
 
+def test_settings_of_the_decision_are_shown(examine, service):
+    service.checks.append({"name": "decision", "ok": True, "detail": "saturation 0.9 (default 0.97)"})
+    assert said(examine(), "decision", "ok").strip() == "saturation 0.9 (default 0.97)"
+
+
 def test_a_service_that_answers_rubbish(examine, service):
     service.rubbish = b"hello"
     assert "not a selection service" in said(examine(), "service")
