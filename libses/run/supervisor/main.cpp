@@ -35,9 +35,9 @@ Not for use by hand: ses-run starts it, and it starts further processes of its
 own. All of them end when the last process of the program has ended. It never
 runs the program, and holds none of its descriptors, directories or terminals.
 
-A worker creates the files where the agent says. A guardian lets calls go on that
-the worker does not answer. A keeper takes the place of both if they are killed
-together. To end all of them, end the program.
+A worker creates the files where the agent says. A guardian lets calls go on
+that the worker does not answer. A keeper takes the place of both if they are
+killed together. To end all of them, end the program.
 
 Options:
   --help      Print this
