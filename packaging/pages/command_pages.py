@@ -46,8 +46,12 @@ def _program(program: Program) -> dict[str, str]:
     if program.compiled:
         command = program.commands[0]
         head += f"Usage: `{program.name} {command.arguments}`\n\n"
-        own = [one for one in command.options if one.names[0] not in _ALWAYS]
-        return {f"commands/{program.name}.md": MADE + head + (_table(own) + tail if own else tail.lstrip("\n"))}
+        named = [one for one in command.options if one.names[0] not in _ALWAYS]
+        return {
+            f"commands/{program.name}.md": MADE
+            + head
+            + (_table(named) + tail if named else tail.lstrip("\n"))
+        }
     head += tail.lstrip("\n") + "\n" if tail else ""
     if shared:
         head += f"Options of most commands:\n\n{_table(shared)}\n"

@@ -170,7 +170,8 @@ def show(out: Console, report: Report) -> None:
         for text in report.hints:
             line(out, text)
     else:
-        line(out, "Every file is on the element chosen for it, and no other was nearer to its need.", "green")
+        line(out, "Every file is on the element chosen for it.", "green")
+        line(out, "For no program that ran alone was another element nearer to the need.", "green")
 
 
 def _show_together(out: Console, report: Report) -> None:
