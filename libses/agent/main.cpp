@@ -24,7 +24,7 @@
 #include "files/watcher.h"
 #include "options.h"
 #include "rates/readers.h"
-#include "rules/rules_board.h"
+#include "rules/rules_publisher.h"
 #include "server/listener.h"
 #include "server/socket_server.h"
 #include "service/client.h"
@@ -128,7 +128,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
           std::unique_ptr<Listener> listener, int stop_signals) {
   const size_t descriptors = raise_descriptor_limit();
   std::string no_rules;
-  const RulesBoard rules(options.socket_path, options.rules, no_rules);
+  const RulesPublisher rules(options.socket_path, options.rules, no_rules);
   if (!no_rules.empty()) {
     spdlog::error("programs do not know which files are not to be placed: {}", no_rules);
     return kCannotStart;
@@ -198,7 +198,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   }
   alarm(kStopSeconds);
   spdlog::info("stopping");
-  listener.reset(); // from here on programs make the plain call at once
+  listener.reset(); // from here on programs make the original call at once
   readers.stop();
   survey.stop();
   server.drop_all();

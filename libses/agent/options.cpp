@@ -63,8 +63,8 @@ Options parse_options(int argc, char **argv) {
   app.add_option("--token-file", options.token_file,
                  "File of mode 0600 with this node's token on one\n"
                  "line; another that takes its place is used from\n"
-                 "the third sign of life on, at once where the old\n"
-                 "one is refused")
+                 "the third heartbeat on, at once where the old one\n"
+                 "is refused")
       ->option_text("FILE");
   auto *munge = app.add_flag("--munge", options.munge,
                              "Prove this node by MUNGE instead of a token\n"
@@ -111,13 +111,13 @@ Options parse_options(int argc, char **argv) {
                  "service, in ms; needed only while the agent lacks\n"
                  "the table or the user's needs.  Then the agent\n"
                  "chooses by what it has, or the program makes the\n"
-                 "plain call.  [default: 15]")
+                 "original call.  [default: 15]")
       ->check(CLI::Range(1, 10000))
       ->option_text("MS");
   app.add_option("--asks-per-second", options.asks_per_second,
                  "Questions of one user that are answered in a\n"
                  "second; for files beyond that, programs make the\n"
-                 "plain call.  [default: 20000]")
+                 "original call.  [default: 20000]")
       ->check(CLI::Range(1, 1000000))
       ->option_text("N");
   app.add_option("--jobs-dir", options.jobs_dir,

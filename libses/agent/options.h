@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/rules_board.h"
+#include "rules/rules_publisher.h"
 #include "ses/protocol.h"
 
 namespace ses::agent {

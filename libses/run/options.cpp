@@ -26,11 +26,12 @@ ASAN_OPTIONS.
 With --supervise a supervisor beside PROGRAM creates its files for it, and those
 of its children: also of static, Go and musl programs, which load no library. It
 needs Linux 5.19. Whatever it cannot do exactly as the program would, or within
-SES_SYNC_MS (here 2 by default), goes on as the plain call; killing it fails no
-create, as long as not all of its processes die at once. Setuid programs that a
-supervised program starts gain no rights, unless root started it; a create may
-be interrupted by a signal (EINTR) more often than without; no second
-supervisor, nor any other listener of this kind, can be under it.
+SES_SYNC_MS (here 2 by default), goes on as the original call. If the supervisor
+is killed, no create fails, as long as not all of its processes die at once.
+Setuid programs that a supervised program starts gain no rights, unless root
+started it. A create may be interrupted by a signal (EINTR) more often than
+without. No other supervisor can run below it, nor any other program that
+listens to the calls of others.
 
 Options:
   --application NAME   Name that requirements are looked up under.
@@ -42,8 +43,7 @@ Options:
   --socket PATH        Where the agent listens
   --library FILE       The preload library.
                        [default: the one installed with ses-run]
-  --disable            Every call is the plain call, also where the library is
-                       loaded already
+  --disable            Place no file, also where the library is loaded already
   --supervise          Create the files of PROGRAM for it, by a supervisor
                        beside it: for programs that load no library (static, Go,
                        musl), and their children

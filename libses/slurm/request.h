@@ -10,7 +10,7 @@
 #define SES_REQUEST_MAX 1024 /* bytes of a text of requirements, with the NUL */
 
 struct ses_request {
-  bool is_off;                   /* --storage=off: every create is the plain call */
+  bool is_off;                   /* --storage=off: every create is the original call */
   char require[SES_REQUEST_MAX]; /* for SES_REQUIRE; empty: nothing stated */
 };
 

@@ -29,8 +29,9 @@ def _index(programs: list[Program]) -> str:
     rows = "".join(f"| [`{one.name}`]({one.name}.md) | {marked(one.summary)} |\n" for one in programs)
     return (
         f"{MADE}# Commands\n\n"
-        "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page\n"
-        "and completion for bash, zsh and fish. Exit status 0 is success, 2 wrong use.\n\n"
+        "Each program answers `--help` with the text of its page, and `--version`. Each has a manual page,\n"
+        "and those that people start have completion for bash, zsh and fish. Exit status 0 is success.\n"
+        "Wrong use is 2; of `ses-run` and `ses-supervisor` 125.\n\n"
         f"| program | what it does |\n|---|---|\n{rows}\n"
         "Further lists: [environment variables](../reference/environment.md),\n"
         "[settings of the monitor](../reference/monitor-settings.md), [metrics](../reference/metrics.md).\n"
@@ -45,7 +46,12 @@ def _program(program: Program) -> dict[str, str]:
     if program.compiled:
         command = program.commands[0]
         head += f"Usage: `{program.name} {command.arguments}`\n\n"
-        return {f"commands/{program.name}.md": MADE + head + _table(command.options) + tail}
+        named = [one for one in command.options if one.names[0] not in _ALWAYS]
+        return {
+            f"commands/{program.name}.md": MADE
+            + head
+            + (_table(named) + tail if named else tail.lstrip("\n"))
+        }
     head += tail.lstrip("\n") + "\n" if tail else ""
     if shared:
         head += f"Options of most commands:\n\n{_table(shared)}\n"

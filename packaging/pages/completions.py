@@ -17,6 +17,8 @@ def completions(programs: Iterable[Program]) -> dict[str, str]:
     """Return the scripts by their paths in the checkout."""
     made = {}
     for program in programs:
+        if not program.by_hand:
+            continue
         for path, click_class, own in _SHELLS:
             text = own(program) if program.compiled else _clicks(program.name, click_class)
             made[f"{program.folder}/share/{path.format(name=program.name)}"] = text

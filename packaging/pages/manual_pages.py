@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from programs import ROOT, Option, Program
 from variables import Variable, every_variable
 
-_READ_BY = {"ses-run": "library"}
+_READ_BY = {"ses-run": "library", "ses-supervisor": "library"}
 
 
 def manual_pages(programs: Iterable[Program]) -> dict[str, str]:

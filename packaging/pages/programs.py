@@ -46,7 +46,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program, the section of the manual it belongs to, and the folder whose ``share`` is installed."""
+    """One program, the section of the manual it belongs to, and the folder whose ``share`` is installed.
+
+    ``by_hand`` is false of a program that only other programs start: it needs no completion.
+    """
 
     name: str
     section: int
@@ -56,6 +59,7 @@ class Program:
     commands: tuple[Command, ...]
     groups: tuple[tuple[str, str], ...] = ()
     compiled: bool = False
+    by_hand: bool = True
 
     @property
     def summary(self) -> str:
@@ -77,11 +81,13 @@ _PYTHON = (
 )
 _COMPILED = (
     ("ses-run", 1, "libses", "build/libses/run/ses-run"),
+    ("ses-supervisor", 8, "libses", "build/libses/run/ses-supervisor"),
     ("ses-copy", 1, "libses", "build/libses/copy/ses-copy"),
     ("ses-migrate", 1, "libses", "build/libses/copy/ses-migrate"),
     ("ses-agent", 8, "libses", "build/libses/agent/ses-agent"),
     ("smed-sampler", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
 )
+_STARTED_BY_PROGRAMS = ("ses-supervisor",)
 
 
 def every_program() -> list[Program]:
@@ -114,7 +120,9 @@ def _of_click(name: str, section: int, folder: str, main: click.Group) -> Progra
 
 
 def _children(group: click.Group) -> list[tuple[str, click.Command]]:
-    return [(name, one) for name, one in sorted(group.commands.items()) if not one.hidden]
+    context = click.Context(group)
+    found = ((name, group.get_command(context, name)) for name in sorted(group.list_commands(context)))
+    return [(name, one) for name, one in found if one is not None and not one.hidden]
 
 
 def _commands(group: click.Group, context: click.Context) -> Iterator[Command]:
@@ -181,7 +189,8 @@ def _of_help(name: str, section: int, folder: str, built: str) -> Program:
             options.append(Option(last.names, last.value, f"{last.help} {line.strip()}".strip()))
     epilog = _plain("\n".join(lines))
     command = Command(name, usage[1].strip(), help_text, tuple(options))
-    return Program(name, section, folder, help_text, epilog, (command,), compiled=True)
+    by_hand = name not in _STARTED_BY_PROGRAMS
+    return Program(name, section, folder, help_text, epilog, (command,), compiled=True, by_hand=by_hand)
 
 
 def _longest_first(head: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from metrics import metrics_of
 from programs import ROOT
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from ses_service.model.policies import Setting, settings
 from smed_monitor.config.settings import ElementSettings, HistorySettings, Rule, Settings, Target
 from variables import every_variable
 
@@ -37,6 +38,7 @@ _READERS = {
 def reference_pages() -> dict[str, str]:
     """Return the pages by their names below ``docs``."""
     return {
+        "reference/decision-settings.md": _made("ses_service.model.policies") + _policies(),
         "reference/environment.md": _made("packaging/pages/variables.toml") + _environment(),
         "reference/metrics.md": _made("the sources of each part") + _metrics(),
         "reference/monitor-settings.md": _made("smed_monitor.config.settings") + _settings(),
@@ -80,6 +82,35 @@ def _metrics() -> str:
             + _table(("metric", "kind", "labels", "meaning"), rows).rstrip()
         )
     return text + "\n"
+
+
+def _policies() -> str:
+    text = "# Settings of the decision\n\n" + wrapped(
+        "Weights and limits of the decision, for services with other needs than most: the file (TOML) that "
+        "`ses-service serve --policies` names. What it does not name keeps its default. The file is read "
+        "once, at the start; a service does not start with a setting that does not exist or is out of range. "
+        "The service tells its nodes. `ses doctor` shows what differs from the defaults. "
+        "[The rule](../decision.md) says where each number is used."
+    )
+    rows = [
+        (f"`{one.name}`", _policy_type(one), _default_text(one.default), marked(one.says))
+        for one in settings()
+    ]
+    return text + "\n\n" + _table(("setting", "value", "default", "meaning"), rows)
+
+
+def _policy_type(one: Setting) -> str:
+    if isinstance(one.default, bool):
+        return "true or false"
+    if isinstance(one.default, frozenset):
+        return "list of texts"
+    return f"{'whole number' if isinstance(one.default, int) else 'number'} {one.range}"
+
+
+def _default_text(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return f"`{sorted(value)}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else f'{value:.10g}'}`"
 
 
 def _settings() -> str:

@@ -43,7 +43,7 @@ def is_placed(connection: socket.socket) -> bool:
     with connection:
         try:
             return side.parse_answer(connection.recv(4096)).status == side.PLACE
-        except (OSError, AssertionError):  # the connection was closed: the plain call
+        except (OSError, AssertionError):  # the connection was closed: the original call
             return False
 
 
@@ -51,7 +51,7 @@ def answered(agent: Agent, device: int) -> bool:
     try:
         with agent.ask(device) as conversation:
             return conversation.answer.status == side.PLACE
-    except (OSError, AssertionError):  # the connection was closed: the plain call
+    except (OSError, AssertionError):  # the connection was closed: the original call
         return False
 
 

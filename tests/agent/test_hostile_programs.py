@@ -301,7 +301,7 @@ def test_wrong_modes_of_staging_directories_are_put_right(
 def test_group_and_access_list_of_the_branch_are_not_inherited(
     later: Callable[[], Agent], device: int, trap: Path
 ) -> None:
-    """Files created in the staging directory would carry them to where the plain call has none."""
+    """Files created in the staging directory would carry them to where the original call has none."""
     default_acl = struct.pack(
         "<I HHI HHI HHI HHI HHI",
         *(2, 1, 7, 0xFFFFFFFF, 2, 7, NOBODY, 4, 7, 0xFFFFFFFF, 0x10, 7, 0xFFFFFFFF, 0x20, 0, 0xFFFFFFFF),

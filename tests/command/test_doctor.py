@@ -13,7 +13,7 @@ import pytest
 from agent_socket_double import NOT_MANAGED, PLACE, UNAVAILABLE, answer, listening
 from selection_service_double import element, observation
 from ses.doctor import agent as agent_checks
-from ses.doctor import conversation
+from ses.doctor import agent_protocol
 from ses.doctor.library import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def test_a_library_other_users_cannot_load(examine, tmp_path, wrapper):
 def test_it_speaks_the_version_of_the_agent():
     header = Path(__file__).parents[2] / "libses/include/ses/protocol.h"
     (version,) = re.findall(r"#define SES_PROTOCOL_VERSION (\d+)u", header.read_text())
-    assert int(version) == conversation.VERSION
+    assert int(version) == agent_protocol.VERSION
 
 
 def test_no_socket(examine, socket_path):
@@ -171,6 +171,11 @@ def test_a_service_that_is_not_ready(examine, service):
 def test_a_service_that_does_without_its_database(examine, service):
     service.checks = [{"name": "database", "ok": False, "detail": "cannot be opened"}]
     assert "database: cannot be opened" in said(examine(), "service", "warning")
+
+
+def test_settings_of_the_decision_are_shown(examine, service):
+    service.checks.append({"name": "decision", "ok": True, "detail": "saturation 0.9 (default 0.97)"})
+    assert said(examine(), "decision", "ok").strip() == "saturation 0.9 (default 0.97)"
 
 
 def test_a_service_that_answers_rubbish(examine, service):

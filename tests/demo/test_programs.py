@@ -7,7 +7,7 @@ import tarfile
 import pytest
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
-from ses.demo.programs import NOBODY, Program, prepare_input, programs, run
+from ses.demo.programs import NOBODY, USERS, Program, prepare_input, programs, run, run_together, simultaneous
 
 MIB = 1 << 20
 
@@ -49,6 +49,22 @@ def test_each_program_writes_its_whole_file(inputs, tmp_path, title):
             assert database.execute("SELECT count(*) FROM run").fetchone() == (2,)
     if title == "gcc -o":
         assert os.access(done.path, os.X_OK)
+
+
+def test_eight_programs_of_four_users_have_a_file_each():
+    every = simultaneous(1)
+    assert len({(one.user, one.file) for one in every}) == 8
+    assert {one.user for one in every} == set(USERS)
+
+
+@pytest.mark.root
+def test_programs_that_run_together_each_write_their_file(tmp_path):
+    two = [one for one in simultaneous(1) if one.user == "root"]
+    (tmp_path / "root").mkdir()
+    with Interrupts() as interrupts:
+        done = run_together(two, tmp_path, {}, interrupts)
+    assert [one.size for one in done] == [MIB, MIB]
+    assert len({one.path for one in done}) == 2
 
 
 def test_a_program_that_fails_is_named_with_its_last_words(tmp_path):

@@ -16,15 +16,16 @@ def row(**changes):
         "predicted": ("current write 90 MB/s",), "distance": 0.0,
         "got": ("current write 62 MB/s: met",),
         "passed_over": "b1: only current write 45 MB/s, distance 0.10", "verified_on": "b2",
-        "as_chosen": True,
+        "as_chosen": True, "as_decided": True,
         "measured": True, "seconds": 0.5, "rate": 48.0, "plain_on": "b1",
         "plain_seconds": 1.5, "plain_rate": 16.0,
     }  # fmt: skip
     return Row(**{**values, **changes})
 
 
-def report(*rows, throttled=True, hints=()):
-    return Report(("branches: on loop devices",), throttled, ("b1", "b3"), "pfrd", rows or (row(),), hints)
+def report(*rows, throttled=True, together=(), hints=()):
+    conditions = ("branches: on loop devices",)
+    return Report(conditions, throttled, ("b1", "b3"), "pfrd", rows or (row(),), together, hints)
 
 
 def rendered(what, monkeypatch, columns=120):
@@ -73,9 +74,25 @@ def test_a_file_elsewhere_than_chosen_is_said_with_the_hints(monkeypatch):
     what = report(row(), bad, hints=("ses-agent's log ends: lost",))
     text = rendered(what, monkeypatch)
     assert "b7 WRONG" in text
-    assert "NOT on the chosen element: tar (root)" in text
+    assert "tar (root, zeros.dat): NOT on the chosen element" in text
     assert "lost" in text
     assert not what.verified
+
+
+def test_a_file_that_had_a_nearer_element_is_said(monkeypatch):
+    what = report(row(), row(program="tar", as_decided=False))
+    assert "tar (root, zeros.dat): another element was nearer to the need" in rendered(what, monkeypatch)
+    assert not what.verified
+
+
+def test_programs_that_ran_together_have_a_table_with_what_was_asked_promised_and_got(monkeypatch):
+    together = (row(user="daemon", file="part-1.dat"), row(user="games", verified_on="b4", seconds=2.5))
+    what = report(together=together)
+    text = rendered(what, monkeypatch)
+    assert what.verified
+    for fact in ("2 programs of 2 users", "asked", "promised", "got", "daemon: part-1.dat", "2.5 s, on 2"):
+        assert fact in text
+    assert not report(together=(row(as_chosen=False),)).verified
 
 
 def test_a_file_that_was_not_placed_is_said(monkeypatch):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from ses.cli import main as ses
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("*/README.md"), *(ROOT / "docs").rglob("*.md")])
@@ -43,6 +44,23 @@ def test_every_link_and_path_in_a_document_exists(document: Path) -> None:
     assert not missing, f"{document.name} names what does not exist: {missing}"
 
 
+def headings(document: Path) -> set[str]:
+    """Return what can follow `#` in a link to a document."""
+    found = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in found}
+
+
+def test_every_link_to_a_heading_finds_it() -> None:
+    checked, wrong = 0, []
+    for document in DOCUMENTS:
+        for name, heading in re.findall(r"\]\(([^)\s#:]*\.md)?#([^)\s]+)\)", document.read_text()):
+            checked += 1
+            if heading not in headings(document.parent / name if name else document):
+                wrong.append(f"{document.relative_to(ROOT)}: {name}#{heading}")
+    assert checked > 10
+    assert not wrong
+
+
 def test_every_make_target_a_document_names_exists_and_back() -> None:
     text = "\n".join(document.read_text() for document in DOCUMENTS)
     named = set(re.findall(r"(?:`|^\s*|&& )make ([a-z]+(?:-[a-z]+)*)", text, re.MULTILINE))
@@ -55,11 +73,19 @@ def test_make_alone_prints_every_target() -> None:
     assert all(f"make {target}" in out for target in targets())
 
 
+def children(group: click.Group) -> list[tuple[str, click.Command]]:
+    """Return the commands of a group by their names."""
+    context = click.Context(group)
+    found = [(name, group.get_command(context, name)) for name in sorted(group.list_commands(context))]
+    assert None not in dict(found).values()
+    return [(name, one) for name, one in found if one is not None]
+
+
 def leaves(command: click.Command, path: str) -> list[tuple[str, click.Command]]:
     """Return every command below this one that does something, with its full name."""
     if isinstance(command, click.Group):
         found: list[tuple[str, click.Command]] = []
-        for name, child in sorted(command.commands.items()):
+        for name, child in children(command):
             found += leaves(child, f"{path} {name}")
         return found
     return [(path, command)]
@@ -88,7 +114,7 @@ def every_help(command: click.Command, name: str, parent: click.Context | None =
     context = click.Context(command, info_name=name, parent=parent)
     said = {context.command_path: command.get_help(context)}
     if isinstance(command, click.Group):
-        for child, one in command.commands.items():
+        for child, one in children(command):
             said |= every_help(one, child, context)
     return said
 
@@ -100,7 +126,7 @@ def test_help_cuts_no_sentence_and_fits_a_terminal(monkeypatch: pytest.MonkeyPat
         (entry,) = entry_points(group="console_scripts", name=program)
         said |= every_help(entry.load(), program)
     assert len(said) > 60
-    for program in set(COMPILED) - {"run/ses-supervisor"}:  # people call ses-run
+    for program in COMPILED:
         asked = subprocess.run(
             [Path(program).name, "--help"],
             executable=ROOT / "build/libses" / program, capture_output=True, text=True, check=True,
@@ -112,6 +138,38 @@ def test_help_cuts_no_sentence_and_fits_a_terminal(monkeypatch: pytest.MonkeyPat
     cut = [name for name, text in commands.items() if "..." in text]
     assert not cut
     assert sum(map(bool, commands.values())) > 8, "groups list their commands"
+
+
+def test_what_ses_says_of_its_commands_is_what_they_say() -> None:
+    context = click.Context(ses)
+    listed = dict(ses.sentences(context))
+    said = {name: one.get_short_help_str(1000) for name, one in children(ses)}
+    assert len(said) > 20
+    assert listed == said
+
+
+# What takes long to load: no help needs any of it.
+HEAVY = ("cryptography", "flask", "matplotlib", "numpy", "pydantic", "pyoxigraph", "rdflib", "rich",
+         "sqlalchemy", "structlog", "urllib3")  # fmt: skip
+
+
+@pytest.mark.parametrize("program", COMMANDS)
+def test_help_loads_nothing_that_takes_long(program: str) -> None:
+    (entry,) = entry_points(group="console_scripts", name=program)
+    script = f"""
+import sys
+from {entry.module} import {entry.attr} as main
+try:
+    main(["--help"])
+except SystemExit as end:
+    assert not end.code
+print("loaded:", *{{name.partition(".")[0] for name in sys.modules}})
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    help_text, _, loaded = said.partition("loaded:")
+    assert "Commands:" in help_text
+    assert "click" in loaded.split()
+    assert not set(HEAVY) & set(loaded.split())
 
 
 def test_every_program_says_its_version() -> None:

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from ses.experiment.background import schedule
 from ses.experiment.loops import FULL, MIB, SHORT
-from ses.experiment.schedule import BASELINES, Run, lots, runs
+from ses.experiment.schedule import BASELINES, Run, draws, runs
 
 
 def test_every_cell_has_all_kinds_of_run_in_each_repetition():
@@ -39,9 +39,9 @@ def test_kinds_take_turns_in_changing_order_and_the_seed_decides():
 
 def test_chance_is_the_same_for_all_kinds_of_a_repetition_and_another_in_the_next():
     run = Run("half", "skewed", 8, 4, "random", 1)
-    assert lots(run, 1, 8, 0.5) == lots(Run("all", "skewed", 8, 8, "", 1), 1, 8, 0.5)
-    assert lots(run, 1, 8, 0.5) != lots(Run("half", "skewed", 8, 4, "random", 2), 1, 8, 0.5)
-    chance = lots(run, 1, 8, 0.5)
+    assert draws(run, 1, 8, 0.5) == draws(Run("all", "skewed", 8, 8, "", 1), 1, 8, 0.5)
+    assert draws(run, 1, 8, 0.5) != draws(Run("half", "skewed", 8, 4, "random", 2), 1, 8, 0.5)
+    chance = draws(run, 1, 8, 0.5)
     assert sorted(chance.order) == list(range(8))
     assert all(0 <= one <= 0.5 for one in chance.starts)
     assert set(chance.first) <= set(range(8))

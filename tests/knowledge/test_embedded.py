@@ -126,7 +126,7 @@ def test_one_that_does_not_start_says_why_and_comes_up_when_it_can(tmp_path: Pat
     (tmp_path / "data").write_text("not a folder")
     store = EmbeddedStore(tmp_path)
     try:
-        client = store.start(insist=False)
+        client = store.start(must_answer=False)
         with pytest.raises(StoreUnavailableError, match="ended with status 3; it said: "):
             client.select("SELECT * WHERE {} LIMIT 1")
         (tmp_path / "data").unlink()

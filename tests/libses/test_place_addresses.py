@@ -1,4 +1,4 @@
-"""Paths at odd addresses: what the plain call can read is read, and nothing that it cannot."""
+"""Paths at odd addresses: what the original call can read is read, and nothing that it cannot."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Whichever step fails, the program gets the result of the plain call, and nothing is left behind."""
+"""Whichever step fails, the program gets the result of the original call, and nothing is left behind."""
 
 import errno
 import os

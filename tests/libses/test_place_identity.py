@@ -1,4 +1,4 @@
-"""A placed file cannot be told from one the plain call made, except by where its bytes live."""
+"""A placed file cannot be told from one the original call made, except by where its bytes live."""
 
 import os
 import re

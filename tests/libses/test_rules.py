@@ -1,4 +1,4 @@
-"""What is excluded, by the site or for one run, is the plain call; everything else is placed."""
+"""What is excluded, by the site or for one run, is the original call; everything else is placed."""
 
 import re
 import shutil

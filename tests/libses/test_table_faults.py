@@ -411,7 +411,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def test_place_changed_by_nobody_but_the_agent_leads_nowhere_else(
     union: Union, table: TableDouble, claims: ClaimsDouble, probes: Path, tmp_path: Path
 ) -> None:
-    """Should a table name a directory that is no branch, the file gets its name or the plain call is made."""
+    """If a table names a directory that is no branch, the file gets its name or the original call is made."""
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / ".ses/0").mkdir(parents=True)
     table.place(1, "union/b2", branch=str(elsewhere))

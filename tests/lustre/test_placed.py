@@ -1,4 +1,4 @@
-"""A file goes where the agent says, and is otherwise that of the plain call."""
+"""A file goes where the agent says, and is otherwise that of the original call."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_file_unlinked_meanwhile_is_made_anew(site: Site) -> None:
 
 @pytest.mark.parametrize("flags", [WRITE, EXCLUSIVE])
 def test_file_replaced_meanwhile_by_a_rename_is_no_error(site: Site, flags: int) -> None:
-    """The create has succeeded: the exclusive one has a file without a name, as after the plain call."""
+    """The create has succeeded: the exclusive one has a file without a name, as after the original call."""
     mount = site.lustre.other
     (mount / "new").write_text("other")
     seen = between(site, lambda: (mount / "new").rename(mount / "file"), flags)

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build/libses"
 BY_CMAKE = {
     "ses-run": "run",
+    "ses-supervisor": "run",
     "ses-copy": "copy",
     "ses-migrate": "copy",
     "ses-agent": "agent",
@@ -22,18 +23,23 @@ BY_PIP = ("ses", "ses-service", "smed-monitor", "ses-webface")
 IN_PACKAGES = {
     "ses": ("libses/python", "python3-ses"),
     "ses-run": ("libses", "libses-wrapper"),
+    "ses-supervisor": ("libses", "libses-wrapper"),
     "ses-copy": ("libses", "ses-copy"),
     "ses-migrate": ("libses", "ses-copy"),
     "ses-agent": ("libses", "ses-agent"),
     "smed-sampler": ("smed-monitor/native", "smed-sampler"),
 }
+NOT_BY_HAND = ("ses-supervisor",)
 
 
 def companions(share: Path, program: str) -> list[Path]:
     """Return the manual page and the completion of a program below a folder `share`."""
     pages = [page for page in share.glob("man/man[18]/*") if page.stem == program]
+    page = pages or [share / "man/man1" / f"{program}.1"]
+    if program in NOT_BY_HAND:
+        return page
     return [
-        *(pages or [share / "man/man1" / f"{program}.1"]),
+        *page,
         share / "bash-completion/completions" / program,
         share / "zsh/site-functions" / f"_{program}",
         share / "fish/vendor_completions.d" / f"{program}.fish",

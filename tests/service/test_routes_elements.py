@@ -90,7 +90,8 @@ def test_readiness_names_what_is_missing(make_service: Any, site: Any, clock: An
     assert (before.status_code, before.get_json()["ready"]) == (503, False)
     ready = service.refresh().get("/readyz")
     checks = {one["name"]: one["ok"] for one in ready.get_json()["checks"]}
-    assert (ready.status_code, checks) == (200, {"knowledge-base": True, "site": True, "monitor": False})
+    expected = {"knowledge-base": True, "site": True, "monitor": False, "decision": True}
+    assert (ready.status_code, checks) == (200, expected)
     service.knowledge.broken = StoreUnavailableError("gone away")
     service.runtime.keeper.step()
     lost = service.get("/readyz")

@@ -169,7 +169,7 @@ void SocketServer::accept_some() {
         spdlog::warn("too many connections, the last of uid {}: more are turned away", peer.uid);
         said_full_ = true;
       }
-      continue; // closing it makes the program do the plain call at once
+      continue; // closing it makes the program do the original call at once
     }
     const int raw = fd.get();
     ++taken;

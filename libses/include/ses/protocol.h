@@ -78,7 +78,7 @@ enum ses_backend {
 enum ses_answer_status {
   SES_ANSWER_PLACE = 1,       /* create the file as the rest of the answer says */
   SES_ANSWER_NOT_MANAGED = 2, /* that device belongs to no storage system the site describes */
-  SES_ANSWER_UNAVAILABLE = 3, /* no decision in time, or none possible: make the plain call */
+  SES_ANSWER_UNAVAILABLE = 3, /* no decision in time, or none possible: make the original call */
 };
 
 enum ses_outcome {

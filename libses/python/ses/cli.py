@@ -1,4 +1,4 @@
-"""The ``ses`` command: one group, one file per command in :mod:`ses.commands`."""
+"""The ``ses`` command: one group; each command is a file in :mod:`ses.commands`, loaded when it is called."""
 
 from __future__ import annotations
 
@@ -6,36 +6,64 @@ from typing import Any
 
 import click
 
-from ses.commands.advise import advise
-from ses.commands.apply import apply
-from ses.commands.calibrate import calibrate
-from ses.commands.copy import copy, migrate
-from ses.commands.demo import demo
-from ses.commands.discover import discover
-from ses.commands.doctor import doctor
-from ses.commands.elements.drain import drain, undrain
-from ses.commands.elements.group import elements
-from ses.commands.experiment.group import experiment
-from ses.commands.explain import explain
-from ses.commands.files import files
-from ses.commands.groups import WholeSentences
-from ses.commands.job import job
-from ses.commands.kb.group import kb
-from ses.commands.layout import layout
-from ses.commands.near.map_near import map_near
-from ses.commands.near.run_near import run_near
-from ses.commands.nodes.group import nodes
-from ses.commands.profile import profile
-from ses.commands.rank import rank
-from ses.commands.report import report
-from ses.commands.requirements import requirements
-from ses.commands.simulate import simulate
-from ses.commands.status import status
-from ses.errors import SesError
+from ses.commands.groups import LoadedWhenCalled
+
+# Each command: its module in ses.commands, and the first sentence of its help.
+_COMMANDS = {
+    "status": ("status", "Say whether the service is ready, and how fresh its data are."),
+    "elements": ("elements.group", "List the storage elements; add, change and remove them."),
+    "drain": ("elements.drain", "Let a storage element take no further files, such as before maintenance."),
+    "undrain": ("elements.drain", "Let a drained storage element take files again."),
+    "rank": ("rank", "Show what would be chosen now for a user's application with these needs."),
+    "nodes": ("nodes.group", "Show the compute nodes, and find those that suit a task."),
+    "explain": (
+        "explain",
+        "Say which element was chosen for FILE, why, what was refused, and where the bytes are.",
+    ),
+    "files": ("files", "List your files, the latest first: what was required, predicted and received."),
+    "job": ("job", "Sum up the files of JOB: where they are, what was required, promised and received."),
+    "report": ("report", "Say how often files received what was required, where not, and what would help."),
+    "requirements": ("requirements", "What users, applications, VOs and the site need from storage."),
+    "kb": (
+        "kb.group",
+        "Check descriptions of the site and of requirements, and exchange them with the knowledge base.",
+    ),
+    "doctor": ("doctor", "Check each link of the chain on this node: what is wrong, and how to mend it."),
+    "demo": ("demo", "Place files of unmodified programs on eight small file systems, and show why there."),
+    "experiment": ("experiment.group", "Measure on this machine where files go and how long programs take."),
+    "simulate": (
+        "simulate",
+        "Show how placement rules would fare, in a model of elements, monitor and programs.",
+    ),
+    "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
+    "discover": (
+        "discover",
+        "List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.",
+    ),
+    "apply": ("apply", "Set the default layout of a Lustre DIRECTORY to where files are served best now."),
+    "calibrate": (
+        "calibrate",
+        "Measure the write and read rate of elements, one after the other, with one stream.",
+    ),
+    "profile": ("profile", "Run PROGRAM, say what it moved and computed, and what it needs of storage."),
+    "advise": ("advise", "Predict how long PROGRAM would take on each element, and what limits it there."),
+    "copy": ("copy", "Copy files and directories, each file to where it is served best."),
+    "migrate": (
+        "copy",
+        "Move the bytes of files to where they are served best now, under the names they have.",
+    ),
+    "run-near": (
+        "near.run_near",
+        "Run an unmodified program on the node that holds its files, if that is faster.",
+    ),
+    "map-near": ("near.map_near", "Run an unmodified program on each file, on the node that holds it."),
+}
 
 
-class _Group(WholeSentences):
+class _Group(LoadedWhenCalled):
     def invoke(self, ctx: click.Context) -> Any:
+        from ses.errors import SesError
+
         try:
             return super().invoke(ctx)
         except SesError as error:
@@ -46,6 +74,8 @@ class _Group(WholeSentences):
 
 @click.group(
     cls=_Group,
+    modules={name: f"ses.commands.{module}" for name, (module, _) in _COMMANDS.items()},
+    says={name: sentence for name, (_, sentence) in _COMMANDS.items()},
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
         "Exit codes: 0 done; 1 something is not right, or the service failed; 2 not understood; "
@@ -54,38 +84,7 @@ class _Group(WholeSentences):
 )
 @click.version_option(package_name="qstorman-ses", prog_name="ses", message="%(prog)s %(version)s")
 def main() -> None:
-    """Look at storage elements, rank them, see why files are where they are, mend the chain.
+    """Look at storage elements, rank them, see why files are where they are, find faults.
 
     A token is sent by https or to a service on this machine that is proven (docs/security.md).
     """
-
-
-for _command in (
-    status,
-    elements,
-    drain,
-    undrain,
-    rank,
-    nodes,
-    explain,
-    files,
-    job,
-    report,
-    requirements,
-    kb,
-    doctor,
-    demo,
-    experiment,
-    simulate,
-    layout,
-    discover,
-    apply,
-    calibrate,
-    profile,
-    advise,
-    copy,
-    migrate,
-    run_near,
-    map_near,
-):
-    main.add_command(_command)

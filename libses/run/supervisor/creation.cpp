@@ -127,7 +127,8 @@ bool Creator::Place::enter(const Identity &own) {
   return static_cast<bool>(directory);
 }
 
-Creator::Creator(const Listener &listener, Board &board) : listener_(listener), board_(board) {
+Creator::Creator(const Listener &listener, SharedCalls &calls)
+    : listener_(listener), calls_(calls) {
   Status status;
   if (Caller(static_cast<pid_t>(syscall(SYS_gettid))).read_status(status)) {
     own_ = status.identity;
@@ -201,12 +202,12 @@ bool Creator::give(Slot &slot, const Place &place, int file) const {
 void Creator::answer(Slot &slot) const {
   const uint64_t id = slot.call.id;
   if (is_confining(slot.call)) {
-    board_.confined = true;
+    calls_.confined = true;
   }
   if (!claim(slot, id, Phase::kOpen)) {
     return;
   }
-  const bool done = !board_.confined && create(slot);
+  const bool done = !calls_.confined && create(slot);
   // What the guardian has answered meanwhile is no longer there.
   if (!done) {
     listener_.let_go_on(id);
@@ -259,7 +260,7 @@ void Creator::finish(Slot &slot) const {
     return;
   }
   if (is_confining(slot.call)) {
-    board_.confined = true;
+    calls_.confined = true;
   }
   const uint64_t state = slot.state;
   const Phase phase = is_about(state, id) ? phase_of(state) : Phase::kOpen;

@@ -6,16 +6,16 @@
 #ifndef SES_RUN_SUPERVISOR_CREATION_H
 #define SES_RUN_SUPERVISOR_CREATION_H
 
-#include "board.h"
 #include "caller.h"
 #include "listener.h"
+#include "shared_calls.h"
 
 namespace ses::run {
 
 // Answers calls; used by one thread, whose working state (umask, identity) it changes for a moment.
 class Creator {
 public:
-  Creator(const Listener &listener, Board &board);
+  Creator(const Listener &listener, SharedCalls &calls);
 
   // Answers the call in SLOT: with a placed file, or by letting it go on.
   void answer(Slot &slot) const;
@@ -39,7 +39,7 @@ private:
   [[nodiscard]] bool give_given(const Slot &slot) const;
 
   const Listener &listener_;
-  Board &board_;
+  SharedCalls &calls_;
   Identity own_;
 };
 

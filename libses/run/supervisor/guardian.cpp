@@ -26,10 +26,10 @@ constexpr int kRetryMs = 100; // starting a worker or a keeper
 
 class Guardian {
 public:
-  Guardian(Board &board, int worker)
-      : board_(board), listener_(kListener), creator_(listener_, board), worker_(worker),
+  Guardian(SharedCalls &calls, int worker)
+      : calls_(calls), listener_(kListener), creator_(listener_, calls), worker_(worker),
         patience_ms_(std::max(kLeastPatienceMs, static_cast<int>(ses_settings()->sync_ms))) {
-    if (const int keeper = board.keeper; keeper > 0) {
+    if (const int keeper = calls.keeper; keeper > 0) {
       keeper_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
     }
   }
@@ -45,13 +45,13 @@ private:
   bool take_stuck();
   [[nodiscard]] bool is_call_waiting() const;
 
-  Board &board_;
+  SharedCalls &calls_;
   const Listener listener_;
   const Creator creator_;
   Descriptor worker_;
   Descriptor keeper_;
   const int patience_ms_;
-  uint64_t received_ = 0;      // the board's, when the pause began
+  uint64_t received_ = 0;      // of the calls, when the pause began
   uint64_t in_work_[kSlots]{}; // calls in work when the pause began
 };
 
@@ -69,7 +69,7 @@ void Guardian::answer(Slot &slot) const {
 
 // What the dead one had taken is answered first: its callers wait.
 void Guardian::replace_worker() {
-  for (Slot &slot : board_.slots) {
+  for (Slot &slot : calls_.slots) {
     answer(slot);
   }
   worker_ = start_partner("worker");
@@ -84,12 +84,12 @@ void Guardian::look_after_keeper(bool has_died) {
 // Calls nobody takes, although the worker has had time for it: it is stuck, or there is none.
 // Receiving waits when somebody else was faster, so a timer ends it.
 bool Guardian::take_waiting() {
-  Slot &slot = board_.guardians;
+  Slot &slot = calls_.guardians;
   const itimerval every = {{0, 5000}, {0, 5000}};
   const itimerval never = {};
   bool any = false;
   setitimer(ITIMER_REAL, &every, nullptr);
-  while (is_call_waiting() && (!worker_ || board_.received == received_)) {
+  while (is_call_waiting() && (!worker_ || calls_.received == received_)) {
     if (listener_.receive(&slot.call)) {
       answer(slot);
       any = true;
@@ -104,7 +104,7 @@ bool Guardian::take_waiting() {
 bool Guardian::take_stuck() {
   bool any = false;
   for (unsigned i = 0; i < kSlots; ++i) {
-    Slot &slot = board_.slots[i];
+    Slot &slot = calls_.slots[i];
     const uint64_t id = id_in(slot);
     if (id != 0 && id == in_work_[i] && abandon(slot, id)) {
       creator_.leave(slot, id);
@@ -118,19 +118,19 @@ bool Guardian::take_stuck() {
 // One pause after the other, as long as there is something to look after.
 void Guardian::look_after_calls() {
   for (bool busy = true; busy;) {
-    received_ = board_.received;
+    received_ = calls_.received;
     pollfd watched[] = {{kListener, 0, 0}, {worker_.get(), POLLIN, 0}, {keeper_.get(), POLLIN, 0}};
     if (poll(watched, 3, patience_ms_) != 0) {
       return; // the worker or the keeper has died, or all is over
     }
-    const bool stuck = is_call_waiting() && board_.received == received_;
+    const bool stuck = is_call_waiting() && calls_.received == received_;
     const bool taken = stuck && take_waiting();
     busy = take_stuck() || taken || is_call_waiting();
   }
 }
 
 int Guardian::guard() {
-  answer(board_.guardians);
+  answer(calls_.guardians);
   if (!worker_) { // the first one, or the last of those before
     replace_worker();
   }
@@ -161,6 +161,6 @@ int Guardian::guard() {
 
 } // namespace
 
-int guard(Board &board, int worker) { return Guardian(board, worker).guard(); }
+int guard(SharedCalls &calls, int worker) { return Guardian(calls, worker).guard(); }
 
 } // namespace ses::run

@@ -2,12 +2,12 @@
 #ifndef SES_RUN_SUPERVISOR_GUARDIAN_H
 #define SES_RUN_SUPERVISOR_GUARDIAN_H
 
-#include "board.h"
+#include "shared_calls.h"
 
 namespace ses::run {
 
 // Guards until nobody is left to call.  WORKER: a pidfd; -1: it has died, or there was none.
-int guard(Board &board, int worker);
+int guard(SharedCalls &calls, int worker);
 
 } // namespace ses::run
 

@@ -7,14 +7,14 @@
 
 namespace ses::run {
 
-bool keep(Board &board) {
+bool keep(SharedCalls &calls) {
   const int own = getpid();
-  board.keeper = own;
+  calls.keeper = own;
   while (!is_over()) {
     pollfd watched[] = {{kListener, 0, 0}, {kLifeRead, 0, 0}};
     if (poll(watched, 2, -1) > 0 && (watched[1].revents & POLLHUP) != 0) {
       int expected = own;
-      return !is_over() && board.keeper.compare_exchange_strong(expected, 0);
+      return !is_over() && calls.keeper.compare_exchange_strong(expected, 0);
     }
   }
   return false;

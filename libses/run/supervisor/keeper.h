@@ -3,13 +3,13 @@
 #ifndef SES_RUN_SUPERVISOR_KEEPER_H
 #define SES_RUN_SUPERVISOR_KEEPER_H
 
-#include "board.h"
+#include "shared_calls.h"
 
 namespace ses::run {
 
 // Waits.  True: guardian and worker are dead, and this process is to be the guardian.  False:
 // nobody is left to call, or there is another keeper.
-bool keep(Board &board);
+bool keep(SharedCalls &calls);
 
 } // namespace ses::run
 

@@ -14,15 +14,42 @@
 #include <cstring>
 #include <string_view>
 
-#include "board.h"
 #include "guardian.h"
 #include "handover.h"
 #include "keeper.h"
 #include "partner.h"
+#include "shared_calls.h"
 #include "worker.h"
 
 namespace ses::run {
 namespace {
+
+constexpr int kMisuse = 125;
+
+constexpr const char *kHelp =
+    R"(Usage: ses-supervisor ROLE
+
+Create files for the processes of a program that ses-run --supervise runs.
+
+Not for use by hand: ses-run starts it, and it starts further processes of its
+own. All of them end when the last process of the program has ended. It never
+runs the program, and holds none of its descriptors, directories or terminals.
+
+A worker creates the files where the agent says. A guardian lets calls go on
+that the worker does not answer. A keeper takes the place of both if they are
+killed together. To end all of them, end the program.
+
+Options:
+  --help      Print this
+  --version   Print the version
+
+Exit status: 0 when the last process of the program has ended; 1 when the kernel
+does not let it supervise; 125 when it is used wrongly.
+)";
+
+int print(const char *text) {
+  return std::fputs(text, stdout) >= 0 && std::fflush(stdout) == 0 ? 0 : kMisuse;
+}
 
 void do_nothing(int) {}
 
@@ -73,44 +100,45 @@ bool make_life_pipe() {
 int start() {
   const Descriptor control(fcntl(kControl, F_DUPFD_CLOEXEC, kLifeWrite + 1));
   close(kControl);
-  if (!may_look(control.get()) || !move_to(make_board(), kBoard) || !make_life_pipe()) {
+  if (!may_look(control.get()) || !move_to(make_shared_calls(), kSharedCalls) ||
+      !make_life_pipe()) {
     return 1;
   }
-  Board *board = map_board(kBoard);
-  if (board == nullptr || !tell(control.get()) || !move_to(take_over(control.get()), kListener)) {
+  SharedCalls *calls = map_shared_calls(kSharedCalls);
+  if (calls == nullptr || !tell(control.get()) || !move_to(take_over(control.get()), kListener)) {
     return 1;
   }
   Descriptor worker = start_partner("worker");
   tell(control.get());
-  return guard(*board, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  return guard(*calls, worker ? fcntl(worker.get(), F_DUPFD_CLOEXEC, 0) : -1);
 }
 
 // The keeper's end: a guardian under the name of one, as the others.
-int succeed(Board &board) {
+int succeed(SharedCalls &calls) {
   if (!make_life_pipe()) {
-    return guard(board, -1);
+    return guard(calls, -1);
   }
-  for (const int fd : {kListener, kBoard, kLifeRead, kLifeWrite}) {
+  for (const int fd : {kListener, kSharedCalls, kLifeRead, kLifeWrite}) {
     fcntl(fd, F_SETFD, 0);
   }
   execl("/proc/self/exe", "ses-supervisor", "successor", nullptr);
-  return guard(board, -1);
+  return guard(calls, -1);
 }
 
 int go_on(std::string_view role) {
-  Board *board = map_board(kBoard);
-  if (board == nullptr) {
+  SharedCalls *calls = map_shared_calls(kSharedCalls);
+  if (calls == nullptr) {
     return 1;
   }
-  for (const int fd : {kListener, kBoard, kStarter, kLifeRead, kLifeWrite}) {
+  for (const int fd : {kListener, kSharedCalls, kStarter, kLifeRead, kLifeWrite}) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
   if (role == "keeper") {
-    return keep(*board) ? succeed(*board) : 0;
+    return keep(*calls) ? succeed(*calls) : 0;
   }
-  return role == "worker"     ? work(*board, kStarter)
-         : role == "guardian" ? guard(*board, kStarter)
-                              : guard(*board, -1);
+  return role == "worker"     ? work(*calls, kStarter)
+         : role == "guardian" ? guard(*calls, kStarter)
+                              : guard(*calls, -1);
 }
 
 bool is_role(std::string_view role) {
@@ -122,15 +150,21 @@ bool is_role(std::string_view role) {
 
 int main(int argc, char **argv) {
   const std::string_view role = argc == 2 ? argv[1] : "";
+  if (role == "--help") {
+    return ses::run::print(ses::run::kHelp);
+  }
   if (role == "--version") {
-    return std::puts("ses-supervisor " SES_RUN_VERSION) >= 0 && std::fflush(stdout) == 0 ? 0 : 125;
+    return ses::run::print("ses-supervisor " SES_RUN_VERSION "\n");
+  }
+  if (role != "start" && !ses::run::is_role(role)) {
+    std::fputs("ses-supervisor: it is started by ses-run --supervise.\n"
+               "Try 'ses-supervisor --help'.\n",
+               stderr);
+    return ses::run::kMisuse;
   }
   ses::run::set_signals();
   if (chdir("/") != 0) {
     return 1;
   }
-  if (role == "start") {
-    return ses::run::start();
-  }
-  return ses::run::is_role(role) ? ses::run::go_on(role) : 125;
+  return role == "start" ? ses::run::start() : ses::run::go_on(role);
 }

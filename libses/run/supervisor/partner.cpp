@@ -22,7 +22,7 @@ Descriptor start_partner(const char *role) {
   const long child = syscall(SYS_clone3, &how, sizeof how);
   if (child == 0) { // a copy of a thread among many: system calls only
     dup2(self.get(), kStarter);
-    for (const int fd : {kListener, kBoard, kStarter, kLifeRead, kLifeWrite}) {
+    for (const int fd : {kListener, kSharedCalls, kStarter, kLifeRead, kLifeWrite}) {
       fcntl(fd, F_SETFD, 0);
     }
     close_range(is_keeper ? kLifeWrite : kLifeWrite + 1, ~0U, 0);

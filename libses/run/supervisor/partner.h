@@ -10,7 +10,7 @@ namespace ses::run {
 
 // Descriptors both have, and a partner starts with.
 inline constexpr int kListener = 3;
-inline constexpr int kBoard = 4;
+inline constexpr int kSharedCalls = 4;
 inline constexpr int kStarter = 5; // a pidfd of the process that started this one
 // A pipe whose writing end all guardians and workers hold, and nobody else: the keeper sees the end
 // when the last of them has died.

@@ -15,7 +15,7 @@
 namespace ses::run {
 namespace {
 
-void serve(const Listener &listener, const Creator &creator, Board &board, Slot &slot) {
+void serve(const Listener &listener, const Creator &creator, SharedCalls &calls, Slot &slot) {
   unshare(CLONE_FS); // an umask of its own
   while (true) {
     std::memset(slot.room, 0, sizeof slot.room);
@@ -29,19 +29,19 @@ void serve(const Listener &listener, const Creator &creator, Board &board, Slot 
       }
       return;
     }
-    ++board.received;
+    ++calls.received;
     creator.answer(slot);
   }
 }
 
 } // namespace
 
-int work(Board &board, int starter) {
+int work(SharedCalls &calls, int starter) {
   const Listener listener(kListener);
   listener.wake_nearby();
-  const Creator creator(listener, board);
-  for (Slot &slot : board.slots) {
-    std::thread(serve, std::cref(listener), std::cref(creator), std::ref(board), std::ref(slot))
+  const Creator creator(listener, calls);
+  for (Slot &slot : calls.slots) {
+    std::thread(serve, std::cref(listener), std::cref(creator), std::ref(calls), std::ref(slot))
         .detach();
   }
   Descriptor guardian(starter);

@@ -2,12 +2,12 @@
 #ifndef SES_RUN_SUPERVISOR_WORKER_H
 #define SES_RUN_SUPERVISOR_WORKER_H
 
-#include "board.h"
+#include "shared_calls.h"
 
 namespace ses::run {
 
 // Works until nobody is left to call.  STARTER: a pidfd of the guardian.
-int work(Board &board, int starter);
+int work(SharedCalls &calls, int starter);
 
 } // namespace ses::run
 

@@ -35,14 +35,14 @@ struct ses_backend_row {
   enum ses_backend backend;
   unsigned long file_system; /* f_type of statfs(): what such a mount looks like from outside */
   /* The file is made under its own name, by one exclusive open: that tells whether the name exists,
-   * and gives mode, owner and ACL as the plain call does.  Nothing need be looked at before. */
+   * and gives mode, owner and ACL as the original call does.  Nothing need be looked at before. */
   bool in_place;
   /* True when the answer's fields for this back end can be used. */
   bool (*accepts)(const struct ses_answer *answer);
-  /* False: leave a file of this NAME, opened with FLAGS, to the plain call.  NULL: all suit. */
+  /* False: leave a file of this NAME, opened with FLAGS, to the original call.  NULL: all suit. */
   bool (*suits)(const char *name, int flags);
   /* Create and open.  A descriptor, or -errno of the step that failed; then everything is undone
-   * and the plain call has to be made. */
+   * and the original call has to be made. */
   int (*create)(struct ses_creation *creation);
 };
 

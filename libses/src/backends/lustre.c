@@ -7,7 +7,7 @@
  * with the choice put in.  A file without objects cannot be written (EBADF),
  * so whatever happens after the first step ends in one of two ways: the
  * program gets a descriptor of a file with objects, or the name is gone again
- * and the plain call is made.
+ * and the original call is made.
  *
  * Does NOT touch: files that exist; creates for reading only and mknod(),
  * which on Lustre make no objects either, so that programs that stripe for
@@ -235,8 +235,8 @@ static int open_plainly(struct making *making, const char *handle) {
 }
 
 /* An exclusive create that succeeded must not end with EEXIST because somebody has given the name
- * to another file since.  After the plain call the program would have a file without a name, so it
- * gets one.  The lost file's number is nobody else's. */
+ * to another file since.  After the original call the program would have a file without a name, so
+ * it gets one.  The lost file's number is nobody else's. */
 static __attribute__((noinline)) int make_nameless(const struct making *making) {
   const struct ses_creation *creation = making->creation;
   char *name = making->area->path;

@@ -11,9 +11,9 @@
  * Trusts no name twice: who can rename the staging directory could have a file
  * of their own under the staged name.  So the descriptor that made the file has
  * to show that the link gave this file its second name, and what is opened has to
- * have its owner, group and mode; else the plain call is made.
+ * have its owner, group and mode; else the original call is made.
  *
- * Does NOT work, and leaves to the plain call: unions whose policy keeps
+ * Does NOT work, and leaves to the original call: unions whose policy keeps
  * links on the branches that have the directory already (EXDEV), and unions
  * seen through another mount (bind mounts) than the one the agent names.
  */
@@ -81,11 +81,11 @@ struct staged {
 };
 
 /*
- * Give the staged file FD the group the plain call would have given it, and
+ * Give the staged file FD the group the original call would have given it, and
  * check that it has the mode to be opened a second time (the umask may have
  * taken it away).
  */
-static int dress(const struct ses_creation *creation, int fd, struct staged *staged) {
+static int set_attributes(const struct ses_creation *creation, int fd, struct staged *staged) {
   struct statx *stat = creation->stat;
   int failed = ses_sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, stat);
   if (failed)
@@ -114,9 +114,9 @@ static bool is_file(const struct statx *stat, uint64_t inode) {
  * After FAILED with the name given; returns what to report.  Some unions answer
  * a link they cannot make with a symbolic one (option link-exdev), which shows
  * when the staged file is gone.  Without O_EXCL a file stays: the
- * plain call opens it, and somebody else may have it open by now; only the
+ * original call opens it, and somebody else may have it open by now; only the
  * union's memory of its link count is set right.  With O_EXCL the name is
- * taken back, because the plain call would meet it (EEXIST); but only if it
+ * taken back, because the original call would meet it (EEXIST); but only if it
  * still is the file made here, as far as that can be told, and empty.
  */
 static int take_back(const struct ses_creation *creation, uint64_t inode, int failed) {
@@ -231,7 +231,7 @@ static int settle(const struct ses_creation *creation, const struct staged *stag
 /*
  * Make the staged file; its descriptor, or -errno.  Opened, not only made: so it
  * shows, while nothing has the name yet, that the program can have one more
- * descriptor, without which the plain call creates no file.
+ * descriptor, without which the original call creates no file.
  */
 static int stage(const struct ses_creation *creation, struct staged *staged) {
   const char *path = creation->answer->stage;
@@ -239,7 +239,7 @@ static int stage(const struct ses_creation *creation, struct staged *staged) {
   int fd = ses_sys_openat(AT_FDCWD, path, flags, creation->mode);
   if (fd < 0)
     return fd; /* also EEXIST: then it is not ours to remove */
-  int failed = dress(creation, fd, staged);
+  int failed = set_attributes(creation, fd, staged);
   if (!failed)
     return fd;
   ses_sys_close(fd);

@@ -12,7 +12,7 @@
 #include "request/outcome.h"
 #include "ses/protocol.h"
 
-/* Longer ways to the directory are left to the plain call. */
+/* Longer ways to the directory are left to the original call. */
 #define SES_PARENT_MAX sizeof(struct ses_answer)
 
 struct ses_entry {

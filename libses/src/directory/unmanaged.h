@@ -4,7 +4,7 @@
  *
  * Remembered for ten milliseconds.  What changes meanwhile (a mount, a
  * symbolic link, chroot()) delays placement by that much and nothing else: a
- * create that counts as elsewhere is the plain call.  Does NOT remember
+ * create that counts as elsewhere is the original call.  Does NOT remember
  * relative ways, whose start the program can move.
  */
 #ifndef SES_UNMANAGED_H

@@ -191,7 +191,7 @@ static const char *reason(enum ses_place_status status) {
   case SES_PLACE_NO_DECISION:
     return "plain: the agent could not decide";
   case SES_PLACE_UNSUITED:
-    return "plain: flags, mode or directory that only the plain call serves";
+    return "plain: flags, mode or directory that only the original call serves";
   case SES_PLACE_EXCLUDED:
     return "plain: excluded";
   case SES_PLACE_FAILED:

@@ -14,7 +14,7 @@
 #include "request/need.h"
 #include "request/outcome.h"
 
-/* The plain call must be made; nothing was changed and errno is as before. */
+/* The original call must be made; nothing was changed and errno is as before. */
 #define SES_PLAIN (-2)
 #define SES_TAKEN (-3) /* the same, since the name exists */
 #define SES_EXISTS                                                                                 \
@@ -28,7 +28,7 @@
  * Returns a descriptor with exactly the properties openat() would have given
  * it (WHERE tells whether the file is where it was to go), SES_PLAIN, SES_TAKEN or SES_EXISTS.
  * Never returns an error of its own: whatever goes wrong is undone and answered with SES_PLAIN, so
- * the plain call reports it. NEED may be NULL.  WHERE may be NULL; otherwise it is always filled
+ * the original call reports it. NEED may be NULL.  WHERE may be NULL; otherwise it is always filled
  * in. Waits at most SES_SYNC_MS (20 ms by default, 0: never ask) for the agent.
  */
 int ses_place_open(int dirfd, const char *path, int flags, mode_t mode, const struct ses_need *need,

@@ -32,7 +32,8 @@ static bool can_copy(const char *address) {
 }
 
 /* True when 8 bytes around ADDRESS can be read: the kernel copies the set before it looks at the
- * nonsensical first argument.  A bad pointer must give EFAULT from the plain call, not a signal. */
+ * nonsensical first argument.  A bad pointer must give EFAULT from the original call, not a signal.
+ */
 static bool is_readable(const char *address) {
   if (ses_settings()->valgrind)
     return can_copy(address);

@@ -1,6 +1,6 @@
 /*
  * Looking at a path that a program gave, whose address may be no address: the
- * plain call answers EFAULT then, so looking must not raise a signal.
+ * original call answers EFAULT then, so looking must not raise a signal.
  *
  * Does NOT guard against a path that another thread unmaps at that moment.
  */

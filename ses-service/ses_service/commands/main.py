@@ -137,12 +137,10 @@ def main() -> None:
     type=_FILE,
     help="TOML file that says which LDAP groups and token claims stand for which VO (docs/members.md).",
 )
-@click.option("--scarce-tier", multiple=True, help="Tier spent last on small needs; may be repeated.")
 @click.option(
-    "--max-data-age",
-    type=click.FloatRange(min=0.1),
-    help="Seconds after which a sample counts as unknown.  [six times as long as samples of its element are "
-    "apart, and 10 at least]",
+    "--policies",
+    type=_FILE,
+    help="TOML file with weights and limits of the decision (docs/reference/decision-settings.md).",
 )
 @click.option(
     "--keep-files",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -27,7 +27,7 @@ from ses_service.knowledge import (
 from ses_service.members import directory
 from ses_service.members.mapping import read_mapping
 from ses_service.members.toml_tables import MembersFileError
-from ses_service.model.policies import Policies
+from ses_service.model.policies import Policies, policies_of
 from ses_service.process import logs
 from ses_service.process.clock import SlewedClock
 from ses_service.process.runtime import ServiceConfig, runtime
@@ -64,8 +64,7 @@ def serve(
     munge_socket: Path | None,
     trust_loopback: bool,
     members: Path | None,
-    scarce_tier: tuple[str, ...],
-    max_data_age: float | None,
+    policies: Path | None,
     keep_files: float,
     log_level: str,
 ) -> None:
@@ -84,6 +83,7 @@ def serve(
     except TlsError as error:
         raise click.UsageError(str(error)) from None
     try:
+        chosen_policies = _policies(policies)
         followed = None if tls_files is None else FollowedTls(tls_files)
         trust = Trust(trusted_ca, tls_files)
         token_file = TokenFile(tokens) if tokens else None
@@ -150,7 +150,7 @@ def serve(
                 members=mapping,
                 members_state=state_dir / "members.json",
                 accounts_state=state_dir / "accounts.json",
-                policies=_policies(scarce_tier, max_data_age),
+                policies=chosen_policies,
                 keep_files=keep_files * 86400,
                 clock=SlewedClock(),
                 wall=time.time,
@@ -191,11 +191,13 @@ def serve(
         log.info("stopped")
 
 
-def _policies(scarce_tiers: tuple[str, ...], max_data_age: float | None) -> Policies:
-    policies = Policies(scarce_tiers=frozenset(scarce_tiers))
-    if max_data_age is None:
-        return policies
-    return replace(policies, max_data_age=max_data_age, sample_intervals=0.0)
+def _policies(path: Path | None) -> Policies:
+    if path is None:
+        return Policies()
+    try:
+        return policies_of(tomllib.loads(path.read_text("utf-8")))
+    except (ValueError, OSError) as error:  # PoliciesError, and what is no TOML or no UTF-8
+        raise click.ClickException(f"--policies {path}: {error}") from None
 
 
 def _store(
@@ -210,7 +212,7 @@ def _store(
         embedded = EmbeddedStore(state_dir / "knowledge")
         cleanup.callback(embedded.stop)
         try:
-            return embedded.start(insist=False)
+            return embedded.start(must_answer=False)
         except KnowledgeBaseError as error:
             raise click.ClickException(f"the embedded knowledge base cannot be used: {error}") from None
     return store_at(url, flavour, credentials_file, trust)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import ipaddress
 import os
 import pwd
-import socket
 from pathlib import Path
 
 import click
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_CA_DAYS = 3650
 _DAYS = 730
+_LONGEST_DAYS = 3650  # the authority's own certificate holds as long
 _SERVICE_USER = "qstorman"
-_CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may differ
 
 
 @click.group()
@@ -31,7 +22,11 @@ def tls() -> None:
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("hosts", nargs=-1, metavar="[HOST[,NAME|ADDRESS]...]...")
 @click.option(
-    "--days", type=click.IntRange(1, _CA_DAYS), default=_DAYS, show_default=True, help="How long they hold."
+    "--days",
+    type=click.IntRange(1, _LONGEST_DAYS),
+    default=_DAYS,
+    show_default=True,
+    help="How long they hold.",
 )
 @click.option("--owner", help="User whose the keys are.  [qstorman, if root calls and there is one]")
 def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) -> None:
@@ -41,16 +36,11 @@ def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) 
     addresses after it.  Without HOST: for this machine, by every name and address it has for itself.  Called
     again, it renews.
     """
+    from ses_service.security.certificates import key_of, make_certificates
+
     uid = _uid(owner)
     try:
-        directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        ca, ca_key = _authority(directory)
-        made = [
-            _certificate(directory, names, days, ca, ca_key)
-            for names in ([one.split(",") for one in hosts] or [_this_machine()])
-        ]
-        for path, _ in made:
-            os.chown(_key_of(path), uid, -1)
+        made = make_certificates(directory, hosts, days, uid)
     except (OSError, ValueError) as error:
         raise click.ClickException(f"{directory}: {error}") from None
     click.echo(f"authority    {directory / 'ca.pem'}  (copy it to every client; keep ca-key.pem here)")
@@ -59,7 +49,7 @@ def init(directory: Path, hosts: tuple[str, ...], days: int, owner: str | None) 
     example = made[0][0]
     click.echo(
         "\nnext, on the machine of that name (the key 0600, of the user who serves):\n"
-        f"  ses-service serve --tls-cert {example} --tls-key {_key_of(example)} ...\n"
+        f"  ses-service serve --tls-cert {example} --tls-key {key_of(example)} ...\n"
         "and on every client:\n"
         f"  ses-agent --service https://{made[0][1][0]}:8630 --service-ca {directory / 'ca.pem'} ...\n"
         f"  export SES_SERVICE_URL=https://{made[0][1][0]}:8630 SES_SERVICE_CA={directory / 'ca.pem'}"
@@ -74,101 +64,3 @@ def _uid(owner: str | None) -> int:
         if owner is not None:
             raise click.UsageError(f"--owner: there is no user {owner}") from None
         return -1
-
-
-def _this_machine() -> list[str]:
-    names = [socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1", "::1"]
-    with contextlib.suppress(OSError):
-        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
-        names += [str(one[4][0]).partition("%")[0] for one in found]
-    return list(dict.fromkeys(names))
-
-
-def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
-    path, key_path = directory / "ca.pem", directory / "ca-key.pem"
-    if path.exists() and key_path.exists():
-        key = serialization.load_pem_private_key(key_path.read_bytes(), None)
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError(f"{key_path.name} is no key that was made here")
-        return x509.load_pem_x509_certificate(path.read_bytes()), key
-    if path.exists() or key_path.exists():
-        raise ValueError("of ca.pem and ca-key.pem one is missing; bring it back, or move the other away")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"QStorMan of {socket.gethostname()}"[:64])])
-    usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
-    builder = (
-        _builder(name, name, key, _CA_DAYS)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(usage, critical=True)
-    )
-    made = builder.sign(key, hashes.SHA256())
-    _write_key(key_path, key)
-    _write(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
-    return made, key
-
-
-def _certificate(
-    directory: Path, names: list[str], days: int, ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey
-) -> tuple[Path, list[str]]:
-    host = names[0]
-    if not all(names) or "/" in host or host.startswith(".") or host in ("ca", "ca-key"):
-        raise ValueError(f"{','.join(names)!r} names no host")
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    builder = (
-        _builder(subject, ca.subject, key, days)
-        .add_extension(x509.SubjectAlternativeName([_name(one) for one in names]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(usage, critical=False)
-        .add_extension(issuer, critical=False)
-    )
-    path = directory / f"{host}.pem"
-    _write_key(_key_of(path), key)
-    _write(path, builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
-    return path, names
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCKS)
-        .not_valid_after(now + datetime.timedelta(days=days))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-
-
-def _name(text: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(text))
-    except ValueError:
-        return x509.DNSName(text)
-
-
-def _key_of(certificate: Path) -> Path:
-    return certificate.with_name(f"{certificate.stem}-key.pem")
-
-
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    encoded = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    _write(path, encoded, 0o600)
-
-
-def _write(path: Path, content: bytes, mode: int) -> None:
-    """Write a file that is there whole or not at all, with the mode from its first moment."""
-    draft = path.with_name(f".{path.name}-{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(content)
-    draft.replace(path)

@@ -52,6 +52,10 @@ def policy_of(policies: Policies) -> Records:
     policy["saturated_others"] = policies.saturated_prior
     policy["unseen_others"] = policies.unseen_streams
     policy["equal_distance"] = policies.distance_step
+    policy["equal_share"] = policies.equal_share
+    policy["equal_others"] = policies.equal_others
+    policy["plenty"] = policies.plenty
+    policy["room_fraction"] = policies.room_fraction
     policy["minimum_free"] = policies.min_free_bytes
     policy["stripe_bytes"] = policies.stripe_bytes
     policy["most_stripes"] = policies.max_stripes

@@ -22,7 +22,7 @@ from ses_service.knowledge.requirements import read_requirement_sets, replace_re
 from ses_service.knowledge.shrinking import ShrunkReadingError, Size, much_smaller
 from ses_service.knowledge.statements.fast_turtle import read_quickly
 from ses_service.knowledge.statements.turtle import FORMER, PRESENT
-from ses_service.knowledge.store.retry import InsistentStore
+from ses_service.knowledge.store.retry import RetryingStore
 from ses_service.knowledge.store.store import SparqlStore
 from ses_service.knowledge.terms import ONTOLOGY_GRAPH, QSM
 from ses_service.knowledge.vocabulary import vocabulary
@@ -220,7 +220,7 @@ class KnowledgeBase:
         with self._changing:
             try:
                 return replace_requirement_set(
-                    InsistentStore(self._store),
+                    RetryingStore(self._store),
                     level,
                     name,
                     requirements,

@@ -1,56 +1,147 @@
 """Weights and limits of the decision, in one place; a site may change them, the formulas stay.
 
-Says no more than numbers: what they mean is told in ``ses/core.h``.
+Says what may be set and to what; what the numbers do is told in ``ses/core.h`` and ``docs/decision.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+Value = TypeVar("Value", float, int, bool, frozenset[str])
+
+
+class PoliciesError(ValueError):
+    """A setting does not exist, or cannot have this value; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What one setting is for, with its unit and the range it may have."""
+
+    name: str
+    default: Any
+    says: str
+    least: float = 0.0
+    most: float = math.inf
+
+    def value(self, given: object) -> Any:
+        """Return a value as the setting takes it; raises PoliciesError."""
+        if isinstance(self.default, frozenset):
+            if isinstance(given, list) and all(isinstance(one, str) for one in given):
+                return frozenset(given)
+            raise PoliciesError(f'{self.name} is a list of texts, such as ["nvme"]')
+        if isinstance(self.default, bool):
+            if isinstance(given, bool):
+                return given
+            raise PoliciesError(f"{self.name} is true or false")
+        whole = isinstance(self.default, int)
+        if isinstance(given, bool) or not isinstance(given, int if whole else int | float):
+            raise PoliciesError(f"{self.name} is a {'whole ' if whole else ''}number")
+        if not self.least <= given <= self.most:
+            raise PoliciesError(f"{self.name} = {given:g} is not {self.range}")
+        return given if whole else float(given)
+
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        return f"from {self.least:g}" + ("" if math.isinf(self.most) else f" to {self.most:g}")
+
+
+def _setting(default: Value, says: str, least: float = 0.0, most: float = math.inf) -> Value:
+    found: Value = field(default=default, metadata={"says": says, "least": least, "most": most})
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Numbers the decision uses.  Times are seconds, sizes bytes.
+    """Numbers the decision uses.  Those that the core has too are told to every node."""
 
-    Age of data
-        ``max_data_age``, ``sample_intervals``: an observation counts as unknown when it is older than the
-        first and than so many intervals between samples of its element.  A monitor that is started again
-        has rates after some seconds, and its last samples should hold until then; and one sample that is
-        late, or lost, must not make an element look unseen.
-        ``rate_window``: the monitor's window for current rates, where it does not say which it is; our own
-        streams are averaged over the same one.
-    Load model (``struct ses_core_policy``)
-        ``saturation``: utilisation from which an element counts as saturated.
-        ``saturated_prior``: streams of others taken to saturate an element we have nothing on.
-        ``unseen_streams``: streams of others an element nobody can see is taken to carry while
-        other elements can be seen, so that a dead exporter never looks like an idle disk.
-    Order
-        ``distance_step``: distances within one step count as equal.
-        ``scarce_tiers``: tiers that needs met elsewhere do not spend.
-    Stripes
-        ``max_stripes``: elements one file is spread over at most.  8 elements are more than one client's
-        link carries on most sites, and with more of them a file suffers from every busy server.
-        ``stripe_bytes``: what a stripe holds at least, where the size is known.
-        ``overrule_stripe_hints``: use the rule even where the program asks for a number of stripes.
-    Limits
-        ``min_free_bytes``: an element with less free space is full.
-        ``open_lease``: how long an open placement counts after the agent last spoke of it.
-        ``max_records``: ended placements whose explanation is kept.
-        ``listed_refusals``: refused elements an answer lists, unless it lists everything.
-    """
+    max_data_age: float = _setting(
+        10.0, "Seconds after which a sample counts as unknown, if `sample_intervals` is not longer.", 0.1
+    )
+    sample_intervals: float = _setting(
+        6.0,
+        "A sample counts for so many times as long as samples of its element are apart, so that one that is "
+        "late or lost does not make the element look unseen; 0: `max_data_age` alone counts.",
+    )
+    rate_window: float = _setting(
+        2.0, "Seconds over which the monitor averages current rates, where it does not say so itself.", 0.1
+    )
+    saturation: float = _setting(
+        0.97, "Utilisation from which an element counts as saturated.", least=0.01, most=1
+    )
+    saturated_prior: float = _setting(
+        1.5, "Streams of others on a saturated element whose queue is not visible.", most=1000
+    )
+    unseen_streams: float = _setting(
+        1.0,
+        "Streams of others on an element without a usable sample while others have one, so that a dead "
+        "exporter does not look like an idle disk.",
+        most=1000,
+    )
+    distance_step: float = _setting(0.02, "Distances so near to the best are as good.", most=1)
+    equal_share: float = _setting(
+        0.4, "Predicted rates that fall short of the best by no larger part are as good.", most=1
+    )
+    equal_others: float = _setting(
+        0.1, "Numbers of streams of others that differ by no more are equal.", most=1000
+    )
+    plenty: float = _setting(
+        2.0, "More than so many times the rate asked for is no better; 0: it always is.", most=1000
+    )
+    room_fraction: float = _setting(
+        0.05,
+        "Part of an element that must be free for a file of unknown size; with less it comes last.",
+        most=1,
+    )
+    scarce_tiers: frozenset[str] = _setting(
+        frozenset(), "Tiers that take no file whose needs another tier meets."
+    )
+    max_stripes: int = _setting(8, "Elements one file is spread over at most.", least=1, most=1000)
+    stripe_bytes: float = _setting(
+        256 * 2.0**20, "Bytes a stripe holds at least, where the size of the file is known.", least=65536
+    )
+    overrule_stripe_hints: bool = _setting(
+        False, "Use the rule even where a program asks for a number of stripes."
+    )
+    min_free_bytes: float = _setting(4 * 2.0**20, "Bytes; an element with less free space is full.")
+    open_lease: float = _setting(
+        3600.0, "Seconds for which an open file counts that no agent speaks of.", least=1
+    )
+    max_records: int = _setting(10_000, "Files that ended whose explanation is kept in memory.", least=1)
+    listed_refusals: int = _setting(50, "Refused elements an answer lists, unless it lists all.")
 
-    max_data_age: float = 10.0
-    sample_intervals: float = 6.0
-    rate_window: float = 2.0
-    saturation: float = 0.97
-    saturated_prior: float = 1.5
-    unseen_streams: float = 1.0
-    distance_step: float = 0.02
-    scarce_tiers: frozenset[str] = frozenset()
-    max_stripes: int = 8
-    stripe_bytes: float = 256 * 2.0**20
-    overrule_stripe_hints: bool = False
-    min_free_bytes: float = 4 * 2.0**20
-    open_lease: float = 3600.0
-    max_records: int = 10_000
-    listed_refusals: int = 50
+
+def settings() -> tuple[Setting, ...]:
+    """Return every setting in the order of the documents."""
+    return tuple(Setting(one.name, one.default, **one.metadata) for one in fields(Policies))
+
+
+def policies_of(table: Mapping[str, object]) -> Policies:
+    """Return the policies of a file's table, the defaults for what it does not name; raises PoliciesError."""
+    known = {one.name: one for one in settings()}
+    for name in table:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            raise PoliciesError(f"{name} is no setting{f'; did you mean {near[0]}?' if near else ''}")
+    return Policies(**{name: known[name].value(given) for name, given in table.items()})
+
+
+def described(policies: Policies) -> str:
+    """Return in one line what differs from the defaults."""
+    changed = [
+        f"{one.name} {_written(getattr(policies, one.name))} (default {_written(one.default)})"
+        for one in settings()
+        if getattr(policies, one.name) != one.default
+    ]
+    return ", ".join(changed) or f"all {len(settings())} settings have their defaults"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, frozenset):
+        return " ".join(sorted(value)) or "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

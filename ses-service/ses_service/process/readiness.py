@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ses_service.feeds.monitor_reader import Observer
 from ses_service.feeds.site_reader import EnvironmentKeeper
 from ses_service.members.updater import Members
+from ses_service.model.policies import described
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
 
@@ -37,6 +38,7 @@ class Readiness:
             Check("knowledge-base", base.reachable, base.detail),
             self._site(),
             Check("monitor", monitor.reachable, monitor.detail),
+            Check("decision", ok=True, detail=described(self.state.policies)),
         ]
         if self.journal is not None:
             stored = self.journal.status

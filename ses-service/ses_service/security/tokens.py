@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import structlog
-
-_log = structlog.get_logger("ses_service")
+if TYPE_CHECKING:
+    import structlog
 
 
 class Role(StrEnum):
@@ -122,11 +122,18 @@ class TokenFile:
                 return
             with self._lock:
                 self._tokens, self._stamp = _by_digest(_read(self.path)), stamp
-            _log.info("token file read", path=str(self.path), tokens=len(self._tokens))
+            _log().info("token file read", path=str(self.path), tokens=len(self._tokens))
         except TokenFileError as error:
             if self._tokens:
-                _log.error("token file refused", error=str(error))
+                _log().error("token file refused", error=str(error))
             self._tokens, self._stamp = {}, None
+
+
+def _log() -> structlog.typing.FilteringBoundLogger:
+    import structlog  # takes long, and who makes tokens logs nothing
+
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger("ses_service")
+    return logger
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

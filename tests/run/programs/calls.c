@@ -1,6 +1,6 @@
 /*
  * Creates files in many ways below the directory of its argument and prints what came of each: the
- * same lines wherever it runs, if nobody can be told from the plain call.
+ * same lines wherever it runs, if nobody can be told from the original call.
  */
 #define _GNU_SOURCE
 #include <errno.h>

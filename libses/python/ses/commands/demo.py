@@ -13,7 +13,7 @@ from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.demo.report import Report
 from ses.demo.report import show as show_report
-from ses.demo.run import Options, Standing, demonstrate
+from ses.demo.run import Options, Running, demonstrate
 from ses.errors import EXIT_FAILED, SesError
 from ses.output import console, line, write_json
 from ses.progress import Progress
@@ -38,8 +38,9 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
 
     Needs root. Makes eight ext4 file systems of different speeds under one mergerfs union, starts
     the whole chain on free loopback ports, keeps two branches busy, runs programs with and without
-    the library, and undoes everything at the end. Exits with 1 when a file is not where it should
-    be, and with 128 and the signal's number when stopped by one.
+    the library, one after the other and eight at the same time, and undoes everything at the end.
+    Exits with 1 when a file is not where it was placed or another place was nearer to what it needs,
+    and with 128 and the signal's number when stopped by one.
     """
     as_dash = json_file is not None and str(json_file) == "-"
     out = console(sys.stderr if as_dash else sys.stdout)
@@ -54,11 +55,11 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
             if json_file is not None:
                 write_json(json_file, report.as_json())
 
-        def tell(standing: Standing) -> None:
+        def tell(running: Running) -> None:
             progress.clear()
             nonlocal kept
             kept = True
-            _show_standing(out, standing)
+            _show_running(out, running)
 
         try:
             report = demonstrate(
@@ -75,20 +76,20 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
         raise SystemExit(EXIT_FAILED)
 
 
-def _show_standing(out: Console, standing: Standing) -> None:
+def _show_running(out: Console, running: Running) -> None:
     ses = shlex.quote(sys.argv[0])
     line(out)
     for text in (
-        f"Portal   {standing.portal_url}  (account {standing.account}, password {standing.password})",
-        f"API      {standing.service_url}/openapi.json  (token in {standing.token_file})",
-        f"Union    {standing.union}",
+        f"Portal   {running.portal_url}  (account {running.account}, password {running.password})",
+        f"API      {running.service_url}/openapi.json  (token in {running.token_file})",
+        f"Union    {running.union}",
         "",
         "In another shell:",
-        f"  export SES_SERVICE_URL={standing.service_url} SES_TOKEN_FILE={standing.token_file}",
-        f"  export SES_AGENT_SOCKET={standing.socket}",
+        f"  export SES_SERVICE_URL={running.service_url} SES_TOKEN_FILE={running.token_file}",
+        f"  export SES_AGENT_SOCKET={running.socket}",
         f"  {ses} elements",
-        f"  LD_PRELOAD={standing.preload} dd if=/dev/zero of={standing.union}/mine bs=1M count=20",
-        f"  {ses} explain {standing.union}/mine",
+        f"  LD_PRELOAD={running.preload} dd if=/dev/zero of={running.union}/mine bs=1M count=20",
+        f"  {ses} explain {running.union}/mine",
         "",
         "Everything is left running. Ctrl-C stops it and removes it.",
     ):

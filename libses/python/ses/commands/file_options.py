@@ -37,7 +37,7 @@ def file_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(asked={name: value for name, value in asked.items() if value is not None}, **rest)
 
     for option in (
-        click.option("--last", metavar="TIME", help="Only what ended so lately: 30m, 12h, 7d or 2w."),
+        click.option("--last", metavar="TIME", help="Only what ended within this time: 30m, 12h, 7d or 2w."),
         click.option("--element", help="Only files on this element."),
         click.option("--job", help="Only files of this job."),
         click.option("--vo", help="Only files of this virtual organisation."),

@@ -1,10 +1,14 @@
-"""Groups of commands whose help says each command in its whole first sentence."""
+"""Groups of commands: help in whole sentences, and commands that are loaded when they are called."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
 import click
 
-_LONGEST = 1000  # no sentence is: none is cut
+LONGEST = 1000  # no sentence is: none is cut
 
 
 class WholeSentences(click.Group):
@@ -13,10 +17,40 @@ class WholeSentences(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands."""
         with formatter.section("Commands"):
-            formatter.write_dl(
-                [
-                    (name, command.get_short_help_str(_LONGEST))
-                    for name in self.list_commands(ctx)
-                    if (command := self.get_command(ctx, name)) is not None and not command.hidden
-                ]
-            )
+            formatter.write_dl(list(self.sentences(ctx)))
+
+    def sentences(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """Return each command with the first sentence of its help."""
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                yield name, command.get_short_help_str(LONGEST)
+
+
+class LoadedWhenCalled(WholeSentences):
+    """Imports the module of a command when that is called, so that help comes at once.
+
+    ``modules`` names the module of each command, and ``says`` the first sentence of its help.
+    """
+
+    def __init__(
+        self, *args: Any, modules: Mapping[str, str], says: Mapping[str, str], **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._modules = modules
+        self._says = says
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order of the alphabet."""
+        return sorted(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, loaded."""
+        if cmd_name not in self._modules:
+            return None
+        command: click.Command = getattr(import_module(self._modules[cmd_name]), cmd_name.replace("-", "_"))
+        return command
+
+    def sentences(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """Return what is said of each command, without loading any."""
+        return ((name, self._says[name]) for name in self.list_commands(ctx))

@@ -1,4 +1,4 @@
-"""``ses rank``: what would be chosen for a subject and its needs.  Books nothing."""
+"""``ses rank``: what would be chosen for a subject and its needs.  Reserves nothing."""
 
 from __future__ import annotations
 

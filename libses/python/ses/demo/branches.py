@@ -43,7 +43,7 @@ PLANS = (
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch that stands.  ``device`` is ``/dev/loopN``, or ``None`` for a plain directory."""
+    """A branch that is mounted.  ``device`` is ``/dev/loopN``, or ``None`` for a plain directory."""
 
     plan: BranchPlan
     directory: Path

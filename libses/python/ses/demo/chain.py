@@ -22,7 +22,7 @@ from ses.demo.storage import Storage
 from ses.service import ServiceClient
 from ses.settings import ServiceAddress
 
-# Longer than in service, where 20 ms and the plain call are better than waiting: here a small machine
+# Longer than in service, where 20 ms and the original call are better than waiting: here a small machine
 # starts compilers beside the services, and every file is to be explained.
 ANSWER_MS = 2000
 SYNC_MS = 2500

@@ -14,6 +14,8 @@ NEEDS = {
     ("user", "root"): ("current-write-rate>=70MB/s",),
     ("application", "root:tar"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
     ("application", "root:python3"): ("current-write-rate>=40MB/s", "free-capacity>=0.14GB,hard"),
+    ("user", "daemon"): ("current-write-rate>=30MB/s",),
+    ("user", "games"): ("current-write-rate>=10MB/s",),
     ("vo", "materials"): ("current-write-rate>=20MB/s", "free-capacity>=0.2GB,hard"),
 }
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.tools import tool
 
 NOBODY = "nobody"
+USERS = ("root", NOBODY, "daemon", "games")  # every Debian has these accounts
 _LIMIT_SECONDS = 120.0
 _MIB = 1 << 20
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -80,9 +82,7 @@ def programs(inputs: Path, figure3: Path, megabytes: int) -> tuple[Program, ...]
         f"SELECT i+1 FROM n WHERE i<{megabytes}) INSERT INTO run SELECT zeroblob(1048576) FROM n;"
     )
 
-    def dd(file: str) -> list[list[str]]:
-        return [["dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={megabytes}", "conv=fsync"]]
-
+    dd = _dd(megabytes)
     return (
         Program("dd", "root", "zeros.dat", dd),
         Program("tar", "root", "results.tar",
@@ -97,6 +97,17 @@ def programs(inputs: Path, figure3: Path, megabytes: int) -> tuple[Program, ...]
         # the example names its file itself, in the directory it is run in
         Program("figure3 (C++)", "root", "fileName.dat", lambda _: [[str(figure3)]], measured=False),
     )  # fmt: skip
+
+
+def simultaneous(megabytes: int) -> tuple[Program, ...]:
+    """Return eight programs that are meant to run at the same time: two of each user, files of a size."""
+    return tuple(
+        Program("dd", user, f"part-{number}.dat", _dd(megabytes)) for number in (1, 2) for user in USERS
+    )
+
+
+def _dd(megabytes: int) -> Commands:
+    return lambda file: [["dd", "if=/dev/zero", f"of={file}", "bs=1M", f"count={megabytes}", "conv=fsync"]]
 
 
 def build_example(source: Path, headers: Path, api: Path, into: Path) -> Path:
@@ -118,6 +129,15 @@ def run(program: Program, directory: Path, environment: Mapping[str, str], inter
         _one(program, command, directory, environment, interrupts)
     seconds = time.monotonic() - started
     return Run(program, path, started_at, seconds, path.stat().st_size)
+
+
+def run_together(
+    todo: Sequence[Program], homes: Path, environment: Mapping[str, str], interrupts: Interrupts
+) -> list[Run]:
+    """Run programs at the same time, each in the home of its user; see :func:`run`."""
+    with ThreadPoolExecutor(len(todo)) as pool:
+        begun = [pool.submit(run, one, homes / one.user, environment, interrupts) for one in todo]
+    return [one.result() for one in begun]
 
 
 def _one(

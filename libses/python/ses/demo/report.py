@@ -20,6 +20,7 @@ class Row:
 
     ``got`` is what the file received of what was required, as the service judged it.
     ``chosen`` and ``verified_on`` are branches; ``chosen`` is ``None`` when the file was not placed.
+    ``as_chosen``: the bytes are on the chosen branch; ``as_decided``: no other was nearer to what is needed.
     """
 
     program: str
@@ -35,6 +36,7 @@ class Row:
     passed_over: str
     verified_on: str | None
     as_chosen: bool
+    as_decided: bool
     measured: bool
     seconds: float
     rate: float
@@ -47,6 +49,7 @@ class Row:
 class Report:
     """Everything that is shown at the end.  ``throttled``: branches have the speeds the site describes.
 
+    ``rows`` are of programs that ran one after the other, ``together`` of those that ran at the same time.
     ``hints`` help to find out why a file is not where it should be.
     """
 
@@ -55,6 +58,7 @@ class Report:
     busy: tuple[str, ...]
     policy: str
     rows: tuple[Row, ...]
+    together: tuple[Row, ...] = ()
     hints: tuple[str, ...] = ()
 
     @property
@@ -74,8 +78,17 @@ class Report:
 
     @property
     def verified(self) -> bool:
-        """True when every file lies on the element that was chosen for it."""
-        return bool(self.rows) and all(row.as_chosen for row in self.rows)
+        """True when no file is misplaced."""
+        return bool(self.rows) and not self.misplaced
+
+    @property
+    def misplaced(self) -> tuple[Row, ...]:
+        """The files that are not on the element chosen for them, or where another was nearer to the need.
+
+        Programs that run together are not judged by the need: each choice changes what the next one finds.
+        """
+        alone = [row for row in self.rows if not (row.as_chosen and row.as_decided)]
+        return (*alone, *(row for row in self.together if not row.as_chosen))
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON data."""
@@ -85,6 +98,7 @@ class Report:
             "busy": list(self.busy),
             "policy": self.policy,
             "programs": [asdict(row) for row in self.rows],
+            "together": [asdict(row) for row in self.together],
             "seconds": self.seconds,
             "plain_seconds": self.plain_seconds,
             "ratio": self.ratio,
@@ -109,6 +123,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
         passed_over=passed_over(placement) if placement else "",
         verified_on=verified_on,
         as_chosen=verdict.as_chosen,
+        as_decided=verdict.as_decided,
         measured=placed.program.measured,
         seconds=placed.seconds,
         rate=placed.rate,
@@ -145,14 +160,50 @@ def show(out: Console, report: Report) -> None:
     table(out, headers, [_cells(row, report.busy) for row in report.rows])
     for text in _legend(report):
         line(out, text)
-    wrong = [row for row in report.rows if not row.as_chosen]
-    if wrong:
-        names = ", ".join(f"{row.program} ({row.user})" for row in wrong)
-        line(out, f"NOT on the chosen element: {names}.", "red")
+    if report.together:
+        line(out)
+        _show_together(out, report)
+    if report.misplaced:
+        for row in report.misplaced:
+            what = "another element was nearer to the need" if row.as_chosen else "NOT on the chosen element"
+            line(out, f"{row.program} ({row.user}, {row.file}): {what}.", "red")
         for text in report.hints:
             line(out, text)
     else:
         line(out, "Every file is on the element chosen for it.", "green")
+        line(out, "For no program that ran alone was another element nearer to the need.", "green")
+
+
+def _show_together(out: Console, report: Report) -> None:
+    users = len({row.user for row in report.together})
+    line(out, f"{len(report.together)} programs of {users} users at the same time:")
+    table(
+        out,
+        ("program", "asked", "promised", "got", "bytes on", ">MB/s"),
+        [_cells_together(row, report.busy) for row in report.together],
+    )
+    rows = report.together
+    line(
+        out,
+        f"The last ended after {max(row.seconds for row in rows):.1f} s, on "
+        f"{len({row.verified_on for row in rows})} branches; without the library after "
+        f"{max(row.plain_seconds for row in rows):.1f} s, on {len({row.plain_on for row in rows})}.",
+    )
+
+
+def _cells_together(row: Row, busy: tuple[str, ...]) -> list[str]:
+    return [
+        f"{row.program}\n{row.user}: {row.file}",
+        "\n".join(row.requirements) or "nothing",
+        "\n".join(row.predicted) or "-",
+        "\n".join(row.got) or "-",
+        _where(row, busy),
+        f"{row.rate:.0f}",
+    ]
+
+
+def _where(row: Row, busy: tuple[str, ...]) -> str:
+    return f"{_marked(row.verified_on, busy)}{'' if row.as_chosen else ' WRONG'}"
 
 
 def _legend(report: Report) -> list[str]:
@@ -183,7 +234,7 @@ def _cells(row: Row, busy: tuple[str, ...]) -> list[str]:
         chosen,
         "\n".join(row.got) or "-",
         row.passed_over or "-",
-        f"{_marked(row.verified_on, busy)}{'' if row.as_chosen else ' WRONG'}",
+        _where(row, busy),
         f"{row.rate:.0f}" if row.measured else "-",
         _marked(row.plain_on, busy),
         f"{row.plain_rate:.0f}" if row.measured else "-",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ses.basepath import basepath
@@ -17,12 +17,24 @@ from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.needs import state_needs
 from ses.demo.parts import Parts, find_parts
-from ses.demo.programs import NOBODY, Program, Run, build_example, prepare_input, programs, run
-from ses.demo.report import Report, make_row
+from ses.demo.programs import (
+    NOBODY,
+    USERS,
+    Program,
+    Run,
+    build_example,
+    prepare_input,
+    programs,
+    run,
+    run_together,
+    simultaneous,
+)
+from ses.demo.report import Report, Row, make_row
 from ses.demo.storage import CREATE_POLICY, Storage, set_up
 from ses.demo.tools import tool
 from ses.demo.verify import verify
 from ses.demo.work import need_root, work_directory
+from ses.service import ServiceClient
 
 ACCOUNT = "root"
 
@@ -36,8 +48,8 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a kept demonstration tells, so that people can look around."""
+class Running:
+    """Where the parts of a demonstration are that was left running."""
 
     work: Path
     service_url: str
@@ -55,12 +67,12 @@ def demonstrate(
     interrupts: Interrupts,
     progress: Callable[[str], None],
     show: Callable[[Report], None],
-    keep: Callable[[Standing], None] | None,
+    keep: Callable[[Running], None] | None,
 ) -> Report:
     """Run the demonstration and undo everything it made, however it ends.
 
-    ``show`` gets the report while everything still stands.  With ``keep`` everything is then left
-    standing until somebody asks to stop (StoppedError is the usual end).  Raises DemoError.
+    ``show`` gets the report while everything still runs.  With ``keep`` everything is then left
+    running until somebody asks to stop (StoppedError is the usual end).  Raises DemoError.
     """
 
     def step(text: str) -> None:
@@ -81,7 +93,7 @@ def demonstrate(
                 step("making a portal account")
                 password = add_portal_account(parts, chain, ACCOUNT)
                 of = chain.services
-                keep(Standing(work, of.service_url, chain.portal_url, ACCOUNT, password,
+                keep(Running(work, of.service_url, chain.portal_url, ACCOUNT, password,
                               of.tokens.admin, chain.socket, of.preload, storage.union))  # fmt: skip
                 while True:
                     chain.processes.check()
@@ -110,33 +122,61 @@ def _compare(
     prepare_input(inputs, options.megabytes)
     figure3 = build_example(parts.example, parts.headers, parts.api, work)
     placed_here, plain_here = storage.union / "placed", storage.union / "plain"
-    for directory in (work / "rehearsal", placed_here, plain_here):
+    for directory in (work / "trial", placed_here, plain_here):
         _make_homes(directory)
     _check_reach(placed_here / NOBODY)
     client = chain.client()
     state_needs(client)
     # once outside the union, so that neither side pays for reading the programs from disk
-    _run_all("rehearsing", programs(inputs, figure3, 1), work / "rehearsal", {}, interrupts, step)
+    _run_all("trying", programs(inputs, figure3, 1), work / "trial", {}, interrupts, step)
 
     step(f"somebody else starts writing on {' and '.join(BUSY)}")
     start_load(chain, storage)
     wait_until_seen(chain, storage, interrupts)
-    todo = programs(inputs, figure3, options.megabytes)
-    plain = _run_all("without the library", todo, plain_here, {"SES_DISABLE": "1"}, interrupts, step)
-    plain_on = [_branch_of(storage, one.path) for one in plain]
+    todo, at_once = programs(inputs, figure3, options.megabytes), simultaneous((options.megabytes + 1) // 2)
+    without = {"SES_DISABLE": "1"}
+    plain = _run_all("without the library", todo, plain_here, without, interrupts, step)
+    plain_on = _branches_of(storage, plain)
+    _wait_until_idle(chain, storage, interrupts, step)
+    step(f"without the library: {len(at_once)} programs at the same time")
+    plain_together = run_together(at_once, plain_here, without, interrupts)
+    plain_together_on = _branches_of(storage, plain_together)
     shutil.rmtree(plain_here)
 
-    step("waiting until the monitor sees the branches idle again")
-    wait_until_seen(chain, storage, interrupts)
+    _wait_until_idle(chain, storage, interrupts, step)
     placed = _run_all("under the library", todo, placed_here, chain.preloaded(), interrupts, step)
     step("looking where the bytes are")
+    rows = _rows(storage, client, interrupts, placed, plain, plain_on)
+    _wait_until_idle(chain, storage, interrupts, step)
+    step(f"under the library: {len(at_once)} programs at the same time")
+    together = run_together(at_once, placed_here, chain.preloaded(), interrupts)
+    step("looking where the bytes are")
+    rows_together = _rows(storage, client, interrupts, together, plain_together, plain_together_on)
+    report = Report(storage.notes, storage.throttled, BUSY, CREATE_POLICY, rows, rows_together)
+    return replace(report, hints=(chain.processes.tail("ses-agent"),)) if report.misplaced else report
+
+
+def _wait_until_idle(
+    chain: Chain, storage: Storage, interrupts: Interrupts, step: Callable[[str], None]
+) -> None:
+    step("waiting until the monitor sees the branches idle again")
+    wait_until_seen(chain, storage, interrupts)
+
+
+def _rows(
+    storage: Storage,
+    client: ServiceClient,
+    interrupts: Interrupts,
+    placed: Sequence[Run],
+    plain: Sequence[Run],
+    plain_on: Sequence[str | None],
+) -> tuple[Row, ...]:
     rows = []
     for mine, theirs, branch in zip(placed, plain, plain_on, strict=True):
         verdict = verify(mine, client, interrupts)
         where = None if verdict.branch is None else storage.branch_of(verdict.branch)
         rows.append(make_row(mine, verdict, where, theirs, branch))
-    hints = () if all(row.as_chosen for row in rows) else (chain.processes.tail("ses-agent"),)
-    return Report(storage.notes, storage.throttled, BUSY, CREATE_POLICY, tuple(rows), hints)
+    return tuple(rows)
 
 
 def _run_all(
@@ -154,17 +194,18 @@ def _run_all(
     return runs
 
 
-def _branch_of(storage: Storage, path: Path) -> str | None:
-    """Return the short name of the branch a file lies on."""
-    where = basepath(path)
-    return None if where is None else storage.branch_of(where)
+def _branches_of(storage: Storage, runs: Sequence[Run]) -> list[str | None]:
+    """Return the short names of the branches the files of runs lie on."""
+    places = [basepath(one.path) for one in runs]
+    return [None if where is None else storage.branch_of(where) for where in places]
 
 
 def _make_homes(directory: Path) -> None:
-    account = pwd.getpwnam(NOBODY)
-    for home in (directory / "root", directory / NOBODY):
+    for user in USERS:
+        account = pwd.getpwnam(user)
+        home = directory / user
         home.mkdir(parents=True)
-    os.chown(directory / NOBODY, account.pw_uid, account.pw_gid)
+        os.chown(home, account.pw_uid, account.pw_gid)
 
 
 def _check_reach(directory: Path) -> None:

@@ -28,7 +28,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What stands.  ``throttled``: branches have the speeds the site describes."""
+    """The union and its branches.  ``throttled``: branches have the speeds the site describes."""
 
     union: Path
     branches: tuple[Branch, ...]

@@ -13,6 +13,7 @@ from ses.demo.programs import Run
 from ses.files import words
 from ses.service import JSON, ServiceClient
 
+EQUAL_DISTANCE = 0.02  # what the rule takes for equal (docs/decision.md)
 _PATIENCE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.1
 
@@ -49,6 +50,20 @@ class Verdict:
         if self.branch is None or self.placement is None or not self.placement.target:
             return False
         return same_directory(self.branch, self.placement.target)
+
+    @property
+    def as_decided(self) -> bool:
+        """True when the element is as near to what is needed as the first candidate of the decision.
+
+        Elements that are equally near are equally right.  A refused element is no candidate.
+        """
+        if self.placement is None or not self.placement.candidates:
+            return False
+        nearest = min(self.placement.candidates, key=lambda one: one.rank).distance
+        near_enough = (
+            one.element for one in self.placement.candidates if one.distance <= nearest + EQUAL_DISTANCE
+        )
+        return self.placement.element in near_enough
 
 
 def verify(run: Run, client: ServiceClient, interrupts: Interrupts) -> Verdict:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ses.answers import Element
-from ses.doctor.conversation import RubbishError, Status, ask, listener
+from ses.doctor.agent_protocol import BadAnswerError, Status, ask, listener
 from ses.doctor.finding import Finding, fault, ok, skipped
 
 SOCKET, SERVICE = "agent socket", "agent to service"
@@ -78,7 +78,7 @@ def _answer_about(path: Path, mount: str, elements: Sequence[Element] | None, wh
         answer = ask(path, Path(mount).stat().st_dev, _LIMIT_SECONDS)
     except TimeoutError:
         return fault(SERVICE, f"The agent does not answer within {_LIMIT_SECONDS:g} s: it hangs.", _LOG)
-    except RubbishError as error:
+    except BadAnswerError as error:
         return fault(
             SERVICE,
             f"What listens on {path} does not speak the agent's protocol ({error}).",

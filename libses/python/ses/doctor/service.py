@@ -13,7 +13,7 @@ from ses.errors import NotAllowedError, SesError
 from ses.service import ServiceClient
 from ses.settings import read_token
 
-SERVICE, TOKEN, MONITOR, EXPORTER = "service", "token", "monitor", "exporter"
+SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
 KNOWLEDGE, DATA, SITE = "knowledge base", "data of elements", "site"
 _SHOWN = 10
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
@@ -45,6 +45,7 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
         lacking = [one for one in checks if not one.ok and one.name not in _LOOKED_AT_BELOW]
         return True, [
             ok(SERVICE, f"{client.url} is ready"),
+            *(ok(DECISION, one.detail) for one in checks if one.name == DECISION),
             *(warning(SERVICE, f"{one.name}: {one.detail}", f"Mend the {one.name}.") for one in lacking),
         ]
     faults = [

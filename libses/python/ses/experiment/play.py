@@ -17,7 +17,7 @@ from ses.experiment.arms import Arm
 from ses.experiment.loops import Form, command
 from ses.experiment.machine import load
 from ses.experiment.results import Result
-from ses.experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Lots, Run, lots
+from ses.experiment.schedule import ROUND_ROBIN, UNION_BASELINES, Draws, Run, draws
 from ses.experiment.site import Shape, Stand
 from ses.experiment.writers import Programs
 
@@ -51,7 +51,7 @@ class Player:
         stand.wait_idle()
         stand.place_by(UNION_BASELINES.get(run.baseline, "rand"))
         before, at = load(), datetime.now().astimezone().isoformat(timespec="seconds")
-        chance = lots(run, self._seed, self._shape.branches, self._form.start_spread)
+        chance = draws(run, self._seed, self._shape.branches, self._form.start_spread)
         places = sorted(range(run.users), key=lambda place: chance.starts[chance.order[place]])
         turns = self._turns(chance)
         lead = LEAD_SECONDS if background.LOADS[run.background] else 0.0
@@ -70,7 +70,7 @@ class Player:
             run, tuple(seconds[: run.supported]), tuple(seconds[run.supported :]), (before, load()), at
         )
 
-    def _command(self, run: Run, chance: Lots, user: int, turns: str) -> Sequence[str]:
+    def _command(self, run: Run, chance: Draws, user: int, turns: str) -> Sequence[str]:
         first = str(self._branches[chance.first[user]] / background.FOLDER / background.INPUT)
         home = self._stand.home(_HOMES, user)
         if run.baseline == ROUND_ROBIN and turns:
@@ -78,7 +78,7 @@ class Player:
             return command(first, place, self._form, f"/{home}", turns, len(self._branches))
         return command(first, str(self._stand.storage.union / home), self._form)
 
-    def _turns(self, chance: Lots) -> str:
+    def _turns(self, chance: Draws) -> str:
         """Write the file that says whose turn it is, open to all users; returns its path."""
         file = self._stand.work / "turns"
         file.write_text(f"{chance.turn}\n")
@@ -86,7 +86,7 @@ class Player:
         return str(file)
 
     @contextmanager
-    def _others(self, run: Run, chance: Lots, begin: float) -> Iterator[None]:
+    def _others(self, run: Run, chance: Draws, begin: float) -> Iterator[None]:
         """Let the streams of others run; they end with the block."""
         loads = background.LOADS[run.background]
         if not loads:

@@ -40,7 +40,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Lots:
+class Draws:
     """What chance decides for a run, the same for all kinds and baselines of a repetition.
 
     ``first`` is the branch (from 0 on) of each user's first input, ``starts`` when each begins, and
@@ -71,11 +71,11 @@ def runs(
                 yield from chance.sample(todo, len(todo))
 
 
-def lots(run: Run, seed: int, branches: int, spread: float) -> Lots:
+def draws(run: Run, seed: int, branches: int, spread: float) -> Draws:
     """Return what chance decides for a run: paired between kinds and baselines."""
     name = f"{seed} {run.background} {run.users} {run.repeat}"
     chance = Random(name)
-    return Lots(
+    return Draws(
         first=tuple(chance.randrange(branches) for _ in range(run.users)),
         starts=tuple(chance.uniform(0.0, spread) for _ in range(run.users)),
         order=tuple(chance.sample(range(run.users), run.users)),

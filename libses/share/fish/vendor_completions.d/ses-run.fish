@@ -4,7 +4,7 @@ complete -c ses-run -l require -x -d 'What the files need, such as "write>=300MB
 complete -c ses-run -l sync-ms -x -d 'Longest wait of one create for the agent, in ms'
 complete -c ses-run -l socket -r -F -d 'Where the agent listens'
 complete -c ses-run -l library -r -F -d 'The preload library'
-complete -c ses-run -l disable -d 'Every call is the plain call, also where the library is loaded already'
+complete -c ses-run -l disable -d 'Place no file, also where the library is loaded already'
 complete -c ses-run -l supervise -d 'Create the files of PROGRAM for it, by a supervisor beside it'
 complete -c ses-run -l check -d 'Say who can place the files of PROGRAM and whether an agent and managed storage are there'
 complete -c ses-run -l json -d 'With --check'

@@ -39,7 +39,7 @@ _BOUNDS: dict[Node, Callable[[float, float], bool]] = {
 
 
 class UnknownConstraintError(ValueError):
-    """The shapes have a part this screening does not know."""
+    """The shapes have a part this check does not know."""
 
 
 class Screen:

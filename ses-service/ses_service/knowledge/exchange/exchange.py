@@ -49,7 +49,7 @@ from ses_service.knowledge.queries import bind
 from ses_service.knowledge.requirement_statements import set_edit
 from ses_service.knowledge.statements.edits import Edit, differences
 from ses_service.knowledge.statements.statements import Description, Facts, describe, graph_of, types
-from ses_service.knowledge.store.retry import InsistentStore
+from ses_service.knowledge.store.retry import RetryingStore
 from ses_service.knowledge.store.store import SparqlStore, TermRow
 from ses_service.knowledge.terms import QSM, REQUIREMENTS_GRAPH, SITE_GRAPH, requirement_set_iri
 from ses_service.knowledge.vocabulary import vocabulary
@@ -237,7 +237,7 @@ class Exchange:
             return None
         change, self._planned = history.fresh(), None
         with self._changing:
-            store = InsistentStore(self._store)
+            store = RetryingStore(self._store)
             text, staged = request(plan, change)
             if plan.first is not None:
                 if self.stamps() != plan.stamps:

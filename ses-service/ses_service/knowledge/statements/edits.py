@@ -29,7 +29,7 @@ class Edit:
     """A change of one subject of a graph. No facts: there is no such subject.
 
     ``remove`` are the subjects whose statements go, ``add`` the statements that come: more than the facts say
-    where the service keeps books.
+    where the service keeps records.
     """
 
     graph: URIRef

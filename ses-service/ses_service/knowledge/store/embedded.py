@@ -66,11 +66,11 @@ class EmbeddedStore:
         """Return a client of the server."""
         return HttpStore.on_socket(SocketPool(self._state_dir / _SOCKET, why=lambda: self._failure), timeout)
 
-    def start(self, *, insist: bool = True) -> HttpStore:
+    def start(self, *, must_answer: bool = True) -> HttpStore:
         """Start the server and return its client.
 
-        Raises ``EmbeddedStoreError`` when the directory cannot be used or is in use, and, if ``insist``, when
-        the server does not come up in 30 seconds. Otherwise it is started again and again until it comes
+        Raises ``EmbeddedStoreError`` when the directory cannot be used or is in use, and, if ``must_answer``,
+        when the server does not come up in 30 seconds. Otherwise it is started again and again until it comes
         up; what is asked meanwhile fails with the reason.
         """
         try:
@@ -87,7 +87,7 @@ class EmbeddedStore:
         self._run()
         client = self.client()
         if not self._comes_up(client):
-            if insist:
+            if must_answer:
                 self.stop()
                 raise EmbeddedStoreError(self._failure)
             _log.error("the knowledge base does not start; it is tried again", detail=self._failure)

@@ -14,7 +14,7 @@ _FIRST_PAUSE = 0.05
 Answer = TypeVar("Answer")
 
 
-class InsistentStore:
+class RetryingStore:
     """A store for updates that do nothing the second time.
 
     Such an update holds the identity of its change and the revision it follows: applied once, its
@@ -32,22 +32,22 @@ class InsistentStore:
 
     def select(self, query: str, *, patience: float = 1.0) -> list[Row]:
         """Return the rows a SELECT query gives; may take ``patience`` times as long as usual."""
-        return self._insist(lambda: self._store.select(query, patience=patience))
+        return self._retried(lambda: self._store.select(query, patience=patience))
 
     def select_terms(self, query: str, *, patience: float = 1.0) -> list[TermRow]:
         """Return the rows a SELECT query gives, with IRIs, literals and blank nodes told apart."""
-        return self._insist(lambda: self._store.select_terms(query, patience=patience))
+        return self._retried(lambda: self._store.select_terms(query, patience=patience))
 
     def put_graph(self, graph: str, turtle: str) -> None:
         """Replace a named graph."""
-        self._insist(lambda: self._store.put_graph(graph, turtle))
+        self._retried(lambda: self._store.put_graph(graph, turtle))
 
     def update(self, update: str, *, patience: float = 1.0) -> None:
         """Apply an update request; as a whole or not at all, and once."""
-        self._insist(lambda: self._store.update(update, patience=patience))
+        self._retried(lambda: self._store.update(update, patience=patience))
         self._changed = True
 
-    def _insist(self, ask: Callable[[], Answer]) -> Answer:
+    def _retried(self, ask: Callable[[], Answer]) -> Answer:
         deadline = time.monotonic() + _SECONDS
         pause = _FIRST_PAUSE
         while True:

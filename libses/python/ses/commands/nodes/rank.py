@@ -1,4 +1,4 @@
-"""``ses nodes rank``: on which nodes a task would get what it needs.  Books nothing."""
+"""``ses nodes rank``: on which nodes a task would get what it needs.  Reserves nothing."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Status(IntEnum):
     UNAVAILABLE = 3
 
 
-class RubbishError(Exception):
+class BadAnswerError(Exception):
     """Something answered, but not in the agent's protocol."""
 
 
@@ -53,7 +53,7 @@ def ask(path: Path, device: int, timeout_seconds: float) -> Answer:
     """Ask where a file on ``device`` (an ``st_dev``) should go.
 
     Raises OSError (TimeoutError among them) when nothing is there or nothing comes back, and
-    RubbishError when what comes back is not an answer.
+    BadAnswerError when what comes back is not an answer.
     """
     body = ASK.pack(os.major(device), os.minor(device), -1, 0, 0, 0, b"ses-doctor", b"", b"")
     message = HEADER.pack(MAGIC, VERSION, TYPE_ASK, HEADER.size + ASK.size, 0) + body
@@ -62,15 +62,15 @@ def ask(path: Path, device: int, timeout_seconds: float) -> Answer:
         connection.send(message)
         received = connection.recv(HEADER.size + ANSWER.size + 1)
     if len(received) != HEADER.size + ANSWER.size:
-        raise RubbishError(f"{len(received)} bytes instead of {HEADER.size + ANSWER.size}")
+        raise BadAnswerError(f"{len(received)} bytes instead of {HEADER.size + ANSWER.size}")
     magic, version, kind, size, _ = HEADER.unpack_from(received)
     if (magic, version, kind, size) != (MAGIC, VERSION, TYPE_ANSWER, len(received)):
-        raise RubbishError(f"magic {magic:#x}, version {version}, type {kind}, size {size}")
+        raise BadAnswerError(f"magic {magic:#x}, version {version}, type {kind}, size {size}")
     fields = ANSWER.unpack_from(received, HEADER.size)
     try:
         status = Status(fields[4])
     except ValueError:
-        raise RubbishError(f"status {fields[4]}") from None
+        raise BadAnswerError(f"status {fields[4]}") from None
     element = fields[7].split(b"\0", 1)[0].decode("utf-8", "replace")
     return Answer(status, element if status is Status.PLACE else "", uid)
 

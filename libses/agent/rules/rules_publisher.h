@@ -3,8 +3,8 @@
 // What an agent before this one left is taken over if it says the same, and else replaced; what
 // somebody else has put in its place is removed, where the agent is root; without
 // rules there is no segment.  Removed when this goes.
-#ifndef SES_AGENT_RULES_BOARD_H
-#define SES_AGENT_RULES_BOARD_H
+#ifndef SES_AGENT_RULES_PUBLISHER_H
+#define SES_AGENT_RULES_PUBLISHER_H
 
 #include <memory>
 #include <string>
@@ -23,13 +23,13 @@ struct Rules {
 // Why PATTERN cannot be one; empty when it can.
 [[nodiscard]] std::string fault_of(const std::string &pattern);
 
-class RulesBoard {
+class RulesPublisher {
 public:
   // WHY is empty, or says why programs do not see the rules and what to do about it.
-  RulesBoard(const std::string &socket_path, const Rules &rules, std::string &why);
-  ~RulesBoard();
-  RulesBoard(const RulesBoard &) = delete;
-  RulesBoard &operator=(const RulesBoard &) = delete;
+  RulesPublisher(const std::string &socket_path, const Rules &rules, std::string &why);
+  ~RulesPublisher();
+  RulesPublisher(const RulesPublisher &) = delete;
+  RulesPublisher &operator=(const RulesPublisher &) = delete;
 
 private:
   int id_ = -1;
@@ -38,4 +38,4 @@ private:
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_RULES_BOARD_H
+#endif // SES_AGENT_RULES_PUBLISHER_H

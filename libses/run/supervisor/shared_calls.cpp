@@ -1,4 +1,4 @@
-#include "board.h"
+#include "shared_calls.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -28,9 +28,9 @@ bool abandon(Slot &slot, uint64_t id) {
   return true;
 }
 
-int make_board() {
+int make_shared_calls() {
   const int fd = memfd_create("ses-supervisor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd >= 0 && (ftruncate(fd, sizeof(Board)) != 0 ||
+  if (fd >= 0 && (ftruncate(fd, sizeof(SharedCalls)) != 0 ||
                   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
     close(fd);
     return -1;
@@ -38,9 +38,9 @@ int make_board() {
   return fd;
 }
 
-Board *map_board(int fd) {
-  void *memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<Board *>(memory);
+SharedCalls *map_shared_calls(int fd) {
+  void *memory = mmap(nullptr, sizeof(SharedCalls), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<SharedCalls *>(memory);
 }
 
 } // namespace ses::run

@@ -2,8 +2,8 @@
 //
 // The kernel writes each call straight into a slot: there is no moment at which a call has been
 // taken and its number is known to the dead alone.
-#ifndef SES_RUN_SUPERVISOR_BOARD_H
-#define SES_RUN_SUPERVISOR_BOARD_H
+#ifndef SES_RUN_SUPERVISOR_SHARED_CALLS_H
+#define SES_RUN_SUPERVISOR_SHARED_CALLS_H
 
 #include <linux/seccomp.h>
 
@@ -34,7 +34,7 @@ struct Slot {
   };
 };
 
-struct Board {
+struct SharedCalls {
   std::atomic<uint64_t> received; // calls the worker has taken
   // A process has confined itself by rules that cannot be seen from outside; nothing is created for
   // any of them any more.
@@ -45,7 +45,7 @@ struct Board {
   Slot guardians; // what the guardian has taken: its successor answers it
 };
 
-static_assert(std::atomic<uint64_t>::is_always_lock_free, "the board is shared by processes");
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "they are shared by processes");
 
 inline uint64_t state_of(uint64_t id, Phase phase) {
   return id << 2 | static_cast<uint64_t>(phase);
@@ -61,11 +61,11 @@ bool claim(Slot &slot, uint64_t id, Phase phase);
 // Guardian: answer the call ID of SLOT instead of the worker.  False: it is past that.
 bool abandon(Slot &slot, uint64_t id);
 
-// Memory for a board, as a descriptor; -1: none.
-int make_board();
-// The board behind FD; nullptr: it cannot be mapped.
-Board *map_board(int fd);
+// Memory for them, as a descriptor; -1: none.
+int make_shared_calls();
+// Those behind FD; nullptr: it cannot be mapped.
+SharedCalls *map_shared_calls(int fd);
 
 } // namespace ses::run
 
-#endif // SES_RUN_SUPERVISOR_BOARD_H
+#endif // SES_RUN_SUPERVISOR_SHARED_CALLS_H

@@ -1,4 +1,4 @@
-#include "rules/rules_board.h"
+#include "rules/rules_publisher.h"
 
 #include <sys/ipc.h>
 #include <sys/shm.h>
@@ -76,7 +76,8 @@ std::string fault_of(const std::string &pattern) {
                                                         : "";
 }
 
-RulesBoard::RulesBoard(const std::string &socket_path, const Rules &rules, std::string &why) {
+RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rules,
+                               std::string &why) {
   const uint64_t socket_hash = ses_table_hash(socket_path.c_str());
   const key_t key = ses_table_key(socket_hash, SES_RULES_UID);
   const bool none = rules.include.empty() && rules.exclude.empty() && rules.programs.empty();
@@ -125,7 +126,7 @@ RulesBoard::RulesBoard(const std::string &socket_path, const Rules &rules, std::
   rules_ = shared;
 }
 
-RulesBoard::~RulesBoard() {
+RulesPublisher::~RulesPublisher() {
   if (rules_ != nullptr) {
     retire(id_, *rules_);
     shmdt(rules_);

@@ -1,0 +1,137 @@
+"""A certificate authority of the site's own, and the certificates it signs for listeners and clients."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import ipaddress
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_AUTHORITY_DAYS = 3650
+_CLOCKS = datetime.timedelta(hours=1)  # by which those of two machines may differ
+
+
+def make_certificates(
+    directory: Path, hosts: Sequence[str], days: int, uid: int
+) -> list[tuple[Path, list[str]]]:
+    """Write a certificate and its key for each host, ``HOST[,NAME|ADDRESS]...``; without: for this machine.
+
+    Returns the file and the names of each.  The authority is made when the directory has none.  Keys belong
+    to ``uid``; -1: to the caller.  Raises OSError and ValueError.
+    """
+    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+    ca, ca_key = _authority(directory)
+    made = [
+        _certificate(directory, names, days, ca, ca_key)
+        for names in ([one.split(",") for one in hosts] or [_this_machine()])
+    ]
+    for path, _ in made:
+        os.chown(key_of(path), uid, -1)
+    return made
+
+
+def key_of(certificate: Path) -> Path:
+    """Return the file of a certificate's key."""
+    return certificate.with_name(f"{certificate.stem}-key.pem")
+
+
+def _this_machine() -> list[str]:
+    names = [socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1", "::1"]
+    with contextlib.suppress(OSError):
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        names += [str(one[4][0]).partition("%")[0] for one in found]
+    return list(dict.fromkeys(names))
+
+
+def _authority(directory: Path) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    path, key_path = directory / "ca.pem", directory / "ca-key.pem"
+    if path.exists() and key_path.exists():
+        key = serialization.load_pem_private_key(key_path.read_bytes(), None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError(f"{key_path.name} is no key that was made here")
+        return x509.load_pem_x509_certificate(path.read_bytes()), key
+    if path.exists() or key_path.exists():
+        raise ValueError("of ca.pem and ca-key.pem one is missing; bring it back, or move the other away")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"QStorMan of {socket.gethostname()}"[:64])])
+    usage = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
+    builder = (
+        _builder(name, name, key, _AUTHORITY_DAYS)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+    )
+    made = builder.sign(key, hashes.SHA256())
+    _write_key(key_path, key)
+    _write(path, made.public_bytes(serialization.Encoding.PEM), 0o644)
+    return made, key
+
+
+def _certificate(
+    directory: Path, names: list[str], days: int, ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey
+) -> tuple[Path, list[str]]:
+    host = names[0]
+    if not all(names) or "/" in host or host.startswith(".") or host in ("ca", "ca-key"):
+        raise ValueError(f"{','.join(names)!r} names no host")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    builder = (
+        _builder(subject, ca.subject, key, days)
+        .add_extension(x509.SubjectAlternativeName([_name(one) for one in names]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=False)
+        .add_extension(issuer, critical=False)
+    )
+    path = directory / f"{host}.pem"
+    _write_key(key_of(path), key)
+    _write(path, builder.sign(ca_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
+    return path, names
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCKS)
+        .not_valid_after(now + datetime.timedelta(days=days))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _name(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+    encoded = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    _write(path, encoded, 0o600)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that is there whole or not at all, with the mode from its first moment."""
+    draft = path.with_name(f".{path.name}-{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(content)
+    draft.replace(path)
