@@ -158,7 +158,7 @@ def test_an_agent_cut_off_from_the_service(examine, socket_path, status, expecte
 
 def test_a_service_that_is_down(examine, dead_url):
     checks = examine("--url", dead_url)
-    assert f"Nothing answers at {dead_url}" in said(checks, "service")
+    assert f"at {dead_url} cannot be reached" in said(checks, "service")
     assert "the service does not say" in said(checks, "union mount", "skipped")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from ses_client.errors import SesError
 
 from ses.commands.advise import advise
 from ses.commands.apply import apply
@@ -31,7 +32,6 @@ from ses.commands.report import report
 from ses.commands.requirements import requirements
 from ses.commands.simulate import simulate
 from ses.commands.status import status
-from ses.errors import SesError
 
 
 class _Group(WholeSentences):
@@ -39,7 +39,7 @@ class _Group(WholeSentences):
         try:
             return super().invoke(ctx)
         except SesError as error:
-            told = click.ClickException(str(error))
+            told = click.ClickException(error.told)
             told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
             raise told from error
 
