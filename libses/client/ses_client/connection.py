@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn, TypeVar
 
 import urllib3
@@ -22,7 +22,10 @@ from ses_client.problems import error_of
 from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
 from ses_client.schemes import other_scheme
 
-VERSION = version("qstorman-client")
+try:
+    VERSION = version("qstorman-client")
+except PackageNotFoundError:  # packages of distributions hold it with the command
+    VERSION = version("qstorman-ses")
 
 _MAX_BYTES = 256 * 1024 * 1024
 _CHUNK = 64 * 1024
