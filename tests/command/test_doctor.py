@@ -175,7 +175,7 @@ def test_a_service_that_does_without_its_database(examine, service):
 
 def test_a_service_that_answers_rubbish(examine, service):
     service.rubbish = b"hello"
-    assert "not a selection service" in said(examine(), "service")
+    assert "no JSON object" in said(examine(), "service")
 
 
 def test_a_token_nobody_knows(examine, service):

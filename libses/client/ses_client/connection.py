@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import urllib3
 
 from ses_client.address import ServiceAddress, read_token
-from ses_client.answers.reading import JSON, Answer
+from ses_client.answers.reading import Answer
 from ses_client.errors import BadAnswerError, NotAllowedError, UnreachableError
 from ses_client.problems import error_of
 from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
@@ -125,17 +125,20 @@ class Connection:
 
     def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
         try:
-            found: JSON = json.loads(data)
-            if not isinstance(found, dict):
-                raise TypeError("no JSON object")
-            made = reader(found)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadAnswerError(
-                f"{self._called} gave an answer that is not as its contract says "
-                f"({type(error).__name__}: {error}).",
-                "Are the versions different, or is this another program? Name the service with --url.",
-            ) from error
-        return replace(made, json=found) if isinstance(made, Answer) else made
+            found = json.loads(data)
+        except ValueError:
+            found = None
+        why = "it is no JSON object"
+        if isinstance(found, dict):
+            try:
+                made = reader(found)
+                return replace(made, json=found) if isinstance(made, Answer) else made
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                why = f"{type(error).__name__}: {error}"
+        raise BadAnswerError(
+            f"{self._called} gave an answer that is not as its contract says ({why}).",
+            "Are the versions different, or is this another program? Name the service with --url.",
+        )
 
     def _exchange(self, question: dict[str, Any], seconds: float, writes: bool) -> tuple[int, bytes]:
         end = time.monotonic() + seconds
