@@ -158,7 +158,7 @@ def test_an_agent_cut_off_from_the_service(examine, socket_path, status, expecte
 
 def test_a_service_that_is_down(examine, dead_url):
     checks = examine("--url", dead_url)
-    assert f"Nothing answers at {dead_url}" in said(checks, "service")
+    assert f"at {dead_url} cannot be reached" in said(checks, "service")
     assert "the service does not say" in said(checks, "union mount", "skipped")
 
 
@@ -180,7 +180,7 @@ def test_settings_of_the_decision_are_shown(examine, service):
 
 def test_a_service_that_answers_rubbish(examine, service):
     service.rubbish = b"hello"
-    assert "not a selection service" in said(examine(), "service")
+    assert "no JSON object" in said(examine(), "service")
 
 
 def test_a_token_nobody_knows(examine, service):

@@ -1,7 +1,7 @@
 """Faults of the service as a person meets them: one sentence, the next step, an exit code, no traceback."""
 
 import pytest
-from ses import service as service_module
+from ses_client.client import ServiceClient
 
 COMMANDS = [
     ("status",),
@@ -19,7 +19,7 @@ def test_a_service_that_is_down_exits_3_and_says_how_to_go_on(ses, dead_url, com
     result = ses(*command, "--url", dead_url)
     assert result.exit_code == 3
     assert result.stdout == ""
-    assert f"Nothing answers at {dead_url} (connection refused)" in result.stderr
+    assert f"at {dead_url} cannot be reached (connection refused)" in result.stderr
     assert "Start ses-service" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
@@ -56,15 +56,15 @@ def test_without_a_token_the_places_to_put_one_are_named(ses):
 
 def test_a_service_that_hangs_is_given_up(ses, service, monkeypatch):
     service.delay_seconds = 3.0
-    patient = service_module.ServiceClient.__init__
+    patient = ServiceClient.__init__
     monkeypatch.setattr(
-        service_module.ServiceClient,
+        ServiceClient,
         "__init__",
         lambda self, address: patient(self, address, timeout_seconds=0.2),
     )
     result = ses("elements")
     assert result.exit_code == 3
-    assert "no answer in time" in result.stderr
+    assert "did not answer within 0.2 s" in result.stderr
 
 
 @pytest.mark.parametrize(

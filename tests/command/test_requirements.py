@@ -148,6 +148,7 @@ VOCABULARY = {
             "bound": "maximum",
             "unit": "ms",
             "units": ["us", "ms", "s"],
+            "sizes": {"us": 0.001, "ms": 1.0, "s": 1000.0},
             "default_weight": 2.0,
         }
     ],

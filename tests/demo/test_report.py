@@ -4,9 +4,10 @@ import io
 import json
 
 import pytest
-from ses.answers import Candidate, Placement, Prediction, Refusal
 from ses.demo.report import Report, Row, passed_over, show
 from ses.output import console
+from ses_client.answers.requirements import Subject
+from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal
 
 
 def row(**changes):
@@ -131,8 +132,8 @@ def candidate(rank, name, distance, write, shortfall):
 
 
 def placement(candidates, refused=()):
-    return Placement("aa", "ended", "root", "dd", "union/b2", "/b2", "/u/f", 1, "2", 0.0, (), (),
-                     tuple(candidates), tuple(refused), 1.0, 1.0, "closed", 1.0, 1, 1, 1)  # fmt: skip
+    return Placement("aa", "ended", Subject("root", "dd"), "union/b2", "/b2", "/u/f", 0.0,
+                     candidates=tuple(candidates), refused=tuple(refused))  # fmt: skip
 
 
 def test_passed_over_names_the_first_refused_element_with_its_reason():

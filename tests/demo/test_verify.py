@@ -3,11 +3,12 @@
 import random
 
 import pytest
-from ses.answers import Candidate, Placement, Refusal
 from ses.demo.branches import PLANS
 from ses.demo.needs import NEEDS
 from ses.demo.verify import Verdict
 from ses.quantities import requirement
+from ses_client.answers.requirements import Subject
+from ses_client.answers.selections import Candidate, Placement, Refusal
 
 RUNS = 20_000
 # who runs the programs of the demonstration whose needs are in NEEDS, in their order
@@ -27,8 +28,10 @@ def candidate(rank, element, distance):
 
 
 def placement(element, candidates, refused=()):
-    return Placement("aa", "ended", "root", "dd", element, f"/{element}", "/u/f", 1, "2", 0.0, (), (),
-                     tuple(candidates), tuple(refused), 1.0, 1.0, "closed", 1.0, 1, 1, 1)  # fmt: skip
+    return Placement(
+        "aa", "ended", Subject("root", "dd"), element, f"/{element}", "/u/f", 0.0,
+        candidates=tuple(candidates), refused=tuple(refused),
+    )  # fmt: skip
 
 
 def decision(element, texts):

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from lustre_mount import LustreMount, wait_for
 from ses.cli import main
-from ses.service import ServiceClient
+from ses_client.answers.elements import Element, Inventory, Observation, Source
+from ses_client.client import ServiceClient
 
 MIB = 2**20
 
@@ -21,11 +22,12 @@ def calibrate(lustre: LustreMount, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run the command about one element of the stand-in with the given target."""
 
     def run(target: str, *arguments: str, free: float | None = None) -> Result:
-        answer = {
-            "id": "lfs/one", "iri": "https://example.org/one", "storage_system": "lfs", "backend": "lustre",
-            "mount_point": str(lustre.path), "target": target, "observation": {"free_bytes": free},
-        }  # fmt: skip
-        monkeypatch.setattr(ServiceClient, "elements", lambda _: {"elements": [answer]})
+        element = Element(
+            "lfs/one", "lfs", "lustre", target, "active", iri="https://example.org/one",
+            mount_point=str(lustre.path), observation=Observation("ok", free_bytes=free),
+        )  # fmt: skip
+        known = Inventory((element,), Source("monitor", True), Source("knowledge base", True))
+        monkeypatch.setattr(ServiceClient, "elements", lambda _: known)
         return CliRunner().invoke(main, ["calibrate", "--all", "--json", "--size-mib", "8", *arguments])
 
     return run

@@ -16,10 +16,13 @@ from click.testing import CliRunner, Result
 from layout_library import OFFSET, POOL, LayoutLibrary
 from lustre_mount import LOV, LustreMount, layout_of, osts_of
 from ses.cli import main
-from ses.errors import SesError
 from ses.lustre import blob
 from ses.lustre.evidence import on_lustre
-from ses.service import ServiceClient
+from ses_client.answers.elements import Element, Inventory, Source
+from ses_client.answers.requirements import Subject
+from ses_client.answers.selections import Candidate, Selection
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
 from write_corpus import DOM, LAYOUTS, MIRRORED, PFL, SEL
 
 UNIT = Path(__file__).parents[2] / "packaging/systemd/ses-apply@.service"
@@ -121,15 +124,16 @@ def chosen(
     answer: dict[str, Any] = {}
 
     def choose(target: str, pool: str | None) -> None:
-        answer.update(target=target, pool=pool)
+        answer.update(target=target, pool=pool or "")
 
-    def elements(_: ServiceClient) -> dict[str, Any]:
-        facts = {"id": "lfs/one", "storage_system": "lfs", "backend": "lustre"}
-        return {"elements": [{**facts, "mount_point": str(lustre.path), **answer}]}
+    def elements(_: ServiceClient) -> Inventory:
+        one = Element("lfs/one", "lfs", "lustre", state="active", mount_point=str(lustre.path), **answer)
+        return Inventory((one,), Source("monitor", True), Source("knowledge base", True))
 
-    def select(_: ServiceClient, question: dict[str, Any]) -> dict[str, Any]:
+    def select(_: ServiceClient, _subject: Subject, **question: Any) -> Selection:
         assert question["storage_system"] == "lfs"
-        return {"candidates": [{"element": "lfs/one"}]}
+        best = Candidate(1, "lfs/one", 0.0, None, None, None, (), None, "")
+        return Selection(None, (), (best,), (), ())
 
     monkeypatch.setattr(ServiceClient, "elements", elements)
     monkeypatch.setattr(ServiceClient, "select", select)
@@ -306,7 +310,7 @@ def test_watch_keeps_the_default_while_no_service_says_another(
     seen: list[str | None] = []
 
     def lose() -> None:
-        def nobody(_: ServiceClient) -> dict[str, Any]:
+        def nobody(_: ServiceClient) -> Inventory:
             raise SesError("nobody listens")
 
         monkeypatch.setattr(ServiceClient, "elements", nobody)

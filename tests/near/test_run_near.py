@@ -99,7 +99,7 @@ def test_a_wide_link_is_not_worth_a_sample(near, text):
 def test_without_a_service_it_runs_here_and_says_why(near, text):
     done = near(text, "--", "wc", "-l", "{}")
     assert done.stdout.split()[0] == b"2999"
-    assert b"it runs here: Nothing answers at http://127.0.0.1:1" in done.stderr
+    assert b"it runs here: The selection service at http://127.0.0.1:1 cannot be reached" in done.stderr
 
 
 def test_a_node_that_cannot_be_reached_is_said_and_the_program_runs_here(called, text):

@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,18 +14,12 @@ from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from ses_client.answers.elements import Element, Observation
+from ses_client.answers.files import Received
+from ses_client.answers.requirements import Requirement, Subject
+from ses_client.answers.selections import Placement, Prediction, Refusal
 from ses_webface.app import create_app
-from ses_webface.files_model import Received
 from ses_webface.portal import Portal
-from ses_webface.selection_model import (
-    Element,
-    Placement,
-    Prediction,
-    Refusal,
-    Requirement,
-    Resolved,
-    Subject,
-)
 from ses_webface.settings import Settings
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
@@ -61,12 +55,12 @@ class CountingHasher(PasswordHasher):
 
 def element(name: str, write: float | None, **changes: object) -> Element:
     """One element of the union; rates in MB/s."""
+    observed = {"state": changes.pop("observed", "ok"), "age_seconds": changes.pop("age_seconds", 0.4)}
     values: dict[str, object] = {
         "id": f"union/{name}", "label": name, "storage_system": "union", "backend": "mergerfs",
-        "server": "n1", "target": f"/branches/{name}", "tier": None, "state": "active",
-        "read_mb_s": write, "write_mb_s": write, "nominal_read_mb_s": 100.0, "nominal_write_mb_s": 100.0,
-        "capacity_bytes": 300e6, "free_bytes": 200e6, "observed": "ok", "age_seconds": 0.4,
-        "open_placements": 0, "reserved_bytes": 0.0,
+        "server": "n1", "target": f"/branches/{name}", "state": "active",
+        "read": write, "write": write, "nominal_read": 100.0, "nominal_write": 100.0,
+        "capacity_bytes": 300e6, "observation": Observation(free_bytes=200e6, **observed),
     }  # fmt: skip
     return Element(**(values | changes))  # type: ignore[arg-type]
 
@@ -76,10 +70,10 @@ def placement(number: int, user: str, **changes: object) -> Placement:
     wanted = Requirement("current-write-rate", 50.0, "MB/s")
     predicted = (Prediction("current-write-rate", 40.0, "MB/s", 50.0, 0.2),)
     values: dict[str, object] = {
-        "id": f"{number:016x}", "state": "ended", "subject": Subject(user, "dd", "materials"),
-        "element": "union/b1", "storage_system": "union", "target": "/branches/b1",
+        "placement_id": f"{number:016x}", "state": "ended", "subject": Subject(user, "dd", "materials"),
+        "element": "union/b1", "target": "/branches/b1",
         "path": f"/union/{user}/{number}.bin", "distance": 0.2, "predicted": predicted,
-        "requirements": (Resolved(wanted, "vo", "materials"),), "candidates": (),
+        "requirements": (replace(wanted, level="vo", level_name="materials"),), "candidates": (),
         "refused": (Refusal("union/b3", "draining", "b3 is being emptied by its administrator."),),
         "booked_at": 1_799_999_000.0 + number, "opened_at": 1_799_999_001.0 + number,
         "ended_at": 1_799_999_003.0 + number, "end_reason": "closed", "bytes_written": 80e6,
@@ -95,7 +89,7 @@ def received(record: Placement, verdict: str = "missed", **changes: object) -> R
         "at_least": 20.0, "verdict": verdict, "why": "",
     }  # fmt: skip
     told: dict[str, object] = {
-        "placement_id": record.id, "state": record.state, "user": record.subject.user,
+        "placement_id": record.placement_id, "state": record.state, "user": record.user,
         "application": record.application, "vo": record.subject.vo, "job": None, "node": "n1",
         "element": record.element, "path": record.path, "opened_at": record.opened_at,
         "ended_at": record.ended_at, "end_reason": record.end_reason, "bytes_written": 200e6,
@@ -103,7 +97,7 @@ def received(record: Placement, verdict: str = "missed", **changes: object) -> R
         "kinds": [kind], "doubts": [], "samples": [[0, 0, 0], [4, 1.2e8, 0], [10, 2e8, 0]],
         "load": [[0, 0.5, 1], [10, 1.0, 9]],
     }  # fmt: skip
-    return Received.read({**told, **changes})
+    return Received.of({**told, **changes})
 
 
 @pytest.fixture

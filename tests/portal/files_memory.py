@@ -6,11 +6,13 @@ as in the real service; it does NOT give advice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from ses_webface.files_model import FileFilter, FilePage, FileRow, Received, Report, Sum
-from ses_webface.selection_model import Placement
+from ses_client.answers.files import File, FilePage, Received, Report, Sum
+from ses_client.answers.selections import Placement
+from ses_client.errors import NotFoundError
 
 _EXACT = ("user", "application", "vo", "job", "element", "state", "verdict")
 
@@ -25,63 +27,66 @@ class FilesInMemory:
         self.jobs: dict[str, str] = {}
         super().__init__()
 
-    def _called(self, acting: str) -> None:
+    def _called(self) -> None:
         raise NotImplementedError
 
-    def received(self, placement_id: str, *, acting: str) -> Received | None:
-        """See SelectionService."""
-        self._called(acting)
-        return self.got.get(placement_id)
+    def file(self, placement_id: str) -> Received:
+        """See ServiceClient."""
+        self._called()
+        if placement_id not in self.got:
+            raise NotFoundError(f"There is no file {placement_id}.")
+        return self.got[placement_id]
 
-    def files(self, wanted: FileFilter, *, after: str | None, limit: int, acting: str) -> FilePage:
-        """See SelectionService."""
-        self._called(acting)
+    def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
+        """See ServiceClient."""
+        self._called()
         found = self._find(wanted)
         start = int(after or 0)
         end = start + limit
         return FilePage(tuple(found[start:end]), str(end) if len(found) > end else None)
 
-    def report(self, wanted: FileFilter, *, acting: str) -> Report:
-        """See SelectionService."""
-        self._called(acting)
+    def report(self, wanted: Mapping[str, object]) -> Report:
+        """See ServiceClient."""
+        self._called()
         found = [one for one in self._find(wanted) if one.ended_at is not None]
         causes = {one.cause: 0 for one in found if one.cause}
         for one in found:
             if one.cause:
                 causes[one.cause] += 1
         jobs, applications, elements = (_sums(found, name) for name in ("job", "application", "element"))
-        return Report(True, _sum("all", found), jobs, applications, elements, tuple(causes.items()), ())
+        return Report(True, _sum("all", found), elements, applications, jobs, causes=tuple(causes.items()))
 
-    def _find(self, wanted: FileFilter) -> list[FileRow]:
-        asked = [(name, value) for name in _EXACT if (value := getattr(wanted, name)) is not None]
+    def _find(self, wanted: Mapping[str, Any]) -> list[File]:
+        asked = [(name, value) for name in _EXACT if (value := wanted.get(name)) is not None]
+        since, until = wanted.get("since") or 0.0, wanted.get("until") or 1e12
         found = [
             one
             for one in map(self._row, self.records)
             if one.path is not None
             and all(getattr(one, name) == value for name, value in asked)
-            and (wanted.path or "") in one.path
-            and (one.ended_at is None or (wanted.since or 0.0) <= one.ended_at < (wanted.until or 1e12))
+            and (wanted.get("path") or "") in one.path
+            and (one.ended_at is None or since <= one.ended_at < until)
         ]
         return sorted(found, key=lambda one: -(one.ended_at or 1e12))
 
-    def _row(self, record: Placement) -> FileRow:
-        job = self.jobs.get(record.id)
-        if record.id in self.got:
-            return replace(self.got[record.id].file, job=job)
-        return FileRow(
-            record.id, record.state, record.subject.user, record.application, record.subject.vo, job, None,
+    def _row(self, record: Placement) -> File:
+        job = self.jobs.get(record.placement_id)
+        if record.placement_id in self.got:
+            return replace(self.got[record.placement_id].file, job=job)
+        return File(
+            record.placement_id, record.state, record.user, record.application, record.subject.vo, job, None,
             record.element, record.path, record.opened_at, record.ended_at, record.end_reason,
             record.bytes_written, *[None] * 10,
         )  # fmt: skip
 
 
-def _sums(files: list[FileRow], by: str) -> tuple[Sum, ...]:
+def _sums(files: list[File], by: str) -> tuple[Sum, ...]:
     names = sorted({getattr(one, by) or "" for one in files})
     found = [_sum(name, [one for one in files if (getattr(one, by) or "") == name]) for name in names]
     return tuple(sorted(found, key=lambda one: (-one.shortfall * one.files, one.name)))
 
 
-def _sum(name: str, files: Iterable[FileRow]) -> Sum:
+def _sum(name: str, files: Iterable[File]) -> Sum:
     verdicts = [one.verdict for one in files]
     missing = [
         max(0.0, 1.0 - one.achieved / one.required)

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ses_webface.changes_model import Change, ChangePage, ChangeStates, State, StatedSet, subject_of_set
-from ses_webface.errors import ChangedSinceError, NotFoundError
-from ses_webface.selection_model import RequirementSet
+from ses_client.answers.changes import (
+    Change,
+    ChangePage,
+    ChangeStates,
+    State,
+    StatedSet,
+    Undone,
+    subject_of_set,
+)
+from ses_client.answers.requirements import RequirementSet
+from ses_client.errors import ConflictError, NotFoundError
 
 _PAGE = 50
 
@@ -19,17 +27,18 @@ class HistoryInMemory:
     """Changes by number; ``extra_changes`` are listed, too (for pages about changes of the site)."""
 
     _sets: dict[tuple[str, str], RequirementSet]
+    person: str
 
     def __init__(self) -> None:
         self.extra_changes: list[tuple[Change, State]] = []
         self._made: list[tuple[Change, State]] = []
 
-    def _called(self, acting: str) -> None:
+    def _called(self) -> None:
         raise NotImplementedError
 
-    def changes(self, *, before: int | None = None, subject: str | None = None, acting: str) -> ChangePage:
-        """See SelectionService."""
-        self._called(acting)
+    def changes(self, *, before: int | None = None, subject: str | None = None) -> ChangePage:
+        """See ServiceClient."""
+        self._called()
         wanted = (
             subject_of_set(*subject.split("/", 1))
             if subject and ":" not in subject.split("/")[0]
@@ -42,17 +51,17 @@ class HistoryInMemory:
         ]
         return ChangePage(tuple(found[:_PAGE]), found[_PAGE - 1].number if len(found) > _PAGE else None)
 
-    def change(self, number: int, *, after: str = "", acting: str) -> ChangeStates:
-        """See SelectionService."""
-        self._called(acting)
+    def change(self, number: int, *, after: str = "") -> ChangeStates:
+        """See ServiceClient."""
+        self._called()
         states = tuple(state for change, state in self._all() if change.number == number)
         if not states:
             raise NotFoundError(f"There is no change {number} (any more).")
         return ChangeStates(number, tuple(state for state in states if state.subject > after))
 
-    def undo(self, number: int, *, acting: str) -> int | None:
-        """See SelectionService."""
-        (state,) = self.change(number, acting=acting).states
+    def undo(self, number: int, **_how: bool) -> Undone:
+        """See ServiceClient; neither forces nor tries."""
+        (state,) = self.change(number).states
         later = [
             change.number for change, one in self._all() if one.subject == state.subject
             and change.number > number
@@ -60,15 +69,15 @@ class HistoryInMemory:
         current = next(one for key, one in self._sets.items() if subject_of_set(*key) == state.subject)
         left = state.set_after or StatedSet()
         if (current.requirements, current.profile) != (left.requirements, left.profile):
-            raise ChangedSinceError(f"{state.subject} was changed again after change {number} by {later}.")
+            raise ConflictError(f"{state.subject} was changed again after change {number} by {later}.", 409)
         before = state.set_before or StatedSet()
         saved = RequirementSet(
             current.level, current.name, before.requirements, current.revision + 1, current.modified_at,
-            acting, before.profile,
+            self.person, before.profile,
         )  # fmt: skip
         self._record(current, saved, undid=number)
         self._sets[current.level, current.name] = saved
-        return self._made[-1][0].number
+        return Undone(self._made[-1][0].number)
 
     def _all(self) -> list[tuple[Change, State]]:
         return [*self._made, *self.extra_changes]

@@ -1,6 +1,6 @@
 """A selection service inside the process: for tests and for looking at pages.
 
-Keeps the promises of :class:`ses_webface.selection_client.SelectionService` on a site given to
+Keeps the promises of :class:`ses_client.client.ServiceClient` on a site given to
 it, with revisions, conflicts and levels as the real one has them.  It does NOT decide like the
 real one: no ledger, no load model; an element's rate is the number it was made with.
 """
@@ -12,32 +12,27 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from threading import Lock
+from typing import Any
 
 from files_memory import FilesInMemory
 from history_memory import HistoryInMemory
-from ses_webface.errors import NotFoundError, RevisionConflictError, ServiceUnavailableError
-from ses_webface.moments import applies
-from ses_webface.quantities import to_canonical
-from ses_webface.selection_client import PlacementFilter
-from ses_webface.selection_model import (
-    Candidate,
+from ses_client.answers.elements import Element, Inventory, Source
+from ses_client.answers.requirements import (
     Effective,
-    Element,
-    Placement,
-    Prediction,
-    Refusal,
+    PassedOver,
     Requirement,
     RequirementSet,
-    Resolved,
-    Selection,
-    Source,
-    Storage,
+    RequirementSets,
     Subject,
 )
-from ses_webface.vocabulary import Kind, Vocabulary
+from ses_client.answers.selections import Candidate, Placement, Prediction, Refusal, Selection
+from ses_client.answers.vocabulary import Kind, Vocabulary
+from ses_client.client import ServiceClient
+from ses_client.errors import ConflictError, NotFoundError, UnavailableError
+from ses_webface.moments import applies, phase
+from ses_webface.quantities import to_canonical
 from workloads_memory import WorkloadsInMemory
 
-_LEVELS = ("application", "user", "vo", "site")
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
 _SPACE = (("MB", 1e-3), ("GB", 1.0), ("GiB", 1.073741824), ("TB", 1e3), ("TiB", 1099.511627776))
 KINDS = (
@@ -49,8 +44,8 @@ KINDS = (
 )
 
 
-class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory):
-    """A site of ``elements``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
+class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient):
+    """A site of ``places``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
     ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a
     sentence and every call fails with it until it is None again.
@@ -64,7 +59,8 @@ class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory
         placements: Iterable[Placement] = (),
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.elements = list(elements)
+        self.places = list(elements)
+        self._acting: dict[str, str] = {}
         self.home_vo = dict(home_vo or {})
         self.records = list(placements)
         self.words = Vocabulary(KINDS)
@@ -76,24 +72,26 @@ class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory
         self._lock = Lock()
         super().__init__()
 
-    def requirement_set(self, level: str, name: str, *, acting: str) -> RequirementSet:
-        """See SelectionService."""
-        self._called(acting)
+    def requirement_set(self, level: str, name: str) -> RequirementSet:
+        """See ServiceClient."""
+        self._called()
         return self._sets.get((level, name), RequirementSet(level, name))
 
-    def requirement_sets(self, user: str, *, acting: str) -> tuple[RequirementSet, ...]:
-        """See SelectionService."""
-        self._called(acting)
-        vo = self.home_vo.get(user)
-        return tuple(
-            found
-            for _key, found in sorted(self._sets.items())
-            if (found.requirements or found.profile)
-            and (
-                (found.level == "user" and found.name == user)
-                or (found.level == "application" and found.name.startswith(f"{user}:"))
-                or (found.level == "vo" and found.name == vo)
-                or found.level == "site"
+    def requirement_sets(self, user: str | None = None) -> RequirementSets:
+        """See ServiceClient."""
+        self._called()
+        vo = self.home_vo.get(user or "")
+        return RequirementSets(
+            tuple(
+                found
+                for _key, found in sorted(self._sets.items())
+                if (found.requirements or found.profile)
+                and (
+                    (found.level == "user" and found.name == user)
+                    or (found.level == "application" and found.name.startswith(f"{user}:"))
+                    or (found.level == "vo" and found.name == vo)
+                    or found.level == "site"
+                )
             )
         )
 
@@ -105,34 +103,41 @@ class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory
         *,
         profile: str | None = None,
         revision: int,
-        acting: str,
     ) -> RequirementSet:
-        """See SelectionService."""
+        """See ServiceClient."""
         with self._lock:
-            current = self.requirement_set(level, name, acting=acting)
+            current = self.requirement_set(level, name)
             if current.revision != revision:
-                raise RevisionConflictError(f"The set is at revision {current.revision}, not {revision}.")
+                raise ConflictError(f"The set is at revision {current.revision}, not {revision}.", 412)
             saved = RequirementSet(
                 level,
                 name,
                 tuple(self._canonical(requirement) for requirement in requirements),
                 revision + 1,
                 self._clock(),
-                acting,
+                self.person,
                 profile,
             )
             self._record(current, saved)
             self._sets[level, name] = saved
             return saved
 
-    def vocabulary(self, *, acting: str) -> Vocabulary:
-        """See SelectionService."""
-        self._called(acting)
+    def vocabulary(self) -> Vocabulary:
+        """See ServiceClient."""
+        self._called()
         return self.words
 
-    def effective(self, subject: Subject, *, acting: str) -> Effective:
-        """See SelectionService."""
-        self._called(acting)
+    @property
+    def person(self) -> str:
+        """Whom it is asked for."""
+        return self._acting.get("X-Acting-User", "nobody")
+
+    def effective(self, subject: Subject) -> Effective:
+        """See ServiceClient."""
+        self._called()
+        return self._effective(subject, self._sets)
+
+    def _effective(self, subject: Subject, sets: Mapping[tuple[str, str], RequirementSet]) -> Effective:
         vo = subject.vo or self.home_vo.get(subject.user)
         names = {
             "application": f"{subject.user}:{subject.application}" if subject.application else None,
@@ -140,123 +145,134 @@ class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory
             "vo": vo,
             "site": "default",
         }
-        found: dict[str, Resolved] = {}
-        for level in _LEVELS:
-            name = names[level]
-            stated = self._sets.get((level, name)) if name else None
+        found: dict[str, Requirement] = {}
+        passed: list[PassedOver] = []
+        for level, name in names.items():
+            stated = sets.get((level, name)) if name else None
             if stated is None:
                 continue
-            for requirement in (*stated.requirements, *self.words.required_by(stated.profile)):
-                if applies(requirement, self._clock()):
-                    found.setdefault(requirement.kind, Resolved(requirement, level, stated.name))
-        resolved = tuple(found[kind.name] for kind in self.words.kinds if kind.name in found)
-        return Effective(replace(subject, vo=vo), resolved)
+            by_profile = [(one, stated.profile) for one in self.words.required_by(stated.profile)]
+            for one, profile in [*((one, None) for one in stated.requirements), *by_profile]:
+                resolved = replace(one, level=level, level_name=stated.name, profile=profile)
+                if not applies(one, self._clock()):
+                    later = phase(one, self._clock()) == "future"
+                    passed.append(PassedOver(resolved, "not valid yet" if later else "not valid any more"))
+                elif found.setdefault(one.kind, resolved) is not resolved:
+                    by = found[one.kind]
+                    passed.append(
+                        PassedOver(resolved, f"hidden by the requirement of {by.level} {by.level_name}")
+                    )
+        counting = tuple(found[kind.name] for kind in self.words.kinds if kind.name in found)
+        return Effective(replace(subject, vo=vo), counting, tuple(passed))
 
-    def select(self, subject: Subject, requirements: tuple[Requirement, ...], *, acting: str) -> Selection:
-        """See SelectionService."""
-        resolved = {
-            item.requirement.kind: item for item in self.effective(subject, acting=acting).requirements
-        }
+    def select(
+        self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
+    ) -> Selection:
+        """See ServiceClient; understands a draft."""
+        self._called()
+        sets, draft = self._sets, more.get("draft")
+        if draft:
+            stated = tuple(self._canonical(Requirement.of(one)) for one in draft["requirements"])
+            key = (draft["level"], draft["name"])
+            sets = {**sets, key: RequirementSet(*key, stated, profile=draft["profile"])}
+        resolved = {one.kind: one for one in self._effective(subject, sets).requirements}
         for requirement in requirements:
-            resolved[requirement.kind] = Resolved(self._canonical(requirement), "explicit", "")
+            resolved[requirement.kind] = replace(self._canonical(requirement), level="explicit")
         wanted = tuple(resolved.values())
         candidates: list[Candidate] = []
         refused: list[Refusal] = []
-        for element in self.elements:
-            predicted = tuple(_prediction(element, item.requirement) for item in wanted)
+        for element in self.places:
+            predicted = tuple(_prediction(element, item) for item in wanted)
             missed = next(
                 (
                     prediction
                     for prediction, item in zip(predicted, wanted, strict=True)
-                    if item.requirement.strictness == "hard" and prediction.shortfall > 0
+                    if item.strictness == "hard" and prediction.shortfall > 0
                 ),
                 None,
             )
             if element.state != "active":
                 refused.append(Refusal(element.id, element.state, f"{element.label} is {element.state}."))
             elif missed:
-                detail = f"{missed.value:g} {missed.unit} is below the hard minimum of {missed.minimum:g}."
+                detail = f"{missed.value:g} {missed.unit} is below the hard minimum of {missed.bound:g}."
                 refused.append(Refusal(element.id, "hard-requirement", detail))
             else:
                 candidates.append(_candidate(element, predicted, wanted))
-        candidates.sort(key=lambda one: (round(one.distance / 0.02), -(one.write_mb_s or 0.0), one.element))
+        candidates.sort(key=lambda one: (round(one.distance / 0.02), -(one.write or 0.0), one.element))
         ranked = tuple(
             replace(one, rank=rank) for one, rank in zip(candidates, itertools.count(1), strict=False)
         )
-        return Selection(self._clock(), wanted, ranked[:10], tuple(refused), ())
+        return Selection(self._clock(), wanted, ranked[:limit], tuple(refused), ())
 
-    def storage(self, *, acting: str) -> Storage:
-        """See SelectionService."""
-        self._called(acting)
+    def elements(self) -> Inventory:
+        """See ServiceClient."""
+        self._called()
         sources = (Source("monitor", True, 0.4), Source("knowledge base", True, 2.0))
-        return Storage(self._clock(), tuple(self.elements), sources)
+        return Inventory(tuple(self.places), *sources, self._clock())
 
-    def placements(self, wanted: PlacementFilter, *, acting: str) -> tuple[Placement, ...]:
-        """See SelectionService."""
-        self._called(acting)
+    def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
+        """See ServiceClient."""
+        self._called()
         found = [
             replace(record, candidates=(), refused=())
             for record in self.records
-            if wanted.user in (None, record.subject.user)
-            and wanted.path in (None, record.path)
-            and wanted.element in (None, record.element)
-            and wanted.state in (None, record.state)
+            if wanted.get("user") in (None, record.user) and wanted.get("element") in (None, record.element)
         ]
         found.sort(key=lambda record: -(record.booked_at or 0.0))
-        return tuple(found[: wanted.limit])
+        return tuple(found[: wanted.get("limit")])
 
-    def placement(self, placement_id: str, *, acting: str) -> Placement:
-        """See SelectionService."""
-        self._called(acting)
+    def placement(self, placement_id: str) -> Placement:
+        """See ServiceClient."""
+        self._called()
         for record in self.records:
-            if record.id == placement_id:
+            if record.placement_id == placement_id:
                 return record
         raise NotFoundError(f"There is no placement {placement_id}.")
 
-    def _called(self, acting: str) -> None:
+    def _called(self) -> None:
         self.check()
-        self.acted_for.append(acting)
+        self.acted_for.append(self.person)
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
-        """See SelectionService."""
+        """See ServiceClient."""
         self.check()
         self.told.append(dict(homes))
 
     def check(self) -> None:
-        """See SelectionService."""
+        """See ServiceClient."""
         if self.down is not None:
-            raise ServiceUnavailableError(self.down)
+            raise UnavailableError(self.down)
 
     def _canonical(self, requirement: Requirement) -> Requirement:
         kind = self.words.kind(requirement.kind)
         if kind is None:
             return requirement
-        minimum = to_canonical(requirement.minimum, requirement.unit, kind)
-        return replace(requirement, minimum=minimum, unit=kind.unit)
+        bound = to_canonical(requirement.bound, requirement.unit, kind)
+        return replace(requirement, bound=bound, unit=kind.unit)
 
 
 def _prediction(element: Element, requirement: Requirement) -> Prediction:
     if requirement.kind == "free-capacity":
         value = (element.free_bytes or 0.0) / 1e9
     elif "read" in requirement.kind:
-        value = element.read_mb_s or 0.0
+        value = element.read or 0.0
     else:
-        value = element.write_mb_s or 0.0
-    shortfall = max(0.0, 1.0 - value / requirement.minimum) if requirement.minimum else 0.0
-    return Prediction(requirement.kind, value, requirement.unit, requirement.minimum, shortfall)
+        value = element.write or 0.0
+    shortfall = max(0.0, 1.0 - value / requirement.bound) if requirement.bound else 0.0
+    return Prediction(requirement.kind, value, requirement.unit, requirement.bound, shortfall)
 
 
 def _candidate(
-    element: Element, predicted: tuple[Prediction, ...], wanted: tuple[Resolved, ...]
+    element: Element, predicted: tuple[Prediction, ...], wanted: tuple[Requirement, ...]
 ) -> Candidate:
-    weights = [item.requirement.weight for item in wanted]
+    weights = [item.weight or 1.0 for item in wanted]
     squares = [weight * one.shortfall**2 for weight, one in zip(weights, predicted, strict=True)]
     return Candidate(
         rank=0,
         element=element.id,
         distance=math.sqrt(sum(squares) / sum(weights)) if weights else 0.0,
-        read_mb_s=element.read_mb_s,
-        write_mb_s=element.write_mb_s,
+        read=element.read,
+        write=element.write,
         free_gb=None if element.free_bytes is None else element.free_bytes / 1e9,
         predicted=predicted,
         age_seconds=element.age_seconds,

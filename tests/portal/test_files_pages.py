@@ -8,9 +8,10 @@ import re
 from dataclasses import replace
 
 import pytest
-from ses_webface.errors import RefusedError
+from ses_client.answers.requirements import Subject
+from ses_client.answers.selections import Candidate
+from ses_client.errors import RefusedError
 from ses_webface.files.pictures import busy_line, rate_line
-from ses_webface.selection_model import Candidate, Subject
 
 
 def test_everybody_sees_their_own_files_only(alice, signed_in) -> None:
@@ -37,8 +38,8 @@ def full(site, make_placement, make_received):
         ended = {} if verdict else {"state": "open", "ended_at": None, "end_reason": None}
         site.records.append(make_placement(number, "alice", element=element, **ended))
         if verdict:
-            site.got[site.records[-1].id] = make_received(site.records[-1], verdict)
-            site.jobs[site.records[-1].id] = f"47{number}"
+            site.got[site.records[-1].placement_id] = make_received(site.records[-1], verdict)
+            site.jobs[site.records[-1].placement_id] = f"47{number}"
     return site
 
 
@@ -175,7 +176,7 @@ def test_what_a_file_got_outlives_why_it_was_placed(alice, full) -> None:
 
 def test_a_filter_the_service_refuses_is_explained(alice, site, monkeypatch) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
-        raise RefusedError("The request cannot be right.", (("query.element", "too short"),))
+        raise RefusedError("The request cannot be right.", 422, (("query.element", "too short"),))
 
     monkeypatch.setattr(site, "files", refuse)
     answer = alice.get("/files?element=b1")

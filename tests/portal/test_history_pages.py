@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ses_webface.changes_model import Change, State
-from ses_webface.errors import RefusedError, ServiceUnavailableError
-from ses_webface.selection_model import Requirement
+from ses_client.answers.changes import Change, State
+from ses_client.answers.requirements import Requirement
+from ses_client.errors import RefusedError, UnavailableError
 
 BAD = "<img src=x onerror=alert(1)>"
 SITE_THING = "https://w3id.org/qstorman/site/demo/b1"
@@ -14,9 +14,9 @@ SITE_THING = "https://w3id.org/qstorman/site/demo/b1"
 def _state(
     site, level: str, name: str, *requirements: Requirement, by: str, profile: str | None = None
 ) -> int:
-    revision = site.requirement_set(level, name, acting="test").revision
-    site.replace_requirements(level, name, requirements, profile=profile, revision=revision, acting=by)
-    return site.changes(acting="test").changes[0].number
+    revision = site.requirement_set(level, name).revision
+    site.acting(by).replace_requirements(level, name, requirements, profile=profile, revision=revision)
+    return site.changes().changes[0].number
 
 
 def _write(rate: float, **more: object) -> Requirement:
@@ -69,12 +69,12 @@ def test_undo_asks_first_and_is_a_change_itself(alice, site, changed) -> None:
     question = alice.get(f"/history/{number}/undo").get_data(as_text=True)
     assert f"Undo change {number}?" in question
     assert question.index("50\u00a0MB/s") < question.index("20\u00a0MB/s"), "what is, then what would be"
-    assert site.requirement_set("user", "alice", acting="test").revision == 2, "asking undoes nothing"
+    assert site.requirement_set("user", "alice").revision == 2, "asking undoes nothing"
     answer = alice.post(f"/history/{number}/undo", {})
-    made = site.changes(acting="test").changes[0]
+    made = site.changes().changes[0]
     assert answer.headers["Location"] == f"/history/{made.number}"
     assert (made.undid, made.author) == (number, "alice")
-    restored = site.requirement_set("user", "alice", acting="test")
+    restored = site.requirement_set("user", "alice")
     assert (restored.requirements, restored.profile) == ((_write(20),), None)
     assert f"Change {number} is undone, by this one." in alice.get(f"/history/{made.number}").get_data(True)
     assert f"undone by {made.number}" in alice.get("/history").get_data(as_text=True)
@@ -83,7 +83,7 @@ def test_undo_asks_first_and_is_a_change_itself(alice, site, changed) -> None:
 
 def test_undo_needs_the_forms_token(alice, site, changed) -> None:
     assert alice.client.post(f"/history/{changed['second']}/undo", data={}).status_code == 400
-    assert site.requirement_set("user", "alice", acting="test").revision == 2
+    assert site.requirement_set("user", "alice").revision == 2
 
 
 def test_a_later_change_is_told_and_never_lost(alice, site, changed) -> None:
@@ -94,7 +94,7 @@ def test_a_later_change_is_told_and_never_lost(alice, site, changed) -> None:
     assert answer.status_code == 409
     assert "Changed meanwhile: nothing was undone." in text
     assert f'href="/history/{later}"' in text
-    assert site.requirement_set("user", "alice", acting="test").requirements == (_write(99),)
+    assert site.requirement_set("user", "alice").requirements == (_write(99),)
 
 
 @pytest.mark.parametrize("which", ["vo", "bobs"])
@@ -104,24 +104,24 @@ def test_what_is_not_theirs_is_undone_by_nobody(alice, site, changed, which: str
     answer = alice.post(path, {}, page="/account")
     expected = {"vo": {403}, "bobs": {403, 404}}[which]
     assert {page.status_code, answer.status_code} <= expected
-    assert site.requirement_set("vo", "materials", acting="test").requirements == (_write(2),)
-    assert site.requirement_set("user", "bob", acting="test").requirements == (_write(1),)
+    assert site.requirement_set("vo", "materials").requirements == (_write(2),)
+    assert site.requirement_set("user", "bob").requirements == (_write(1),)
 
 
 def test_an_administrator_undoes_a_change_of_a_vo(signed_in, site, changed) -> None:
     assert signed_in("root").post(f"/history/{changed['vo']}/undo", {}).status_code == 303
-    assert site.requirement_set("vo", "materials", acting="test").requirements == ()
+    assert site.requirement_set("vo", "materials").requirements == ()
 
 
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
         (
-            RefusedError("It cannot be right.", (("b1", "node b1 has no server"),)),
+            RefusedError("It cannot be right.", 422, (("b1", "node b1 has no server"),)),
             422,
             "b1: node b1 has no server",
         ),
-        (ServiceUnavailableError("The knowledge base is away."), 503, "The knowledge base is away."),
+        (UnavailableError("The knowledge base is away."), 503, "The knowledge base is away."),
     ],
 )
 def test_what_stands_against_undoing_is_told(

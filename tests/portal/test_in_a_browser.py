@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
-from ses_webface.selection_model import Requirement
+from ses_client.answers.requirements import Requirement
 
 PASSWORD = "correct horse battery"
 PAGES = (
@@ -31,13 +31,10 @@ def full_site(site, make_received):
         "alice",
         (Requirement("current-write-rate", 50, "MB/s", 2, "hard"),),
         revision=0,
-        acting="alice",
     )
-    site.replace_requirements(
-        "site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0, acting="root"
-    )
-    site.got[site.records[0].id] = make_received(site.records[0])
-    site.jobs[site.records[0].id] = "4711"
+    site.replace_requirements("site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0)
+    site.got[site.records[0].placement_id] = make_received(site.records[0])
+    site.jobs[site.records[0].placement_id] = "4711"
     return site
 
 
@@ -113,7 +110,7 @@ def test_the_keyboard_is_enough(full_site, served, open_window) -> None:
     tab_to("Save")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_have_text("Saved. Files created from now on follow it.")
-    saved = full_site.requirement_set("user", "alice", acting="test").requirements
+    saved = full_site.requirement_set("user", "alice").requirements
     assert Requirement("current-read-rate", 80.0, "MB/s", 1.0, "hard") in saved
 
 
@@ -151,7 +148,7 @@ def test_the_ranking_follows_typing_once_it_rests(full_site, served, open_window
     expect(page.locator("#ranking")).to_contain_text("of 12\u202f345\u00a0MB/s")
     assert 1 <= len(asked) < 5, "not one question per key"
     assert all(url.endswith("/preview") for url in asked)
-    assert full_site.requirement_set("application", "alice:dd", acting="test").revision == 0
+    assert full_site.requirement_set("application", "alice:dd").revision == 0
     page.on("dialog", lambda dialog: dialog.accept())
 
 
@@ -174,7 +171,7 @@ def test_a_failing_service_keeps_what_is_typed_and_recovers(full_site, served, o
     full_site.down = None
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved.")).to_be_visible()
-    assert full_site.requirement_set("user", "alice", acting="test").requirements[0].minimum == 33
+    assert full_site.requirement_set("user", "alice").requirements[0].bound == 33
     window.complaints[:] = [one for one in window.complaints if "503" not in one]
 
 
@@ -185,11 +182,11 @@ def test_the_map_keeps_itself_fresh_until_told_not_to(full_site, served, open_wi
     page.clock.install()
     page.goto(f"{served}/storage")
     expect(page.locator(".tile .number").first).to_have_text("40\u00a0MB/s")
-    full_site.elements[0] = make_element("b1", 12.0)
+    full_site.places[0] = make_element("b1", 12.0)
     page.clock.run_for(5_500)
     expect(page.locator(".tile .number").first).to_have_text("12\u00a0MB/s")
     page.get_by_label("Update every 5 s").uncheck()
-    full_site.elements[0] = make_element("b1", 77.0)
+    full_site.places[0] = make_element("b1", 77.0)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.clock.run_for(20_000)

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ses_client.answers.requirements import Requirement
 from ses_webface.moments import UnreadableTimeError, from_field, in_words, phase, to_field, zone_named
-from ses_webface.selection_model import Requirement
 
 WARSAW = ZoneInfo("Europe/Warsaw")
 ZONES = [ZoneInfo(name) for name in ("UTC", "Europe/Warsaw", "America/New_York", "Asia/Kathmandu")]

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import ses_webface
-from ses_webface.errors import StartError
-from ses_webface.settings import secret_key, service_token
+from ses_client.address import read_token
+from ses_client.errors import NotAllowedError
+from ses_webface.settings import secret_key
 
 PACKAGE = Path(ses_webface.__file__).parent
 OPEN = {"static", "accounts.sign_in", "accounts.sign_in_submit", "accounts.sign_out",
@@ -118,10 +119,10 @@ def test_secrets_others_can_read_are_refused(tmp_path: Path, mode: int) -> None:
     token = tmp_path / "token"
     token.write_text("abc\n")
     token.chmod(0o600)
-    assert service_token(token) == "abc"
+    assert read_token(token) == "abc"
     token.chmod(mode)
-    with pytest.raises(StartError, match="chmod 600"):
-        service_token(token)
+    with pytest.raises(NotAllowedError, match="chmod 600"):
+        read_token(token)
 
 
 @pytest.mark.parametrize("content", ["", "two words", "a\nb", "ą"])
@@ -129,12 +130,12 @@ def test_a_token_file_holds_one_token(tmp_path: Path, content: str) -> None:
     token = tmp_path / "token"
     token.write_text(content)
     token.chmod(0o600)
-    with pytest.raises(StartError, match="service token"):
-        service_token(token)
+    with pytest.raises(NotAllowedError, match="token file"):
+        read_token(token)
 
 
 def test_an_unexpected_error_tells_nothing(alice, site, monkeypatch) -> None:
-    monkeypatch.setattr(site, "storage", lambda **_: 1 / 0)
+    monkeypatch.setattr(site, "elements", lambda: 1 / 0)
     answer = alice.get("/storage")
     assert answer.status_code == 500
     assert "Something went wrong here" in answer.get_data(as_text=True)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from selection_memory import KINDS
-from ses_webface.errors import RefusedError
-from ses_webface.selection_model import Requirement
-from ses_webface.vocabulary import Profile, Vocabulary
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Profile, Vocabulary
+from ses_client.errors import RefusedError
+from ses_webface.requirements.forms import field_of
 
 WRITE = "kind_current_write_rate"
 
 
 def _stored(site, level: str, name: str):
-    return site.requirement_set(level, name, acting="test")
+    return site.requirement_set(level, name)
 
 
 def _state(site, level: str, name: str, *requirements: Requirement, by: str = "root"):
     revision = _stored(site, level, name).revision
-    return site.replace_requirements(level, name, requirements, revision=revision, acting=by)
+    return site.acting(by).replace_requirements(level, name, requirements, revision=revision)
 
 
 def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -> None:
@@ -113,7 +116,7 @@ def test_other_peoples_sets_are_refused(alice, site, method: str, path: str) -> 
     url = f"/requirements/{path}"
     answer = alice.get(url) if method == "get" else alice.post(url, {"revision": "0"}, page="/account")
     assert answer.status_code == 403
-    assert not site.requirement_sets("bob", acting="test")
+    assert not site.requirement_sets("bob").sets
 
 
 @pytest.mark.parametrize("path", ["vo/materials", "site/default"])
@@ -151,10 +154,10 @@ def test_a_conflict_shows_both_versions_and_loses_none(alice, site) -> None:
     assert "33\u00a0MB/s" in text
     assert "44\u00a0MB/s" in text
     assert 'value="44"' in text
-    assert [one.minimum for one in _stored(site, "user", "alice").requirements] == [33]
+    assert [one.bound for one in _stored(site, "user", "alice").requirements] == [33]
     assert 'name="revision" value="1"' in text, "saving again must be a decision about the version shown"
     assert alice.post("/requirements/user/alice", data | {"revision": "1"}).status_code == 303
-    assert [one.minimum for one in _stored(site, "user", "alice").requirements] == [44]
+    assert [one.bound for one in _stored(site, "user", "alice").requirements] == [44]
 
 
 def test_the_service_being_down_keeps_what_was_typed(alice, site) -> None:
@@ -183,7 +186,7 @@ def test_every_page_says_when_the_service_is_down(alice, site) -> None:
 def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypatch) -> None:
     def refuse(*_arguments: object, **_options: object) -> None:
         located = (("json.requirements.0.minimum", "Value error, too much"), ("json", "no, at line 3"))
-        raise RefusedError("The set is not acceptable.", located)
+        raise RefusedError("The set is not acceptable.", 422, located)
 
     monkeypatch.setattr(site, "replace_requirements", refuse)
     data = {"revision": "0", f"{WRITE}-bound": "44", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
@@ -199,7 +202,7 @@ def test_a_refusal_of_the_service_is_told_and_nothing_lost(alice, site, monkeypa
 def test_requirements_of_unknown_kinds_survive_an_edit(alice, site, monkeypatch) -> None:
     latency = Requirement("latency", 2, "ms")
     _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s"))
-    site._sets["user", "alice"] = site._sets["user", "alice"].with_requirements((latency,))
+    site._sets["user", "alice"] = replace(site._sets["user", "alice"], requirements=(latency,))
     sent = []
     monkeypatch.setattr(
         site,
@@ -296,10 +299,10 @@ def test_a_form_that_is_full_survives_the_sign_in(visitor, site) -> None:
     data = {"revision": "0", "zone": "Europe/Warsaw", "profile": "checkpoint"}
     for place, kind in enumerate(KINDS):
         data |= {
-            f"{kind.field}-bound": f"{place}.12345", f"{kind.field}-unit": kind.unit,
-            f"{kind.field}-strictness": "hard", f"{kind.field}-weight": f"{place}.5",
-            f"{kind.field}-valid_from": f"2027-01-0{place + 1}T10:00",
-            f"{kind.field}-valid_until": f"2028-01-0{place + 1}T10:00",
+            f"{field_of(kind)}-bound": f"{place}.12345", f"{field_of(kind)}-unit": kind.unit,
+            f"{field_of(kind)}-strictness": "hard", f"{field_of(kind)}-weight": f"{place}.5",
+            f"{field_of(kind)}-valid_from": f"2027-01-0{place + 1}T10:00",
+            f"{field_of(kind)}-valid_until": f"2028-01-0{place + 1}T10:00",
         }  # fmt: skip
     visitor.client.post(path, data=data, headers={"Origin": "http://localhost"})
     visitor.sign_in("alice")
@@ -377,8 +380,8 @@ def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
     typed[f"{WRITE}-valid_until"] = "2027-12-24T12:00"
     assert alice.post("/requirements/user/alice", typed).status_code == 303
     changed, kept = _stored(site, "user", "alice").requirements
-    assert (changed.minimum, changed.valid_until) == (30.0, "2027-12-24T12:00:00.250000Z")
+    assert (changed.bound, changed.valid_until) == (30.0, "2027-12-24T12:00:00.250000Z")
     assert kept == latency
-    assert kept.write() == {
-        "kind": "latency", "maximum": 2, "unit": "ms", "weight": 1.0, "strictness": "soft"
+    assert kept.as_json() == {
+        "kind": "latency", "maximum": 2, "unit": "ms", "strictness": "soft"
     }  # fmt: skip

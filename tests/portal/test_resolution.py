@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from selection_memory import KINDS
-from ses_webface.requirements.resolution import explain, first_that_apply, in_order_of_levels
-from ses_webface.selection_model import Requirement, RequirementSet
-from ses_webface.vocabulary import Profile, Vocabulary
+from ses_client.answers.requirements import Effective, PassedOver, Requirement, Subject
+from ses_client.answers.vocabulary import Profile, Vocabulary
+from ses_webface.requirements.resolution import explain
 
-NOW = 1_800_000_000.0
 FAST = Profile("fast", "fast", "", (Requirement("current-write-rate", 200, "MB/s"),))
 WORDS = Vocabulary(KINDS, (FAST,))
 
@@ -17,36 +18,40 @@ def _write(rate: float, **more: str) -> Requirement:
     return Requirement("current-write-rate", rate, "MB/s", **more)
 
 
-SETS = (
-    RequirementSet("site", "default", (_write(1),)),
-    RequirementSet("user", "alice", (_write(3, valid_until="2020-01-01T00:00:00Z"),), profile="fast"),
-    RequirementSet("application", "alice:dd", (_write(4, valid_from="2090-01-01T00:00:00Z"),)),
-    RequirementSet("application", "alice:tar", (_write(5),)),
-)
+def _at(level: str, one: Requirement, profile: str | None = None) -> Requirement:
+    return replace(one, level=level, level_name="x", profile=profile)
 
 
-def test_the_first_that_applies_now_counts_and_the_rest_have_their_reason() -> None:
-    ordered = in_order_of_levels(SETS, application="alice:dd")
-    (kind,) = explain(ordered, first_that_apply(ordered, WORDS, NOW).values(), WORDS, NOW)
-    assert [(one.requirement.minimum, one.profile, one.fate) for one in kind.statements] == [
-        (4, None, "future"), (3, None, "over"), (200, "fast", "applies"), (1, None, "hidden"),
+def test_what_applies_and_what_is_passed_over_are_listed_by_level() -> None:
+    hidden = "hidden by the requirement of user x"
+    found = Effective(
+        Subject("alice"),
+        (_at("user", _write(200), "fast"),),
+        (
+            PassedOver(_at("application", _write(4)), "not valid yet"),
+            PassedOver(_at("user", _write(3)), "not valid any more"),
+            PassedOver(_at("site", _write(1)), hidden),
+        ),
+    )
+    (kind,) = explain(found, WORDS)
+    assert [(one.requirement.bound, one.reason) for one in kind.statements] == [
+        (4, "not valid yet"), (3, "not valid any more"), (200, ""), (1, hidden),
     ]  # fmt: skip
-    assert kind.applying is not None
-    assert (kind.applying.requirement.minimum, kind.applying.profile) == (200, "fast")
+    assert kind.applying == found.requirements[0]
 
 
 def test_a_kind_nobody_describes_comes_last_and_keeps_its_name() -> None:
-    sets = [RequirementSet("user", "alice", (Requirement("aaa", 1, "x"), _write(1)))]
-    found = explain(sets, (), WORDS, NOW)
+    stated = (_at("user", Requirement("aaa", 1, "x")), _at("user", _write(1)))
+    found = explain(Effective(Subject("alice"), stated), WORDS)
     assert [(one.name, one.kind is None) for one in found] == [("current-write-rate", False), ("aaa", True)]
 
 
 def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> None:
     for level, name, rate in (("site", "default", 1), ("vo", "materials", 2), ("application", "alice:dd", 4)):
-        site.replace_requirements(level, name, (_write(rate),), revision=0, acting="root")
+        site.replace_requirements(level, name, (_write(rate),), revision=0)
     page = alice.get("/requirements/applied?application=dd").get_data(as_text=True)
     assert "at least <b>4\u00a0MB/s</b></p>" in page
-    assert page.count("Does not count: a more particular level states this kind.") == 2
+    assert page.count("Does not count: hidden by the requirement of application alice:dd.") == 2
     for link in ("application/alice:dd", "vo/materials", "site/default"):
         assert f'href="/requirements/{link}"' in page
     assert "/requirements/applied?application=dd" in alice.get("/requirements?application=dd").get_data(
@@ -55,7 +60,7 @@ def test_the_page_names_every_level_and_links_those_one_may_see(alice, site) -> 
 
 
 def test_only_administrators_look_at_others(alice, site, signed_in) -> None:
-    site.replace_requirements("user", "bob", (_write(4),), revision=0, acting="bob")
+    site.replace_requirements("user", "bob", (_write(4),), revision=0)
     assert alice.get("/requirements/applied?user=bob").status_code == 403
     page = signed_in("root").get("/requirements/applied?user=bob")
     text = page.get_data(as_text=True)

@@ -1,4 +1,4 @@
-"""The HTTP form of the selection service against a server that behaves well, badly, or not at all."""
+"""The client of the selection service against a server that behaves well, badly, or not at all."""
 
 from __future__ import annotations
 
@@ -8,20 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
-from ses_webface.errors import (
-    ChangedSinceError,
-    NotFoundError,
-    RefusedError,
-    RevisionConflictError,
-    ServiceUnavailableError,
-    TokenRefusedError,
-)
-from ses_webface.files_model import FileFilter
-from ses_webface.selection_client import PlacementFilter
-from ses_webface.selection_http import HttpSelectionService
-from ses_webface.selection_model import Requirement, Subject
+from ses_client.address import ServiceAddress
+from ses_client.answers.requirements import Requirement, Subject
+from ses_client.client import ServiceClient
+from ses_client.errors import ConflictError, NotAllowedError, NotFoundError, RefusedError, UnavailableError
 
 SET = {
     "level": "user",
@@ -81,14 +74,21 @@ def server() -> Iterator[Server]:
     made.http.server_close()
 
 
-def _client(server: Server, deadline: float = 5.0) -> HttpSelectionService:
-    return HttpSelectionService(server.url, "secret-token", deadline_seconds=deadline)
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.touch(0o600)
+    file.write_text("secret-token")
+    return file
 
 
-def test_a_save_names_the_person_the_token_and_the_revision(server: Server) -> None:
-    saved = _client(server).replace_requirements(
-        "application", "alice:a b%", WANTED, revision=2, acting="alice"
-    )
+def _client(server: Server, deadline: float = 5.0) -> ServiceClient:
+    return ServiceClient(ServiceAddress(server.url), deadline, long_seconds=deadline, shows_address=False)
+
+
+def test_a_save_names_the_person_the_token_and_the_revision(server: Server, token_file: Path) -> None:
+    client = ServiceClient(ServiceAddress(server.url, token_file)).acting("alice")
+    saved = client.replace_requirements("application", "alice:a b%", WANTED, revision=2)
     method, path, headers, body = server.asked[0]
     assert (method, path) == ("PUT", "/v1/requirements/application/alice%3Aa%20b%25")
     assert headers["Authorization"] == "Bearer secret-token"
@@ -100,7 +100,6 @@ def test_a_save_names_the_person_the_token_and_the_revision(server: Server) -> N
                 "kind": "current-write-rate",
                 "minimum": 20.0,
                 "unit": "MB/s",
-                "weight": 1.0,
                 "strictness": "soft",
             }
         ]
@@ -109,33 +108,33 @@ def test_a_save_names_the_person_the_token_and_the_revision(server: Server) -> N
 
 
 def test_without_a_token_none_is_sent(server: Server) -> None:
-    HttpSelectionService(server.url, None).requirement_set("user", "alice", acting="alice")
+    _client(server).requirement_set("user", "alice")
     assert "Authorization" not in server.asked[0][2]
 
 
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        (412, RevisionConflictError),
+        (412, ConflictError),
         (404, NotFoundError),
         (422, RefusedError),
-        (401, TokenRefusedError),
-        (403, TokenRefusedError),
-        (503, ServiceUnavailableError),
-        (500, ServiceUnavailableError),
+        (401, NotAllowedError),
+        (403, NotAllowedError),
+        (503, UnavailableError),
+        (500, UnavailableError),
     ],
 )
 def test_problems_keep_their_meaning_and_words(server: Server, status: int, error: type[Exception]) -> None:
     server.answer = server.say(status, {"title": "No", "detail": "because of the moon"})
     with pytest.raises(error, match="because of the moon"):
-        _client(server).requirement_set("user", "alice", acting="alice")
+        _client(server).requirement_set("user", "alice")
 
 
 def test_field_errors_of_the_service_are_kept(server: Server) -> None:
     problem = {"detail": "no", "errors": [{"location": "requirements.0.unit", "message": "unknown unit"}]}
     server.answer = server.say(422, problem)
     with pytest.raises(RefusedError) as caught:
-        _client(server).replace_requirements("user", "alice", WANTED, revision=0, acting="alice")
+        _client(server).replace_requirements("user", "alice", WANTED, revision=0)
     assert caught.value.problems == (("requirements.0.unit", "unknown unit"),)
 
 
@@ -154,21 +153,21 @@ def test_field_errors_of_the_service_are_kept(server: Server) -> None:
 )
 def test_rubbish_is_called_unreadable(server: Server, raw: bytes) -> None:
     server.answer = server.say(200, None, raw)
-    with pytest.raises(ServiceUnavailableError, match="cannot read"):
-        _client(server).requirement_set("user", "alice", acting="alice")
+    with pytest.raises(UnavailableError, match="not as its contract says"):
+        _client(server).requirement_set("user", "alice")
 
 
 def test_rubbish_with_an_error_status_is_still_an_error(server: Server) -> None:
     server.answer = server.say(502, None, b"<html>proxy")
-    with pytest.raises(ServiceUnavailableError, match="HTTP status 502"):
-        _client(server).requirement_set("user", "alice", acting="alice")
+    with pytest.raises(UnavailableError, match="HTTP status 502"):
+        _client(server).requirement_set("user", "alice")
 
 
 def test_nobody_listening_is_told_plainly() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        service = HttpSelectionService(f"http://127.0.0.1:{taken.getsockname()[1]}", None)
-        with pytest.raises(ServiceUnavailableError, match="cannot be reached"):
+        service = ServiceClient(ServiceAddress(f"http://127.0.0.1:{taken.getsockname()[1]}"))
+        with pytest.raises(UnavailableError, match="cannot be reached"):
             service.check()
 
 
@@ -196,8 +195,8 @@ def test_a_service_that_never_finishes_is_given_up(
     server.answer = lambda handler: behaviour(handler, release)
     began = time.monotonic()
     try:
-        with pytest.raises(ServiceUnavailableError, match=r"within 0\.3 s"):
-            _client(server, 0.3).requirement_set("user", "alice", acting="alice")
+        with pytest.raises(UnavailableError, match=r"within 0\.3 s"):
+            _client(server, 0.3).requirement_set("user", "alice")
         assert time.monotonic() - began < 10, "the wait must have an end of its own"
     finally:
         release.set()
@@ -205,7 +204,7 @@ def test_a_service_that_never_finishes_is_given_up(
 
 def test_a_kept_connection_that_went_away_is_asked_again(server: Server) -> None:
     client = _client(server)
-    client.requirement_set("user", "alice", acting="alice")
+    client.requirement_set("user", "alice")
     good, calls = server.answer, []
 
     def drop_once(handler: BaseHTTPRequestHandler) -> None:
@@ -216,7 +215,7 @@ def test_a_kept_connection_that_went_away_is_asked_again(server: Server) -> None
         good(handler)
 
     server.answer = drop_once
-    assert client.requirement_set("user", "alice", acting="alice").revision == 3
+    assert client.requirement_set("user", "alice").revision == 3
 
 
 def test_a_write_is_never_sent_twice(server: Server) -> None:
@@ -224,8 +223,8 @@ def test_a_write_is_never_sent_twice(server: Server) -> None:
         handler.close_connection = True
 
     server.answer = drop
-    with pytest.raises(ServiceUnavailableError):
-        _client(server).replace_requirements("user", "alice", WANTED, revision=0, acting="alice")
+    with pytest.raises(UnavailableError):
+        _client(server).replace_requirements("user", "alice", WANTED, revision=0)
     assert len(server.asked) == 1
 
 
@@ -237,38 +236,38 @@ def test_redirects_are_not_followed(server: Server) -> None:
         handler.end_headers()
 
     server.answer = away
-    with pytest.raises(ServiceUnavailableError):
-        _client(server).requirement_set("user", "alice", acting="alice")
+    with pytest.raises(UnavailableError):
+        _client(server).requirement_set("user", "alice")
     assert len(server.asked) == 1
 
 
 def test_questions_go_where_the_contract_says(server: Server) -> None:
     client = _client(server)
     calls: list[tuple[Callable[[], object], str, str]] = [
-        (lambda: client.requirement_sets("alice", acting="a"), "GET", "/v1/requirements?user=alice"),
+        (lambda: client.requirement_sets("alice"), "GET", "/v1/requirements?user=alice"),
         (
-            lambda: client.effective(Subject("alice", "d d"), acting="a"),
+            lambda: client.effective(Subject("alice", "d d")),
             "GET",
             "/v1/requirements/effective?user=alice&application=d+d",
         ),
-        (lambda: client.select(Subject("alice"), WANTED, acting="a"), "POST", "/v1/selections"),
-        (lambda: client.storage(acting="a"), "GET", "/v1/elements"),
+        (lambda: client.select(Subject("alice"), WANTED), "POST", "/v1/selections"),
+        (lambda: client.elements(), "GET", "/v1/elements"),
         (
-            lambda: client.placements(PlacementFilter(user="alice", path="/u/a&b"), acting="a"),
+            lambda: client.placements(user="alice", path="/u/a&b", limit=50),
             "GET",
             "/v1/placements?user=alice&path=%2Fu%2Fa%26b&limit=50",
         ),
         (
-            lambda: client.files(FileFilter(job="7", path="a&b"), after="ended:1.5:ab", limit=9, acting="a"),
+            lambda: client.files({"job": "7", "path": "a&b", "user": None}, after="ended:1.5:ab", limit=9),
             "GET",
             "/v1/files?job=7&path=a%26b&after=ended%3A1.5%3Aab&limit=9",
         ),
         (
-            lambda: client.report(FileFilter(vo="m", verdict="met", since=5.0), acting="a"),
+            lambda: client.report({"vo": "m", "since": 5.0}),
             "GET",
             "/v1/report?vo=m&since=5.0",
         ),
-        (lambda: client.placement("../x", acting="a"), "GET", "/v1/placements/..%2Fx"),
+        (lambda: client.placement("../x"), "GET", "/v1/placements/..%2Fx"),
         (client.check, "GET", "/healthz"),
     ]
     server.answer = server.say(404, {})
@@ -280,11 +279,11 @@ def test_questions_go_where_the_contract_says(server: Server) -> None:
 
 def test_calls_are_observed(server: Server) -> None:
     seen: list[tuple[str, str, float]] = []
-    client = HttpSelectionService(server.url, None, observe=lambda *call: seen.append(call))
-    client.requirement_set("user", "alice", acting="alice")
+    client = ServiceClient(ServiceAddress(server.url), observe=lambda *call: seen.append(call))
+    client.requirement_set("user", "alice")
     server.answer = server.say(200, None, b"rubbish")
-    with pytest.raises(ServiceUnavailableError):
-        client.requirement_set("user", "alice", acting="alice")
+    with pytest.raises(UnavailableError):
+        client.requirement_set("user", "alice")
     assert [(method, outcome) for method, outcome, _ in seen] == [("GET", "200"), ("GET", "unreadable")]
 
 
@@ -300,9 +299,9 @@ CHANGE = {
 
 
 def test_the_history_is_read(server) -> None:
-    service = HttpSelectionService(server.url, None)
+    service = _client(server)
     server.answer = server.say(200, {"changes": [CHANGE], "next": 7})
-    page = service.changes(before=9, subject="user/alice", acting="alice")
+    page = service.changes(before=9, subject="user/alice")
     assert server.asked[-1][1] == "/v1/changes?before=9&subject=user%2Falice"
     assert (page.next, page.changes[0].undid, page.changes[0].at) == (7, 6, 1795273207.5)
     server.answer = server.say(
@@ -311,26 +310,26 @@ def test_the_history_is_read(server) -> None:
             {"subject": CHANGE["subject"], "before": None, "after": "...", "set_before": None,
              "set_after": {"level": "user", "name": "alice", "requirements": [], "profile": "scratch"}}]},
     )  # fmt: skip
-    (state,) = service.change(7, acting="alice").states
+    (state,) = service.change(7).states
     assert (state.set_before, state.set_after and state.set_after.profile) == (None, "scratch")
 
 
 def test_undoing_is_told_apart_from_what_stands_against_it(server) -> None:
-    service = HttpSelectionService(server.url, None)
+    service = _client(server).acting("alice")
     server.answer = server.say(200, {"change": 8, "dry_run": False})
-    assert service.undo(7, acting="alice") == 8
+    assert service.undo(7).change == 8
     method, path, headers, body = server.asked[-1]
     assert (method, path, headers["X-Acting-User"]) == ("POST", "/v1/changes/7/undo", "alice")
-    assert json.loads(body) == {"force": False}
+    assert json.loads(body) == {"force": False, "dry_run": False}
     for slug in ("changed-since", "changed-meanwhile"):
         server.answer = server.say(409, {"type": f"urn:qstorman:problem:{slug}", "detail": "by change 9"})
-        with pytest.raises(ChangedSinceError, match="by change 9"):
-            service.undo(7, acting="alice")
+        with pytest.raises(ConflictError, match="by change 9"):
+            service.undo(7)
 
 
 def test_an_undo_whose_answer_is_lost_is_not_sent_twice(server) -> None:
-    service = HttpSelectionService(server.url, None)
+    service = _client(server)
     server.answer = lambda handler: handler.connection.shutdown(socket.SHUT_RDWR)
-    with pytest.raises(ServiceUnavailableError):
-        service.undo(7, acting="alice")
+    with pytest.raises(UnavailableError):
+        service.undo(7)
     assert len(server.asked) == 1

@@ -7,8 +7,8 @@ import re
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from ses_client.answers.requirements import Requirement
 from ses_webface.requirements.sentences import UnreadableValuesError, read_values
-from ses_webface.selection_model import Requirement
 
 CHECKPOINT = "checkpoint of 4 TB every 30 min by 512 ranks"
 PAGE = "/requirements/application/alice:dd"
@@ -42,7 +42,7 @@ def test_a_sentence_fills_the_form_with_the_arithmetic_and_saves_nothing(alice, 
     assert CHECKPOINT in text, "the sentence stays, to be changed"
     assert 'role="status" tabindex="-1" data-focus' in text
     assert "of 43.4\u00a0MB/s" in text, "the ranking is that of the form"
-    assert site.requirement_set("application", "alice:dd", acting="test").revision == 0
+    assert site.requirement_set("application", "alice:dd").revision == 0
 
 
 def test_what_else_is_typed_stays(alice, site) -> None:
@@ -131,8 +131,8 @@ def test_a_sentence_becomes_a_saved_requirement_in_a_browser(site, served, open_
     for width in (1360, 320):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0, width
-    assert site.requirement_set("application", "alice:dd", acting="test").revision == 0
+    assert site.requirement_set("application", "alice:dd").revision == 0
     page.locator(f"#{SPACE}-bound").press("Enter")  # saves, although another button comes first on the page
     expect(page.get_by_text("Saved. Files created from now on follow it.")).to_be_visible()
-    saved = site.requirement_set("application", "alice:dd", acting="test").requirements
-    assert Requirement("current-write-rate", 43.41, "MB/s") in saved
+    saved = site.requirement_set("application", "alice:dd").requirements
+    assert Requirement("current-write-rate", 43.41, "MB/s", 1.0) in saved

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from ses_webface.selection_model import Prediction
+from ses_client.answers.selections import Prediction
+from ses_client.answers.vocabulary import Kind, Vocabulary
 from ses_webface.shortfalls import expectation, misses
-from ses_webface.vocabulary import Kind, Vocabulary
 
 WORDS = Vocabulary(
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ses_webface.selection_model import Storage
+from ses_client.answers.elements import Inventory, Source
 from ses_webface.storage.services import MAX_TILES, build_map, tile
 
 
@@ -51,14 +51,16 @@ def test_colours_follow_the_share_that_is_left(make_element, write: float, step:
 
 
 def test_a_large_site_is_cut_and_says_so(alice, site, make_element) -> None:
-    site.elements = [make_element(f"b{number}", 50.0, id=f"union/b{number:05}") for number in range(1000)]
-    shown = build_map(Storage(0.0, tuple(site.elements), ()), "write", "")
+    site.places = [make_element(f"b{number}", 50.0, id=f"union/b{number:05}") for number in range(1000)]
+    shown = build_map(
+        Inventory(tuple(site.places), Source("monitor", True), Source("knowledge base", True)), "write", ""
+    )
     assert (shown.shown, shown.total) == (MAX_TILES, 1000)
     assert f"The first {MAX_TILES} of 1000 elements are shown" in alice.get("/storage").get_data(as_text=True)
 
 
 def test_one_storage_system_can_be_shown_alone(alice, site, make_element) -> None:
-    site.elements.append(make_element("o1", 9.0, id="scratch/o1", storage_system="scratch"))
+    site.places.append(make_element("o1", 9.0, id="scratch/o1", storage_system="scratch"))
     text = alice.get("/storage?system=scratch").get_data(as_text=True)
     assert "scratch/o1" in text
     assert "union/b1" not in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -127,33 +128,41 @@ def test_two_windows_do_not_overwrite_each_other(stack: Stack, open_window) -> N
     second.complaints[:] = [one for one in second.complaints if "409" not in one]
 
 
-def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack) -> None:
-    """The HTTP form against the real thing, beyond what the pages happen to ask."""
-    from ses_webface.errors import NotFoundError, RefusedError, TokenRefusedError
-    from ses_webface.selection_client import PlacementFilter
-    from ses_webface.selection_http import HttpSelectionService
-    from ses_webface.selection_model import Requirement, Subject
+def test_the_portals_client_reads_every_answer_of_the_service(stack: Stack, tmp_path: Path) -> None:
+    """The client against the real thing, beyond what the pages happen to ask."""
+    from ses_client.address import ServiceAddress
+    from ses_client.answers.requirements import Requirement, Subject
+    from ses_client.client import ServiceClient
+    from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 
-    stranger = HttpSelectionService(stack.service, "not a token")
-    with pytest.raises(TokenRefusedError):
-        stranger.requirement_set("user", "nobody", acting="nobody")
-    node = HttpSelectionService(stack.service, stack.node_token)
-    with pytest.raises(TokenRefusedError):
-        node.replace_requirements("user", "nobody", (), revision=0, acting="nobody")
+    def client(token: str) -> ServiceClient:
+        file = tmp_path / token
+        file.touch(0o600)
+        file.write_text(token)
+        return ServiceClient(ServiceAddress(stack.service, file)).acting("nobody")
+
+    stranger = client("not-a-token")
+    with pytest.raises(NotAllowedError):
+        stranger.requirement_set("user", "nobody")
+    node = client(stack.node_token)
+    with pytest.raises(NotAllowedError):
+        node.replace_requirements("user", "nobody", (), revision=0)
     booked = stack.placement("sqlite3")
-    record = node.placement(booked["placement_id"], acting="nobody")
+    record = node.placement(booked["placement_id"])
     assert (record.application, record.subject.user, record.state) == ("sqlite3", "nobody", "open")
     assert record.candidates
-    listed = node.placements(PlacementFilter(user="nobody", element=record.element), acting="nobody")
-    assert record.id in {one.id for one in listed}
+    listed = node.placements(user="nobody", element=record.element)
+    assert record.placement_id in {one.placement_id for one in listed}
     with pytest.raises(NotFoundError):
-        node.placement("00000000000000ff", acting="nobody")
+        node.placement("00000000000000ff")
     with pytest.raises(RefusedError) as caught:
-        node.select(Subject("nobody"), (Requirement("current-write-rate", 1.0, "parsec"),), acting="nobody")
+        node.select(Subject("nobody"), (Requirement("current-write-rate", 1.0, "parsec"),))
     assert caught.value.problems
-    assert node.effective(Subject("nobody"), acting="nobody").subject.vo == "materials"
-    understood = node.expand_sentence("record 200 MB/s for 6 h", {"margin": "1.5"}, acting="nobody")
-    assert Requirement("current-write-rate", 300.0, "MB/s") in {one.requirement for one in understood.derived}
+    assert node.effective(Subject("nobody")).subject.vo == "materials"
+    understood = node.expand("record 200 MB/s for 6 h", {"margin": "1.5"})
+    assert ("current-write-rate", 300.0) in {
+        (one.requirement.kind, one.requirement.bound) for one in understood.derived
+    }
     with pytest.raises(RefusedError) as caught:
-        node.expand_sentence("record 200 MB/s for 6 h", {"margin": "much"}, acting="nobody")
+        node.expand("record 200 MB/s for 6 h", {"margin": "much"})
     assert caught.value.problems[0][0] == "json.values.margin"

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 from selection_memory import InMemorySelectionService
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
 from ses_service.api.app import create_app as create_service
 from ses_service.process.runtime import ServiceConfig
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.telling import AccountTelling
 from ses_webface.database import Database
-from ses_webface.selection_http import HttpSelectionService
 
 PASSWORD = "long enough a password"
 
@@ -119,7 +120,7 @@ def heard() -> Iterator[Heard]:
 
 
 def test_the_service_takes_what_is_told(accounts: AccountService, heard: Heard) -> None:
-    AccountTelling(accounts, HttpSelectionService(heard.url, None)).step()
+    AccountTelling(accounts, ServiceClient(ServiceAddress(heard.url))).step()
     assert heard.statuses == [200]
     assert heard.bodies == [{"accounts": [{"user": "alice", "vo": "materials"}]}]
 

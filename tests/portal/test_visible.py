@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from selection_memory import InMemorySelectionService
-from ses_webface.selection_model import Placement
+from ses_client.answers.selections import Placement
 from ses_webface.visible import visible
 
 DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from selection_memory import KINDS
-from ses_webface.selection_model import Requirement
-from ses_webface.vocabulary import Kind, Profile, Vocabulary
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Kind, Profile, Vocabulary
 
 BAD = '"><img src=x onerror=alert(1)>'
 LATENCY = Kind(
@@ -31,7 +31,7 @@ def test_a_described_kind_can_be_edited(alice, described) -> None:
     assert "<option>us</option>" not in page, "one symbol for one unit"
     data = {"revision": "0", f"{FIELD}-bound": "500", f"{FIELD}-unit": "μs", f"{FIELD}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
-    (saved,) = described.requirement_set("user", "alice", acting="test").requirements
+    (saved,) = described.requirement_set("user", "alice").requirements
     assert saved == Requirement("latency", 0.5, "ms", 2.0, "soft", at_most=True), "its own default weight"
     shown = alice.get("/requirements/user/alice").get_data(as_text=True)
     assert 'name="kind_latency-bound" value="0.5"' in shown
@@ -41,9 +41,7 @@ def test_a_kind_named_like_a_field_of_the_form_is_a_kind(alice, described) -> No
     data = {"revision": "0", "kind_revision-bound": "3", "kind_revision-unit": "s",
             "kind_revision-strictness": "hard"}  # fmt: skip
     assert alice.post("/requirements/user/alice", data).status_code == 303
-    assert [one.kind for one in described.requirement_set("user", "alice", acting="test").requirements] == [
-        "revision"
-    ]
+    assert [one.kind for one in described.requirement_set("user", "alice").requirements] == ["revision"]
 
 
 def test_texts_of_the_vocabulary_are_never_markup(alice, described) -> None:
@@ -79,14 +77,14 @@ def test_without_any_kind_known_nothing_is_saved(alice, site) -> None:
     site.words = Vocabulary()
     answer = alice.post("/requirements/user/alice", {"revision": "0"}, page="/account")
     assert answer.status_code == 503
-    assert site.requirement_set("user", "alice", acting="test").revision == 0
+    assert site.requirement_set("user", "alice").revision == 0
 
 
 def test_a_vocabulary_without_sizes_is_not_read() -> None:
     data = {"kind": "k", "label": "k", "definition": "", "unit": "s", "units": ["s"], "bound": "minimum",
             "default_weight": 1}  # fmt: skip
-    assert Kind.read({**data, "sizes": {"s": 1}}).units == ("s",)
+    assert Kind.of({**data, "sizes": {"s": 1}}).units == ("s",)
     with pytest.raises(KeyError):
-        Kind.read({**data, "sizes": {}})
+        Kind.of({**data, "sizes": {}})
     with pytest.raises(ValueError, match="no size"):
-        Kind.read({**data, "sizes": {"s": 0}})
+        Kind.of({**data, "sizes": {"s": 0}})

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Derived, Expansion, Parameter
+from ses_client.errors import RefusedError
 from ses_service.knowledge.vocabulary import vocabulary
 from ses_service.knowledge.workloads import WorkloadError, expand
-from ses_webface.errors import RefusedError
-from ses_webface.selection_model import Requirement
-from ses_webface.workloads_model import Derived, Expansion, Parameter
 
 
 class WorkloadsInMemory:
     """Understands the sentences of the vocabulary; bounds are in the units of their kinds."""
 
-    def _called(self, acting: str) -> None:
+    def _called(self) -> None:
         raise NotImplementedError
 
-    def expand_sentence(self, sentence: str, values: Mapping[str, str], *, acting: str) -> Expansion:
-        """See SelectionService."""
-        self._called(acting)
+    def expand(self, sentence: str, values: Mapping[str, str]) -> Expansion:
+        """See ServiceClient."""
+        self._called()
         try:
             found = expand(vocabulary().workloads.values(), sentence, values)
         except WorkloadError as error:
             at = f"json.values.{error.parameter}" if error.parameter in values else "json.sentence"
-            raise RefusedError(f"The request cannot be right in {at}.", ((at, str(error)),)) from None
+            raise RefusedError(f"The request cannot be right in {at}.", 422, ((at, str(error)),)) from None
         parameters = found.workload.parameters.values()
         return Expansion(
             found.workload.name,

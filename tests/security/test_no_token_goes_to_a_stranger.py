@@ -20,9 +20,10 @@ from click.testing import CliRunner
 from service_process import PATIENCE, SITE, Running, until
 from ses.cli import main as ses_command
 from ses_client import proven
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
+from ses_client.errors import NotAllowedError, UnavailableError
 from ses_service.commands.main import main as service_command
-from ses_webface.errors import ServiceUnavailableError
-from ses_webface.selection_http import HttpSelectionService
 from thief import Thief
 
 ROOT = Path(__file__).parents[2]
@@ -181,9 +182,9 @@ def test_the_command_tells_a_stranger_nothing(
     assert SECRET in found.heard()
 
 
-def test_the_portal_tells_a_stranger_nothing(thief: Thief) -> None:
-    portal = HttpSelectionService(f"http://127.0.0.1:{thief.where}", SECRET)
-    with pytest.raises(ServiceUnavailableError, match="uid 65534 listens there"):
+def test_the_portal_tells_a_stranger_nothing(thief: Thief, tmp_path: Path) -> None:
+    portal = ServiceClient(ServiceAddress(f"http://127.0.0.1:{thief.where}", token_file(tmp_path)))
+    with pytest.raises(UnavailableError, match="uid 65534 listens there"):
         portal.check()
     assert thief.heard_nothing()
 
@@ -240,8 +241,8 @@ def test_no_token_is_sent_to_another_machine_in_clear_text(url: str, tmp_path: P
     assert (done.returncode, "clear text; use https://" in done.stderr) == (2, True), done.stderr
     status, said = ses("elements", "--url", url, "--token-file", file)
     assert (status, "clear text. Use https://" in said) == (4, True), said
-    with pytest.raises(proven.ClearTextError, match="https"):
-        HttpSelectionService(url, SECRET)
+    with pytest.raises(NotAllowedError, match="https"):
+        ServiceClient(ServiceAddress(url, Path(file)))
 
 
 # The real one
@@ -258,7 +259,7 @@ def test_agent_command_and_portal_speak_https_to_who_is_proven(
         "elements", "--url", site.service.url, "--token-file", file, SES_SERVICE_CA=str(site.ca)
     )
     assert (status, "union/b1" in said) == (0, True), said
-    HttpSelectionService(site.service.url, site.token, ca=site.ca).check()
+    ServiceClient(ServiceAddress(site.service.url, Path(file), site.ca)).check()
 
 
 @pytest.mark.parametrize("wrong", ["authority", "name"])
@@ -278,8 +279,8 @@ def test_a_certificate_of_another_authority_or_name_is_refused(
         agent.wait_for("its certificate is for another name, or of an authority")
         status, said = ses("elements", "--url", url, "--token-file", file, "--service-ca", str(ca))
         assert (status, "not proven" in said) == (4, True), said
-        with pytest.raises(ServiceUnavailableError, match="not proven by its certificate"):
-            HttpSelectionService(url, site.token, ca=ca).check()
+        with pytest.raises(UnavailableError, match="not proven by its certificate"):
+            ServiceClient(ServiceAddress(url, Path(file), ca)).check()
     finally:
         if wrong == "name":
             for kind in (".pem", "-key.pem"):
@@ -293,7 +294,7 @@ def test_at_the_socket_of_this_machine_nothing_needs_to_be_configured(
     monkeypatch.setattr("ses.settings.SERVICE_SOCKET", site.socket)
     status, said = ses("elements", SES_SERVICE_URL="", SES_TOKEN_FILE="", HOME="/nonexistent")
     assert (status, "union/b1" in said) == (0, True), said
-    HttpSelectionService(f"unix:{site.socket}", None).check()
+    ServiceClient(ServiceAddress(f"unix:{site.socket}")).check()
 
 
 def test_plain_http_says_nothing_to_https_and_back(site: Site) -> None:

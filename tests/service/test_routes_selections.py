@@ -56,6 +56,25 @@ def test_one_kind_in_two_spellings_is_stated_twice_and_a_slip_gets_a_hint(servic
     assert "did you mean current-write-rate?" in service.post("/v1/selections", slip).text
 
 
+def test_a_draft_counts_in_place_of_the_stored_set_and_is_not_stored(service: Service, site: Any) -> None:
+    service.knowledge.put(Level.APPLICATION, "alice:dd", site.read(7))
+    service.knowledge.put(Level.USER, "alice", site.write(9))
+    service.refresh()
+    asked: Any = {"subject": {"user": "alice", "application": "dd"}}
+
+    def found(**draft: Any) -> set[tuple[str, float, str]]:
+        answer = service.post("/v1/selections", {**asked, **draft}).get_json()["requirements"]
+        return {(one["kind"], one["minimum"], one["level"]) for one in answer}
+
+    draft = {"level": "application", "name": "alice:dd", "requirements": [WRITE_50]}
+    assert found(draft=draft) == {("current-write-rate", 50, "application")}
+    assert found(draft={"level": "application", "name": "alice:dd"}) == {("current-write-rate", 9, "user")}
+    assert found() == {("current-read-rate", 7, "application"), ("current-write-rate", 9, "user")}
+    wrong = service.post("/v1/selections", {**asked, "draft": {**draft, "profile": "chekpoint"}})
+    assert wrong.status_code == 422
+    assert "json.draft.profile" in wrong.text
+
+
 def test_requirements_come_from_the_levels_that_state_them(service: Service, site: Any) -> None:
     service.knowledge.put(Level.APPLICATION, "alice:dd", site.read(7))
     service.knowledge.put(Level.USER, "alice", site.read(1), site.free(2, hard=True))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ports import free_port
 from ses.demo.processes import Processes, answers, is_socket
-from ses.service import ServiceClient
-from ses.settings import ServiceAddress
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
 
 BUILD = Path(__file__).resolve().parents[2] / os.environ.get("SES_BUILD_DIR", "build/libses")
 NODES = ("n1", "n2", "n3", "n4")

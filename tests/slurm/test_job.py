@@ -18,7 +18,7 @@ WRITE = (
 
 def wait_for(cluster: Cluster, job: str, state: str, count: int) -> None:
     end = time.monotonic() + SECONDS
-    while len(found := cluster.client().files({"job": job, "state": state})["files"]) != count:
+    while len(found := cluster.client().files({"job": job, "state": state}).files) != count:
         assert time.monotonic() < end, f"{len(found)} files of job {job} are {state}, not {count}"
         time.sleep(0.1)
 

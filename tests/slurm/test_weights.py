@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from cluster import Cluster
-from ses.node_answers import RankedNode
 from ses.slurm.nodes import fields_of
 from ses.slurm.weights import changes, weights
+from ses_client.answers.nodes import RankedNode
 
 SLOW = """
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .

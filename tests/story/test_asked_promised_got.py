@@ -63,8 +63,7 @@ def file(site: Site, path: str) -> dict[str, Any]:
 
 
 def require(site: Site, *texts: str) -> None:
-    wanted = [requirement(text).as_json() for text in texts]
-    site.chain.client().set_requirements("user", "root", wanted, 0)
+    site.chain.client().replace_requirements("user", "root", map(requirement, texts), revision=0)
     end = time.monotonic() + 120
     for number in range(1000):  # until the node knows
         if file(site, run(site, f"before-{number}.dat", "1", "0.2"))["required"]:
@@ -88,8 +87,8 @@ def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Si
     assert reads["verdict"] == "met"
     assert reads["bytes_written"] == pytest.approx(80 * MB, rel=0.1)
     assert reads["bytes_read"] == pytest.approx(80 * MB, rel=0.1), "by a descriptor of its own, opened late"
-    kinds = site.chain.client().file(reads["placement_id"])["kinds"]
-    assert {one["kind"]: one["verdict"] for one in kinds} == {
+    kinds = site.chain.client().file(reads["placement_id"]).kinds
+    assert {one.kind: one.verdict for one in kinds} == {
         "average-read-rate": "met",
         "average-write-rate": "met",
     }

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ses.errors import SesError, UsageError
 from ses.profiling.darshan import of_text, read_log
 from ses.profiling.needs import implied
 from ses.profiling.result import FileUse, Phase, ProgramProfile
 from ses.profiling.turtle import turtle_of
+from ses_client.errors import SesError, UsageError
 from ses_service.knowledge.terms import ontology_directory
 from ses_service.knowledge.vocabulary import OWN_FILES, read_vocabulary
 

@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ses.errors import UsageError
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases
 from ses.profiling.proc import Look, Moved, OpenFile, ProcessLook, look_at, parse_call, parse_io, parse_stat
 from ses.profiling.result import FileUse
 from ses.profiling.run import profile
+from ses_client.errors import UsageError
 
 MB = 10**6
 READ, WRITE = os.O_RDONLY, os.O_WRONLY

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from argon2 import PasswordHasher
 from flask import Flask, Response, redirect, request, url_for
+from ses_client.client import ServiceClient
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -20,9 +21,7 @@ from ses_webface.history import views as history
 from ses_webface.metrics import Metrics
 from ses_webface.portal import Portal, portal
 from ses_webface.requirements import views as requirements
-from ses_webface.selection_client import SelectionService
-from ses_webface.selection_http import HttpSelectionService
-from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_token
+from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_address
 from ses_webface.storage import views as storage
 from ses_webface.web_security import protect
 
@@ -30,13 +29,14 @@ from ses_webface.web_security import protect
 def create_app(
     settings: Settings,
     *,
-    selection: SelectionService | None = None,
+    selection: ServiceClient | None = None,
     clock: Callable[[], float] = time.time,
     hasher: PasswordHasher | None = None,
 ) -> Flask:
     """Return the application; its database is brought up to date.
 
-    ``selection`` stands in for the service at ``settings.service_url``.  Raises StartError.
+    ``selection`` stands in for the service at ``settings.service_url``.  Raises StartError, and
+    NotAllowedError for a token that cannot be used.
     """
     prepare_state_dir(settings.state_dir)
     database = Database(settings.database_url)
@@ -48,13 +48,12 @@ def create_app(
         accounts=AccountService(database, clock, hasher),
         sessions=SessionService(database, clock),
         selection=selection
-        or HttpSelectionService(
-            settings.service_url,
-            service_token(settings.service_token_file),
-            deadline_seconds=settings.service_deadline_seconds,
+        or ServiceClient(
+            service_address(settings),
+            settings.service_deadline_seconds,
+            long_seconds=settings.service_deadline_seconds,
+            shows_address=False,
             observe=metrics.service_call,
-            ca=settings.service_ca,
-            shown=settings.tls,
         ),
         metrics=metrics,
         clock=clock,

@@ -81,7 +81,7 @@ class _Group(click.Group):
     """Shows the portal's own errors as one line, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from ses_client.proven import ClearTextError
+        from ses_client.errors import SesError
         from ses_listen.server import ListenError
         from ses_listen.tls import TlsError
 
@@ -89,7 +89,7 @@ class _Group(click.Group):
 
         try:
             return super().invoke(ctx)
-        except (WebfaceError, ListenError, TlsError, ClearTextError) as error:
+        except (WebfaceError, ListenError, TlsError, SesError) as error:
             raise click.ClickException(str(error)) from error
 
 

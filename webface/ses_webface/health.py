@@ -7,9 +7,9 @@ portal unready: without it people are told so in words, which a balancer's 503 w
 from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify
+from ses_client.errors import SesError
 from sqlalchemy.exc import SQLAlchemyError
 
-from ses_webface.errors import SelectionError
 from ses_webface.portal import portal
 from ses_webface.web_security import open_to_all
 
@@ -34,7 +34,7 @@ def readyz() -> tuple[Response, int]:
         database = str(getattr(error, "orig", None) or error).splitlines()[0]
     try:
         portal().selection.check()
-    except SelectionError as error:
+    except SesError as error:
         service = str(error)
     checks = [
         {"name": "database", "ok": not database, "detail": database},

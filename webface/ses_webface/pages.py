@@ -10,13 +10,14 @@ import structlog
 from flask import Flask, g, render_template, request
 from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 from markupsafe import Markup
+from ses_client.answers.requirements import Requirement
+from ses_client.errors import NotFoundError, SesError, UnavailableError
 from werkzeug.exceptions import HTTPException
 
-from ses_webface.errors import NotFoundError, SelectionError, ServiceUnavailableError
 from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import shortest_writing, show_bytes, show_number, show_quantity
-from ses_webface.selection_model import Requirement
+from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
 from ses_webface.visible import in_page, visible
 
@@ -56,6 +57,8 @@ def register(app: Flask) -> None:
         age=age,
         misses=lambda one: misses(one, words()),
         missed=lambda predicted: missed_of(predicted, words()),
+        field_of=field_of,
+        bound_of=bound_of,
     )
     app.jinja_env.globals.update(
         level_words=level_words, set_title=set_title, required_by=lambda name: words().required_by(name)
@@ -68,7 +71,7 @@ def register(app: Flask) -> None:
     )
     app.register_error_handler(CSRFError, _form_too_old)
     app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(SelectionError, _selection_error)
+    app.register_error_handler(SesError, _selection_error)
     app.register_error_handler(Exception, _unexpected)
 
 
@@ -114,20 +117,16 @@ def amount(requirement: Requirement) -> str:
     """Return a requirement's bound with its unit, written as short as it is exact."""
     known = words().kind(requirement.kind)
     number, unit = (
-        shortest_writing(requirement.minimum, known)
+        shortest_writing(requirement.bound, known)
         if known and requirement.unit == known.unit
-        else (format(requirement.minimum, "g"), requirement.unit)
+        else (format(requirement.bound, "g"), requirement.unit)
     )
     return f"{number}\u00a0{unit}"
 
 
 def in_order(items: Iterable[Any]) -> list[Any]:
-    """Return requirements, resolved requirements or predictions in the order of the form."""
-
-    def rank(item: Any) -> int:
-        return words().rank(item.requirement.kind if hasattr(item, "requirement") else item.kind)
-
-    return sorted(items, key=rank)
+    """Return requirements or predictions in the order of the form."""
+    return sorted(items, key=lambda one: words().rank(one.kind))
 
 
 def breakable(path: str) -> Markup:
@@ -181,16 +180,16 @@ def _http_error(error: HTTPException) -> Any:
     return _page(status, title, sentence)
 
 
-def _selection_error(error: SelectionError) -> tuple[str, int]:
+def _selection_error(error: SesError) -> tuple[str, int]:
     log.warning("selection service", problem=str(error), kind=type(error).__name__, path=request.path)
     if isinstance(error, NotFoundError):
         return _page(404, *_SENTENCES[404])
     title = (
         "The selection service is not available"
-        if isinstance(error, ServiceUnavailableError)
+        if isinstance(error, UnavailableError)
         else "This did not work"
     )
-    return _page(503 if isinstance(error, ServiceUnavailableError) else 502, title, str(error))
+    return _page(503 if isinstance(error, UnavailableError) else 502, title, str(error))
 
 
 def _unexpected(error: Exception) -> tuple[str, int]:

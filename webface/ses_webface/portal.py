@@ -8,16 +8,16 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 from flask import current_app, g, request
+from ses_client.answers.vocabulary import Vocabulary
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError, UnavailableError
 
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
-from ses_webface.errors import SelectionError, ServiceUnavailableError
 from ses_webface.metrics import Metrics
 from ses_webface.moments import zone_named
-from ses_webface.selection_client import SelectionService
-from ses_webface.vocabulary import Vocabulary
 
 ZONE_COOKIE = "ses_webface_zone"
 _UTC = ZoneInfo("UTC")
@@ -37,7 +37,7 @@ class Portal:
     database: Database
     accounts: AccountService
     sessions: SessionService
-    selection: SelectionService
+    selection: ServiceClient
     metrics: Metrics
     clock: Callable[[], float]
     last_known: LastKnown = field(default_factory=LastKnown)
@@ -53,24 +53,29 @@ def person() -> Person:
     return cast(Person, g.person)
 
 
+def service() -> ServiceClient:
+    """Return the selection service, asked for who is signed in."""
+    return portal().selection.acting(person().name)
+
+
 def words() -> Vocabulary:
     """Return the vocabulary, read once per request: the last one known while the service is away."""
     if "vocabulary" not in g:
         known = portal().last_known
         try:
-            known.vocabulary = portal().selection.vocabulary(acting=person().name)
-        except SelectionError as error:
+            known.vocabulary = service().vocabulary()
+        except SesError as error:
             g.vocabulary_problem = error
         g.vocabulary = known.vocabulary
     return cast(Vocabulary, g.vocabulary)
 
 
 def vocabulary() -> Vocabulary:
-    """Return the vocabulary for a form; raises SelectionError when none is known."""
+    """Return the vocabulary for a form; raises SesError when none is known."""
     found = words()
     if not found.kinds:
         problem = g.get("vocabulary_problem")
-        raise problem or ServiceUnavailableError("The selection service describes no kind of requirement.")
+        raise problem or UnavailableError("The selection service describes no kind of requirement.")
     return found
 
 

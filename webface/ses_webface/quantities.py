@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ses_webface.vocabulary import Kind
+from ses_client.answers.vocabulary import Kind
 
 _DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 

@@ -8,6 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses_client.address import ServiceAddress, read_token
+
 from ses_webface.errors import StartError
 
 
@@ -78,19 +80,12 @@ def secret_key(state_dir: Path) -> bytes:
     return key
 
 
-def service_token(path: Path | None) -> str | None:
-    """Return the portal's token for the selection service, or None when no file is named."""
-    if path is None:
-        return None
-    try:
-        token = _private_bytes(path, "service token").decode("ascii").strip()
-    except OSError as error:
-        raise StartError(f"The service token {path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError:
-        raise StartError(f"The service token {path} is not plain text.") from None
-    if not token or any(not 33 <= ord(character) <= 126 for character in token):
-        raise StartError(f"The service token {path} must hold one token and nothing else.")
-    return token
+def service_address(settings: Settings) -> ServiceAddress:
+    """Return where the service is; raises NotAllowedError when the token cannot be read."""
+    if settings.service_token_file is not None:
+        read_token(settings.service_token_file)
+    shown = settings.tls or (None, None)
+    return ServiceAddress(settings.service_url, settings.service_token_file, settings.service_ca, *shown)
 
 
 def _private_bytes(path: Path, what: str) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ses_client.answers.selections import Candidate, Placement, Prediction
+from ses_client.answers.vocabulary import Vocabulary
+
 from ses_webface.quantities import show_quantity
-from ses_webface.selection_model import Candidate, Placement, Prediction
-from ses_webface.vocabulary import Vocabulary
 
 _LEAST_SHOWN = 0.01
 
@@ -36,16 +37,16 @@ def missed_of(predicted: Sequence[Prediction], words: Vocabulary) -> list[Predic
 
 
 def _how_far(one: Prediction, words: Vocabulary) -> str:
-    if one.value is None or not one.minimum:
+    if one.value is None or not one.bound:
         return "unknown" if one.value is None else "missed"
-    part = abs(one.value / one.minimum - 1)
+    part = abs(one.value / one.bound - 1)
     share = f"{part:.0%}" if part >= _LEAST_SHOWN else f"under {_LEAST_SHOWN:.0%}"
     return f"{share} {'over' if _at_most(one, words) else 'short'}"
 
 
 def _given(one: Prediction, words: Vocabulary) -> str:
     value = "an unknown part" if one.value is None else show_quantity(one.value, one.unit)
-    bound = show_quantity(one.minimum, one.unit)
+    bound = show_quantity(one.bound, one.unit)
     asked = f"where at most {bound} was" if _at_most(one, words) else f"of the {bound}"
     return f"{value} {asked} asked for ({words.label(one.kind).lower()})"
 

@@ -20,7 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.errors import SesError
+from ses_client.errors import SesError
+
 from ses.lustre import blob
 
 BLOCK_BYTES = 4 * 2**20

@@ -62,12 +62,12 @@ _COMMANDS = {
 
 class _Group(LoadedWhenCalled):
     def invoke(self, ctx: click.Context) -> Any:
-        from ses.errors import SesError
+        from ses_client.errors import SesError
 
         try:
             return super().invoke(ctx)
         except SesError as error:
-            told = click.ClickException(str(error))
+            told = click.ClickException(error.told)
             told.exit_code = error.exit_code  # type: ignore[misc]  # click reads it from the instance
             raise told from error
 

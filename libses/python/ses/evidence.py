@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
-from ses.answers import Placement
+from ses_client.answers.selections import Placement
+
 from ses.identity import FileIdentity
 
 CLOCKS_SECONDS = 2.0

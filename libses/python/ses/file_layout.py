@@ -6,8 +6,9 @@ import errno
 from pathlib import Path
 from typing import Any
 
+from ses_client.errors import NotFoundError, SesError
+
 from ses.basepath import basepath
-from ses.errors import NotFoundError, SesError
 from ses.lustre import blob
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from ses_client.answers.reading import JSON
+
 from ses.files import words
-from ses.service import JSON
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ses.errors import SesError, UsageError
+from ses_client.errors import SesError, UsageError
 
 BUFFER_BYTES = 64 * 2**20
 ROUNDS = 8

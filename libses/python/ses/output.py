@@ -16,8 +16,7 @@ from typing import IO, Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
-
-from ses.errors import SesError
+from ses_client.errors import SesError
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
 

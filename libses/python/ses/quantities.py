@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ses.answers import Requirement
-from ses.errors import UsageError
+from ses_client.answers.requirements import Requirement
+from ses_client.errors import UsageError
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^\s\d.,=<>]\S*)\s*", re.IGNORECASE)
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

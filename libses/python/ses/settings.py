@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
-from dataclasses import dataclass
 from pathlib import Path
 
-from ses.errors import NotAllowedError, UsageError
+from ses_client.address import DEFAULT_URL, ServiceAddress
+from ses_client.errors import UsageError
 
-DEFAULT_URL = "http://127.0.0.1:8630"
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAddress:
-    """The service's base URL without a trailing slash, and the token file (``None``: no token).
-
-    ``unix:`` and a path is a socket of this machine.  ``ca`` is the authority (PEM) of an https service, if
-    not the system's; ``certificate`` and ``key`` are shown to one that asks for them.
-    """
-
-    url: str = DEFAULT_URL
-    token_file: Path | None = None
-    ca: Path | None = None
-    certificate: Path | None = None
-    key: Path | None = None
 
 
 def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
@@ -62,27 +45,3 @@ def _configured_token_file() -> Path | None:
         return Path(named)
     usual = Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses" / "token"
     return usual if usual.exists() else None
-
-
-def read_token(path: Path) -> str:
-    """Return the token in a file.
-
-    Raises NotAllowedError when the file cannot be read, is readable by others, or holds anything
-    but one word of printable ASCII.
-    """
-    try:
-        with path.open("rb") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            content = file.read(4096)
-    except OSError as error:
-        raise NotAllowedError(
-            f"The token file {path} cannot be read: {error.strerror}. Name another with --token-file."
-        ) from error
-    if mode & 0o077:
-        raise NotAllowedError(
-            f"The token file {path} is open to others (mode {mode:04o}). Close it: chmod 600 {path}"
-        )
-    token = content.decode("ascii", "replace").strip()
-    if not token or any(not 33 <= ord(character) <= 126 for character in token):
-        raise NotAllowedError(f"The token file {path} must hold one token and nothing else.")
-    return token

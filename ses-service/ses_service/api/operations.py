@@ -18,8 +18,9 @@ from ses_service.api.reading import must_ask_for
 from ses_service.api.render import Reply
 from ses_service.api.schemas.node_selections import NodeSelectionRequest
 from ses_service.api.schemas.nodes import AnnouncementIn
-from ses_service.api.schemas.requests import SelectionRequest
+from ses_service.api.schemas.requests import DraftIn, SelectionRequest
 from ses_service.ledger.announcement import merged, parts_of
+from ses_service.model.entities import Level, RequirementSet
 from ses_service.process.runtime import Runtime
 from ses_service.security.tokens import EVERYONE, Principal, Role
 from ses_service.state.state import Asked
@@ -139,7 +140,16 @@ def _asked(now: Runtime, body: SelectionRequest) -> Asked:
         stripe_count=body.stripe_count,
         path=body.path,
         profile=find_profile(body.profile, now.state.sets),
+        draft=_draft(now, body.draft),
     )
+
+
+def _draft(now: Runtime, one: DraftIn | None) -> RequirementSet | None:
+    if one is None:
+        return None
+    stated = tuple(requirement.to_model() for requirement in one.requirements)
+    profile = find_profile(one.profile, now.state.sets, "json.draft.profile")
+    return RequirementSet(Level(one.level), one.name, stated, profile=profile)
 
 
 def _task(now: Runtime, body: NodeSelectionRequest) -> Asked:

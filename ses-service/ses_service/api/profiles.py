@@ -15,7 +15,7 @@ MOST_OF_ONE = 200
 """How many profiles one owner may have."""
 
 
-def find_profile(name: str | None, sets: SetIndex) -> Profile | None:
+def find_profile(name: str | None, sets: SetIndex, location: str = "json.profile") -> Profile | None:
     """Return the profile a request names, None for none.  Raises InvalidProblem for one nobody describes."""
     if name is None:
         return None
@@ -26,7 +26,7 @@ def find_profile(name: str | None, sets: SetIndex) -> Profile | None:
         return stored_profile(stored)
     near = difflib.get_close_matches(name, profiles_by_name(sets.values()), 1)
     hint = f"did you mean {near[0]}?" if near else "ses requirements kinds lists those there are"
-    raise InvalidProblem([{"location": "json.profile", "message": f"unknown profile {name!r}; {hint}"}])
+    raise InvalidProblem([{"location": location, "message": f"unknown profile {name!r}; {hint}"}])
 
 
 def check_stored(level: Level, name: str, body: RequirementSetIn, sets: SetIndex) -> None:

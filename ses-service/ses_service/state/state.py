@@ -64,7 +64,7 @@ class Asked:
     """A request for a decision before its requirements are resolved.
 
     ``stripe_count`` is what the program asks for, ``path`` the name the file will have, ``profile`` one the
-    request names.
+    request names, ``draft`` a set that counts in place of the one that is stored.
     """
 
     subject: Subject
@@ -76,6 +76,7 @@ class Asked:
     stripe_count: int | None = None
     path: str | None = None
     profile: Profile | None = None
+    draft: RequirementSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +205,12 @@ class ServiceState:
     def question(self, asked: Asked) -> Question:
         """Resolve who asks and what applies.  Raises NoEnvironmentError."""
         subject = with_home_vo(asked.subject, self.environment.home_vo)
+        sets, draft = self._sets, asked.draft
+        if draft is not None:
+            sets = {**sets, (draft.level, draft.name): draft}
         return Question(
             subject=subject,
-            requirements=resolve(subject, asked.explicit, self._sets, self._clock(), asked.profile),
+            requirements=resolve(subject, asked.explicit, sets, self._clock(), asked.profile),
             storage_system=asked.storage_system,
             exclude=asked.exclude,
             expected_bytes=asked.expected_bytes,

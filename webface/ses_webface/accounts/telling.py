@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 
 import structlog
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
 from sqlalchemy.exc import SQLAlchemyError
 
 from ses_webface.accounts.services import AccountService
-from ses_webface.errors import SelectionError
-from ses_webface.selection_client import SelectionService
 
 _log = structlog.get_logger("ses_webface")
 
@@ -31,7 +31,7 @@ class AccountTelling:
     def __init__(
         self,
         accounts: AccountService,
-        selection: SelectionService,
+        selection: ServiceClient,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._accounts = accounts
@@ -53,7 +53,7 @@ class AccountTelling:
             if told == self._told and self._ticks() - self._told_at < _AGAIN:
                 return
             self._selection.tell_accounts(told)
-        except (SelectionError, SQLAlchemyError) as error:
+        except (SesError, SQLAlchemyError) as error:
             if self._failure != str(error):
                 self._failure = str(error)
                 _log.warning("accounts not told", detail=self._failure)

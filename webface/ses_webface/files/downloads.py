@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ses_webface.files_model import COLUMNS, FilePage, FileRow
+from ses_client.answers.files import COLUMNS, File, FilePage
 
 MOST_AT_ONCE = 1000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -27,11 +27,11 @@ def as_json(pages: Pages) -> Iterator[str]:
     return _json(_all(pages))
 
 
-def _all(pages: Pages) -> Iterator[tuple[FileRow, ...]]:
+def _all(pages: Pages) -> Iterator[tuple[File, ...]]:
     """Return the pages, the first one asked for at once: what is wrong with the filter is said before."""
     first = pages(None)
 
-    def told() -> Iterator[tuple[FileRow, ...]]:
+    def told() -> Iterator[tuple[File, ...]]:
         page = first
         yield page.files
         while page.next is not None:
@@ -41,7 +41,7 @@ def _all(pages: Pages) -> Iterator[tuple[FileRow, ...]]:
     return told()
 
 
-def _csv(found: Iterator[tuple[FileRow, ...]]) -> Iterator[str]:
+def _csv(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -52,7 +52,7 @@ def _csv(found: Iterator[tuple[FileRow, ...]]) -> Iterator[str]:
         text.truncate()
 
 
-def _json(found: Iterator[tuple[FileRow, ...]]) -> Iterator[str]:
+def _json(found: Iterator[tuple[File, ...]]) -> Iterator[str]:
     between = '{"files": [\n'
     for files in found:
         for one in files:

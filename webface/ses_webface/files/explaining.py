@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from ses_client.answers.files import File, Received
+from ses_client.answers.selections import Placement
+from ses_client.answers.vocabulary import Vocabulary
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
+
 from ses_webface.accounts.people import Person
-from ses_webface.errors import NotFoundError
-from ses_webface.files_model import FileRow, Received
-from ses_webface.selection_client import SelectionService
-from ses_webface.selection_model import Placement
+from ses_webface.files.forms import VERDICTS
 from ses_webface.shortfalls import expectation
-from ses_webface.vocabulary import Vocabulary
 
 _ENDS = {
     "closed": "file closed",
@@ -20,15 +22,15 @@ _ENDS = {
 
 
 def one(
-    service: SelectionService, person: Person, placement_id: str
+    service: ServiceClient, person: Person, placement_id: str
 ) -> tuple[Placement | None, Received | None]:
     """Return how a file was placed and what it received, as far as each is still kept.
 
     Raises NotFoundError, also where it is somebody else's and the person may not see it.
     """
-    record, received = None, service.received(placement_id, acting=person.name)
+    record, received = None, _received(service, placement_id)
     try:
-        record = service.placement(placement_id, acting=person.name)
+        record = service.placement(placement_id)
     except NotFoundError:
         if received is None:
             raise
@@ -38,12 +40,24 @@ def one(
     return record, received
 
 
+def _received(service: ServiceClient, placement_id: str) -> Received | None:
+    try:
+        return service.file(placement_id)
+    except NotFoundError:
+        return None
+
+
 def _owners(record: Placement | None, received: Received | None) -> list[tuple[str, str | None]]:
     found = [] if record is None else [(record.subject.user, record.subject.vo)]
     return found if received is None else [*found, (received.file.user, received.file.vo)]
 
 
-def state_words(record: Placement | FileRow) -> str:
+def verdict_words(verdict: str | None) -> str:
+    """Return a verdict as people say it; empty for none."""
+    return dict(VERDICTS).get(verdict, verdict) if verdict else ""
+
+
+def state_words(record: Placement | File) -> str:
     """Return the state as people say it."""
     if record.state == "ended":
         return _ENDS.get(record.end_reason or "", record.end_reason or "ended")

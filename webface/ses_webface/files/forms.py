@@ -10,7 +10,6 @@ from wtforms.validators import Length  # type: ignore[import-untyped]
 from wtforms.widgets import DateTimeLocalInput  # type: ignore[import-untyped]
 
 from ses_webface.accounts.people import Person
-from ses_webface.files_model import FileFilter
 from ses_webface.moments import UnreadableTimeError, from_field, read_moment
 from ses_webface.portal import zone
 
@@ -23,6 +22,9 @@ VERDICTS = (
     ("cannot-say", "cannot say"),
 )
 MINE, VO, ALL = "mine", "vo", "all"
+
+Filters = dict[str, str | float | None]
+"""Which files to list or sum up, as the service takes it; None does not filter."""
 
 
 def _select(label: str, choices: tuple[tuple[str, str], ...]) -> SelectField:
@@ -68,19 +70,19 @@ class FilesForm(FlaskForm):  # type: ignore[misc]
         if self.whose.data not in dict(choices):
             self.whose.data = choices[0][0]
 
-    def wanted(self, person: Person) -> FileFilter:
+    def wanted(self, person: Person) -> Filters:
         """Return what a valid form asks for, of the files this person may see."""
         texts = {
             name: (self[name].data or "").strip() or None
             for name in ("path", "application", "job", "element", "state", "verdict")
         }
-        return FileFilter(
-            user=person.name if self.whose.data == MINE else (self.user.data or "").strip() or None,
-            vo=person.managed_vo if self.whose.data == VO else None,
-            since=_seconds(self.since.data, zone()),
-            until=_seconds(self.until.data, zone()),
+        return {
+            "user": person.name if self.whose.data == MINE else (self.user.data or "").strip() or None,
+            "vo": person.managed_vo if self.whose.data == VO else None,
+            "since": _seconds(self.since.data, zone()),
+            "until": _seconds(self.until.data, zone()),
             **texts,
-        )
+        }
 
     @property
     def given(self) -> dict[str, str]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from flask import Blueprint, Response, abort, render_template, request
+from ses_client.answers.files import cause_words
+from ses_client.errors import RefusedError
 
-from ses_webface.errors import RefusedError
 from ses_webface.files import downloads, explaining, pictures
-from ses_webface.files.forms import FilesForm
-from ses_webface.files_model import FileFilter, cause_words, verdict_words
-from ses_webface.portal import person, portal, words
+from ses_webface.files.forms import FilesForm, Filters
+from ses_webface.portal import person, service, words
 
 blueprint = Blueprint("files", __name__, url_prefix="/files")
 
 LISTED = 50
+_OF_LISTS = frozenset({"state", "verdict", "path"})
 _DOWNLOADS = {
     "csv": (downloads.as_csv, "text/csv"),
     "json": (downloads.as_json, "application/json"),
@@ -28,7 +28,7 @@ def overview() -> tuple[str, int]:
     after = request.args.get("after")
     return _page(
         "files/overview.html",
-        lambda wanted: portal().selection.files(wanted, after=after, limit=LISTED, acting=person().name),
+        lambda wanted: service().files(wanted, after=after, limit=LISTED),
         after=after,
     )
 
@@ -37,9 +37,8 @@ def overview() -> tuple[str, int]:
 def summary() -> tuple[str, int]:
     """Sum files up by job, application and element."""
 
-    def sums(wanted: FileFilter) -> object:
-        ended = replace(wanted, state=None, verdict=None, path=None)
-        return portal().selection.report(ended, acting=person().name)
+    def sums(wanted: Filters) -> object:
+        return service().report({name: wanted[name] for name in wanted.keys() - _OF_LISTS})
 
     return _page("files/summary.html", sums)
 
@@ -54,8 +53,8 @@ def download(kind: str) -> Response:
     if not form.validate():
         abort(400)
     write, mimetype = _DOWNLOADS[kind]
-    wanted, service, name = form.wanted(person()), portal().selection, person().name
-    body = write(lambda after: service.files(wanted, after=after, limit=downloads.MOST_AT_ONCE, acting=name))
+    wanted, asked = form.wanted(person()), service()
+    body = write(lambda after: asked.files(wanted, after=after, limit=downloads.MOST_AT_ONCE))
     return Response(
         body, mimetype=mimetype, headers={"Content-Disposition": f"attachment; filename=files.{kind}"}
     )
@@ -64,7 +63,7 @@ def download(kind: str) -> Response:
 @blueprint.get("/<placement_id>")
 def explain(placement_id: str) -> str:
     """Explain one file: what was asked, what was chosen and received, what was refused and why."""
-    record, received = explaining.one(portal().selection, person(), placement_id)
+    record, received = explaining.one(service(), person(), placement_id)
     return render_template(
         "files/explain.html",
         placement_id=placement_id,
@@ -74,12 +73,12 @@ def explain(placement_id: str) -> str:
         rate=None if received is None else pictures.rate_line(received),
         busy=None if received is None else pictures.busy_line(received),
         state_words=explaining.state_words,
-        verdict_words=verdict_words,
+        verdict_words=explaining.verdict_words,
         cause_words=cause_words,
     )
 
 
-def _page(template: str, ask: Callable[[FileFilter], object], **more: object) -> tuple[str, int]:
+def _page(template: str, ask: Callable[[Filters], object], **more: object) -> tuple[str, int]:
     form = FilesForm(request.args)
     form.offer(person())
     found, problems = None, []
@@ -96,7 +95,7 @@ def _page(template: str, ask: Callable[[FileFilter], object], **more: object) ->
         found=found,
         problems=problems,
         state_words=explaining.state_words,
-        verdict_words=verdict_words,
+        verdict_words=explaining.verdict_words,
         cause_words=cause_words,
         **more,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ses_client.answers.changes import Change, ChangeStates, State, set_named_by
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
+
 from ses_webface.accounts.people import Person
-from ses_webface.changes_model import Change, ChangeStates, State, set_named_by
-from ses_webface.errors import NotFoundError
 from ses_webface.requirements.services import home_vo, may_edit
-from ses_webface.selection_client import SelectionService
 
 _ENOUGH = 25
 _MOST_CALLS = 10
@@ -43,7 +44,7 @@ class Details:
 class Sight:
     """What of the history one person sees: the site's, their own, and what is given to them."""
 
-    def __init__(self, service: SelectionService, person: Person) -> None:
+    def __init__(self, service: ServiceClient, person: Person) -> None:
         self._person = person
         self._vo = None if person.is_admin else home_vo(service, person)
 
@@ -56,11 +57,11 @@ class Sight:
         return level == "site" or (level == "vo" and name == self._vo) or may_edit(self._person, level, name)
 
 
-def listing(service: SelectionService, person: Person, *, before: int | None, subject: str | None) -> Listing:
+def listing(service: ServiceClient, person: Person, *, before: int | None, subject: str | None) -> Listing:
     """List changes below a number, of one subject or of all a person sees."""
     sight, found = Sight(service, person), list[Change]()
     for _ in range(_MOST_CALLS):
-        page = service.changes(before=before, subject=subject, acting=person.name)
+        page = service.changes(before=before, subject=subject)
         found += [one for one in page.changes if one.author == person.name or sight.covers(one.subject)]
         before = page.next
         if before is None or len(found) >= _ENOUGH:
@@ -68,16 +69,16 @@ def listing(service: SelectionService, person: Person, *, before: int | None, su
     return Listing(tuple(found), before, {one.undid: one.number for one in found if one.undid is not None})
 
 
-def details(service: SelectionService, person: Person, number: int, *, after: str = "") -> Details:
+def details(service: ServiceClient, person: Person, number: int, *, after: str = "") -> Details:
     """Return what one change did; raises NotFoundError for one unknown or of others alone."""
-    did = service.change(number, after=after, acting=person.name)
-    page = service.changes(before=number + 1, acting=person.name)
+    did = service.change(number, after=after)
+    page = service.changes(before=number + 1)
     change = next((one for one in page.changes if one.number == number), None)
     sight = Sight(service, person)
     seen = tuple(state for state in did.states if sight.covers(state.subject))
     if change is None or not seen:
         raise NotFoundError(f"There is no change {number} (any more).")
-    later = _later(service, person, number, seen)
+    later = _later(service, number, seen)
     return Details(
         change=change,
         states=seen,
@@ -89,14 +90,14 @@ def details(service: SelectionService, person: Person, number: int, *, after: st
     )
 
 
-def undo(service: SelectionService, person: Person, number: int) -> int | None:
+def undo(service: ServiceClient, person: Person, number: int) -> int | None:
     """Undo a change; returns the number of the one that did, None when nothing was to be done.
 
-    Raises PermissionError when the person may not, ChangedSinceError when it would lose a later change.
+    Raises PermissionError when the person may not, ConflictError when it would lose a later change.
     """
-    if not _may_undo(person, service.change(number, acting=person.name)):
+    if not _may_undo(person, service.change(number)):
         raise PermissionError(f"{person.name} may not undo change {number}")
-    return service.undo(number, acting=person.name)
+    return service.undo(number).change
 
 
 def reversed_states(states: tuple[State, ...]) -> tuple[State, ...]:
@@ -113,9 +114,7 @@ def _may_undo(person: Person, did: ChangeStates) -> bool:
     return did.next is None and all(one is not None and may_edit(person, *one) for one in named)
 
 
-def _later(
-    service: SelectionService, person: Person, number: int, states: tuple[State, ...]
-) -> tuple[Change, ...]:
+def _later(service: ServiceClient, number: int, states: tuple[State, ...]) -> tuple[Change, ...]:
     """Return the changes of the first of these subjects since; of more than one nobody asks."""
-    page = service.changes(subject=states[0].subject, acting=person.name)
+    page = service.changes(subject=states[0].subject)
     return tuple(sorted((one for one in page.changes if one.number > number), key=lambda one: one.number))

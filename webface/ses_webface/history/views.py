@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from ses_client.answers.changes import set_named_by, subject_of_set
+from ses_client.answers.requirements import LEVELS
+from ses_client.errors import ConflictError, RefusedError, SesError
 from werkzeug.wrappers import Response
 
-from ses_webface.changes_model import set_named_by, subject_of_set
-from ses_webface.errors import ChangedSinceError, RefusedError, SelectionError
 from ses_webface.history import services, wording
-from ses_webface.portal import person, portal
-from ses_webface.requirements.resolution import LEVELS
+from ses_webface.portal import person, service
 from ses_webface.requirements.services import is_name, may_read
 
 blueprint = Blueprint("history", __name__, url_prefix="/history")
@@ -26,11 +26,11 @@ def overview() -> Page:
     level, _, name = (request.args.get("set") or "").partition("/")
     if level and (level not in LEVELS or not is_name(level, name)):
         abort(404)
-    if level and not may_read(portal().selection, person(), level, name):
+    if level and not may_read(service(), person(), level, name):
         abort(403)
     before = request.args.get("before", type=int)
     found = services.listing(
-        portal().selection,
+        service(),
         person(),
         before=before if before and 0 < before < _BEYOND else None,
         subject=subject_of_set(level, name) if level else None,
@@ -59,16 +59,16 @@ def undo(number: int) -> Page:
     _require_number(number)
     who = person()
     try:
-        made = services.undo(portal().selection, who, number)
+        made = services.undo(service(), who, number)
     except PermissionError:
         abort(403)
-    except ChangedSinceError as error:
+    except ConflictError as error:
         log.info("not undone", account=who.name, change=number, problem=str(error))
         return _confirm_page(number, changed_meanwhile=True, status=409)
     except RefusedError as error:
         said = "; ".join([str(error), *(f"{place}: {message}" for place, message in error.problems)])
         return _confirm_page(number, problem=f"Not undone: {said}", status=422)
-    except SelectionError as error:
+    except SesError as error:
         log.warning("not undone", account=who.name, change=number, problem=str(error))
         return render_template("history/not_undone.html", number=number, problem=str(error)), 503
     if made is None:
@@ -86,7 +86,7 @@ def _require_number(number: int) -> None:
 
 def _details(number: int, after: str = "") -> services.Details:
     _require_number(number)
-    return services.details(portal().selection, person(), number, after=after)
+    return services.details(service(), person(), number, after=after)
 
 
 def _confirm_page(

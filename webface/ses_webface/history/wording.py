@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
-from ses_webface.changes_model import State, StatedSet
-from ses_webface.selection_model import Requirement
+from ses_client.answers.changes import State, StatedSet
+from ses_client.answers.requirements import Requirement
 
 Status = Literal["added", "changed", "removed"]
 

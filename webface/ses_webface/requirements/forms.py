@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from flask import request
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Kind
 from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.moments import UnreadableTimeError, from_field, read_moment, to_field, zone_named
 from ses_webface.quantities import UnreadableNumberError, read_number, shortest_writing, to_canonical
-from ses_webface.selection_model import Requirement
-from ses_webface.vocabulary import Kind
 
 STRICTNESS = (("soft", "rank it lower"), ("hard", "refuse it"))
 _MAX_WEIGHT = 1000.0
@@ -21,9 +21,19 @@ _FIELD_OF = {"minimum": "bound", "maximum": "bound"}  # the service's name of a 
 _TIMES = (("valid_from", "Valid from"), ("valid_until", "Valid until"))
 
 
+def bound_of(kind: Kind) -> str:
+    """Return what a kind's number is called."""
+    return "At most" if kind.at_most else "At least"
+
+
+def field_of(kind: Kind) -> str:
+    """Return the name of a kind's fields in a form; never one of the form's own."""
+    return "kind_" + kind.name.replace("-", "_")
+
+
 def _row_of(kind: Kind) -> type[Form]:
     class Row(Form):  # type: ignore[misc]
-        bound = StringField(kind.bound)
+        bound = StringField(bound_of(kind))
         unit = SelectField("Unit", choices=list(kind.units), default=kind.unit)
         strictness = SelectField(
             "If a place misses it", choices=[SelectChoice(*one) for one in STRICTNESS], default="soft"
@@ -53,7 +63,7 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
     def rows(self) -> Iterator[tuple[Kind, Form]]:
         """Give each kind with its row."""
         for kind in self.kinds:
-            yield kind, self[kind.field].form
+            yield kind, self[field_of(kind)].form
 
     def read(self) -> tuple[Requirement, ...] | None:
         """Return the requirements typed, in the units of their kinds; None when a field is wrong.
@@ -134,7 +144,7 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
 @lru_cache(maxsize=16)
 def form_for(kinds: tuple[Kind, ...]) -> type[RequirementsForm]:
     """Return the form with a row for each of these kinds."""
-    rows = {kind.field: FormField(_row_of(kind), label=kind.title) for kind in kinds}
+    rows = {field_of(kind): FormField(_row_of(kind), label=kind.title) for kind in kinds}
     return type("RequirementsFormOfKinds", (RequirementsForm,), {"kinds": kinds, **rows})
 
 
@@ -147,12 +157,12 @@ def form_data(
     for requirement in requirements:
         kind = by_name.get(requirement.kind)
         if kind:
-            number, unit = shortest_writing(requirement.minimum, kind)
-            shown[kind.field] = {
+            number, unit = shortest_writing(requirement.bound, kind)
+            shown[field_of(kind)] = {
                 "bound": number,
                 "unit": unit,
                 "strictness": requirement.strictness,
-                "weight": format(requirement.weight, "g"),
+                "weight": format(requirement.weight or kind.default_weight, "g"),
                 "valid_from": to_field(requirement.valid_from, zone),
                 "valid_until": to_field(requirement.valid_until, zone),
             }

@@ -10,12 +10,13 @@ import re
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from ses_webface.errors import RefusedError
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Expansion
+from ses_client.client import ServiceClient
+from ses_client.errors import RefusedError
+
 from ses_webface.quantities import shortest_writing
 from ses_webface.requirements.forms import RequirementsForm
-from ses_webface.selection_client import SelectionService
-from ses_webface.selection_model import Requirement
-from ses_webface.workloads_model import Expansion
 
 MAX_SENTENCE = 256
 MAX_VALUES = 400
@@ -27,11 +28,11 @@ class UnreadableValuesError(ValueError):
     """What was typed is no list of values; the sentence says how one is written."""
 
 
-def expand_into(form: RequirementsForm, service: SelectionService, *, acting: str) -> Expansion | None:
+def expand_into(form: RequirementsForm, service: ServiceClient) -> Expansion | None:
     """Write what the form's sentence requires into its rows and return it.
 
     A row keeps its strictness, weight and times; rows of other kinds stay as they are.  None when a field is
-    wrong: it carries its error then, and no row is changed.  Raises SelectionError when the service is away.
+    wrong: it carries its error then, and no row is changed.  Raises SesError when the service is away.
     """
     sentence, values = " ".join((form.sentence.data or "").split()), {}
     if not sentence:
@@ -45,7 +46,7 @@ def expand_into(form: RequirementsForm, service: SelectionService, *, acting: st
     if form.sentence.errors or form.sentence_values.errors:
         return None
     try:
-        found = service.expand_sentence(sentence, values, acting=acting)
+        found = service.expand(sentence, values)
     except RefusedError as error:
         _blame(form, error)
         return None
@@ -76,11 +77,11 @@ def _blame(form: RequirementsForm, error: RefusedError) -> None:
 def _fill(form: RequirementsForm, wanted: dict[str, Requirement]) -> None:
     for kind, row in form.rows():
         if kind.name in wanted:
-            row.bound.data, row.unit.data = shortest_writing(wanted[kind.name].minimum, kind)
+            row.bound.data, row.unit.data = shortest_writing(wanted[kind.name].bound, kind)
 
 
 def _rounded(requirement: Requirement) -> Requirement:
-    exact = Decimal(format(requirement.minimum, ".12g"))
+    exact = Decimal(format(requirement.bound, ".12g"))
     step = Decimal(1).scaleb(exact.adjusted() + 1 - _DIGITS)
     bound = exact.quantize(step, ROUND_FLOOR if requirement.at_most else ROUND_CEILING)
-    return replace(requirement, minimum=float(bound))
+    return replace(requirement, bound=float(bound))

@@ -6,19 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
+from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
+from ses_client.answers.selections import Selection
+from ses_client.answers.vocabulary import Vocabulary
+from ses_client.client import ServiceClient
+from ses_client.errors import ConflictError
+
 from ses_webface.accounts.people import Person
-from ses_webface.errors import RevisionConflictError
 from ses_webface.moments import applies, to_field
-from ses_webface.requirements.resolution import (
-    LEVELS,
-    Explanation,
-    explain,
-    first_that_apply,
-    in_order_of_levels,
-)
-from ses_webface.selection_client import PlacementFilter, SelectionService
-from ses_webface.selection_model import Requirement, RequirementSet, Resolved, Selection, Subject
-from ses_webface.vocabulary import Vocabulary
+from ses_webface.requirements.resolution import Explanation, explain
 
 _MAX_NAME = 128
 _NOBODY = "nobody-in-particular"  # a subject without sets of its own, for previews of VO and site
@@ -34,7 +30,7 @@ class Overview:
     site: RequirementSet
     unset_applications: tuple[str, ...]
     application: str | None
-    effective: tuple[Resolved, ...]
+    effective: tuple[Requirement, ...]
 
     @property
     def application_names(self) -> list[str]:
@@ -47,13 +43,10 @@ class Overview:
 class Preview:
     """The ranking that would follow from what is typed.
 
-    ``sources`` names level and name per kind; ``lingering`` are kinds the service still counts
-    although they are being removed here; ``waiting`` is what was typed and does not apply now.
+    ``waiting`` is what was typed and does not apply now.
     """
 
     selection: Selection
-    sources: dict[str, tuple[str, str]]
-    lingering: tuple[str, ...]
     waiting: tuple[Requirement, ...]
 
 
@@ -87,31 +80,30 @@ def may_edit(person: Person, level: str, name: str) -> bool:
     return person.is_admin or (level == "vo" and name == person.managed_vo)
 
 
-def may_read(service: SelectionService, person: Person, level: str, name: str) -> bool:
+def may_read(service: ServiceClient, person: Person, level: str, name: str) -> bool:
     """Tell whether a person may see a set: what they may edit, and what applies to them."""
     if may_edit(person, level, name) or level == "site":
         return True
     return level == "vo" and name == home_vo(service, person)
 
 
-def overview(service: SelectionService, person: Person, application: str | None) -> Overview:
+def overview(service: ServiceClient, person: Person, application: str | None) -> Overview:
     """Collect the sets that apply to a person and what they add up to for one application."""
-    acting = person.name
-    sets = service.requirement_sets(person.name, acting=acting)
+    sets = service.requirement_sets(person.name).sets
     named = {stated.name.partition(":")[2] for stated in sets if stated.level == "application"}
-    recent = service.placements(PlacementFilter(user=person.name, limit=100), acting=acting)
+    recent = service.placements(user=person.name, limit=100)
     seen = sorted({record.application for record in recent if record.application} - named)
-    effective = service.effective(Subject(person.name, application), acting=acting)
+    effective = service.effective(Subject(person.name, application))
     vo = effective.subject.vo
     stated_vo = next((stated for stated in sets if stated.level == "vo" and stated.name == vo), None)
     if vo and stated_vo is None:
-        stated_vo = service.requirement_set("vo", vo, acting=acting)
+        stated_vo = service.requirement_set("vo", vo)
     return Overview(
         own=_one(sets, "user", person.name),
         applications=tuple(
             stated
             for stated in sets
-            if stated.level == "application" and stated.name.startswith(f"{acting}:")
+            if stated.level == "application" and stated.name.startswith(f"{person.name}:")
         ),
         vo=stated_vo,
         site=_one(sets, "site", "default"),
@@ -121,66 +113,43 @@ def overview(service: SelectionService, person: Person, application: str | None)
     )
 
 
-def resolution(
-    service: SelectionService, acting: str, subject: Subject, words: Vocabulary, now: float
-) -> Resolution:
+def resolution(service: ServiceClient, subject: Subject, words: Vocabulary) -> Resolution:
     """Explain what applies to a subject, kind by kind."""
-    effective = service.effective(subject, acting=acting)
-    sets = service.requirement_sets(subject.user, acting=acting)
-    application = f"{subject.user}:{subject.application}" if subject.application else None
-    counting = [one for one in sets if one.level != "vo" or one.name == effective.subject.vo]
-    if effective.subject.vo and not any(one.level == "vo" for one in counting):
-        counting.append(service.requirement_set("vo", effective.subject.vo, acting=acting))
-    ordered = in_order_of_levels(counting, application=application)
-    return Resolution(effective.subject, explain(ordered, effective.requirements, words, now))
+    effective = service.effective(subject)
+    return Resolution(effective.subject, explain(effective, words))
 
 
-def inherited(
-    service: SelectionService, person: Person, level: str, words: Vocabulary, now: float
-) -> dict[str, Resolved]:
+def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requirement]:
     """Return what each kind falls back to when the set being edited says nothing about it."""
-    below = LEVELS[LEVELS.index(level) + 1 :]
-    sets = [one for one in _sets_below(service, person, level) if one.level in below]
-    return first_that_apply(in_order_of_levels(sets, application=None), words, now)
+    found = _if_saved(service, RequirementSet(level, name), limit=1)
+    return {one.kind: one for one in found.requirements}
 
 
-def preview(
-    service: SelectionService,
-    person: Person,
-    edited: RequirementSet,
-    words: Vocabulary,
-    now: float,
-) -> Preview:
-    """Ask for the ranking that would follow if ``edited`` were saved.
+def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Preview:
+    """Ask for the ranking that would follow if ``edited`` were saved."""
+    waiting = tuple(item for item in edited.requirements if not applies(item, now))
+    return Preview(_if_saved(service, edited), waiting)
 
-    What is typed and what it would inherit goes to the service as explicit requirements, for a
-    subject whose own sets add nothing more.
-    """
-    wanted = first_that_apply([edited], words, now)
-    for kind, item in inherited(service, person, edited.level, words, now).items():
-        wanted.setdefault(kind, item)
-    subject = Subject(person.name)
-    if edited.level in ("vo", "site"):
-        subject = Subject(_NOBODY)
-    elif edited.level == "user":
-        effective = service.effective(subject, acting=person.name).requirements
-        if {item.requirement.kind for item in effective} - set(wanted):
-            subject = Subject(_NOBODY)
-    asked = tuple(replace(item.requirement, valid_from=None, valid_until=None) for item in wanted.values())
-    selection = service.select(subject, asked, acting=person.name)
-    return Preview(
-        selection,
-        sources={kind: (item.level, item.level_name) for kind, item in wanted.items()},
-        lingering=tuple(
-            item.requirement.kind for item in selection.requirements if item.requirement.kind not in wanted
-        ),
-        waiting=tuple(item for item in edited.requirements if not applies(item, now)),
-    )
+
+def _if_saved(service: ServiceClient, edited: RequirementSet, limit: int = 10) -> Selection:
+    """Rank the elements for a subject that the set applies to, as if it were saved."""
+    user, _, application = edited.name.partition(":")
+    subject = {
+        "application": Subject(user, application),
+        "user": Subject(edited.name),
+        "vo": Subject(_NOBODY, vo=edited.name),
+    }.get(edited.level, Subject(_NOBODY))
+    draft = {
+        "level": edited.level,
+        "name": edited.name,
+        "requirements": [one.as_json() for one in edited.requirements],
+        "profile": edited.profile,
+    }
+    return service.select(subject, limit=limit, draft=draft)
 
 
 def save(
-    service: SelectionService,
-    person: Person,
+    service: ServiceClient,
     typed: RequirementSet,
     *,
     shown: frozenset[str],
@@ -190,11 +159,11 @@ def save(
 
     Keeps requirements of kinds that were not ``shown``, and times that look in ``zone`` as they did.
 
-    Raises RevisionConflictError, with nothing written, when somebody saved in between.
+    Raises ConflictError, with nothing written, when somebody saved in between.
     """
-    current = service.requirement_set(typed.level, typed.name, acting=person.name)
+    current = service.requirement_set(typed.level, typed.name)
     if current.revision != typed.revision:
-        raise RevisionConflictError(f"The set is at revision {current.revision}.")
+        raise ConflictError(f"The set is at revision {current.revision}.", 412)
     foreign = tuple(item for item in current.requirements if item.kind not in shown)
     stored = {item.kind: item for item in current.requirements}
     timed = tuple(_with_exact_times(stored.get(item.kind), item, zone) for item in typed.requirements)
@@ -204,7 +173,6 @@ def save(
         timed + foreign,
         profile=typed.profile,
         revision=typed.revision,
-        acting=person.name,
     )
 
 
@@ -221,19 +189,11 @@ def _with_exact_times(stored: Requirement | None, typed: Requirement, zone: Zone
     )
 
 
-def home_vo(service: SelectionService, person: Person) -> str | None:
+def home_vo(service: ServiceClient, person: Person) -> str | None:
     """Return the VO whose defaults apply to a person."""
-    return service.effective(Subject(person.name), acting=person.name).subject.vo
+    return service.effective(Subject(person.name)).subject.vo
 
 
 def _one(sets: Iterable[RequirementSet], level: str, name: str) -> RequirementSet:
     found = (stated for stated in sets if stated.level == level and stated.name == name)
     return next(found, RequirementSet(level, name))
-
-
-def _sets_below(service: SelectionService, person: Person, level: str) -> tuple[RequirementSet, ...]:
-    if level == "site":
-        return ()
-    if level == "vo":
-        return (service.requirement_set("site", "default", acting=person.name),)
-    return service.requirement_sets(person.name, acting=person.name)

@@ -6,18 +6,16 @@ from typing import Any
 
 import structlog
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
+from ses_client.answers.vocabulary import Expansion, Profile
+from ses_client.errors import ConflictError, RefusedError, SesError
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
-from ses_webface.errors import RefusedError, RevisionConflictError, SelectionError
-from ses_webface.portal import person, portal, vocabulary, words, zone
+from ses_webface.portal import person, portal, service, vocabulary, words, zone
 from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
-from ses_webface.requirements.resolution import LEVELS
-from ses_webface.selection_model import Requirement, RequirementSet, Subject
-from ses_webface.vocabulary import Profile
 from ses_webface.web_security import take_draft
-from ses_webface.workloads_model import Expansion
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
 log = structlog.get_logger(__name__)
@@ -30,7 +28,7 @@ def overview() -> Page:
     application = (request.args.get("application") or "").strip() or None
     if application and not services.is_name("application", f"{person().name}:{application}"):
         application = None
-    found = services.overview(portal().selection, person(), application)
+    found = services.overview(service(), person(), application)
     return render_template("requirements/overview.html", overview=found)
 
 
@@ -47,7 +45,7 @@ def applied() -> Page:
     if user != who.name and not who.is_admin:
         abort(403)
     subject = Subject(user, application)
-    found = services.resolution(portal().selection, who.name, subject, vocabulary(), portal().clock())
+    found = services.resolution(service(), subject, vocabulary())
     return render_template("requirements/applied.html", found=found, may_read=_may_read)
 
 
@@ -66,11 +64,11 @@ def open_set() -> Page:
 @blueprint.get("/<level>/<name>")
 def edit(level: str, name: str) -> Page:
     """Show one set's form with the ranking it gives now; read-only for those who may not edit."""
-    service, who = portal().selection, person()
+    who = person()
     _require_name(level, name)
-    if not services.may_read(service, who, level, name):
+    if not services.may_read(service(), who, level, name):
         abort(403)
-    stored = service.requirement_set(level, name, acting=who.name)
+    stored = service().requirement_set(level, name)
     kept = take_draft(request.path) if services.may_edit(who, level, name) else None
     if kept is not None:
         form = _form()(formdata=MultiDict(kept))
@@ -95,19 +93,18 @@ def submit(level: str, name: str) -> Page:
         return _edit_page(level, name, form, None)
     try:
         saved = services.save(
-            portal().selection,
-            who,
+            service(),
             RequirementSet(level, name, typed, form.base_revision(), profile=form.chosen_profile()),
             shown=form.posted_kinds(),
             zone=form.time_zone(),
         )
-    except RevisionConflictError:
+    except ConflictError:
         return _conflict_page(level, name, form)
     except RefusedError as error:
         rest = form.blame(error.problems, typed)
         problem = "; ".join([str(error), *rest]) if rest or not error.problems else None
         return _edit_page(level, name, form, None, problem=problem and f"Not saved: {problem}", status=422)
-    except SelectionError as error:
+    except SesError as error:
         log.warning("requirements not saved", account=who.name, level=level, name=name, problem=str(error))
         problem = f"Not saved: {error} What you typed is still here; try again in a moment."
         return _edit_page(level, name, form, None, problem=problem, status=503)
@@ -126,7 +123,7 @@ def preview(level: str, name: str) -> Page:
         fragment=True,
         form=form,
         chosen=words().profile(form.chosen_profile()),
-        inherited=_inherited(level),
+        inherited=_inherited(level, name),
         **_ranking(level, name, form, form.read_sound_rows()),
     )
 
@@ -143,7 +140,7 @@ def _require_edit(level: str, name: str) -> None:
 
 
 def _may_read(level: str, name: str) -> bool:
-    return services.may_read(portal().selection, person(), level, name)
+    return services.may_read(service(), person(), level, name)
 
 
 def _form() -> type[RequirementsForm]:
@@ -166,8 +163,8 @@ def _form_of(stored: RequirementSet) -> RequirementsForm:
 def _ranking(level: str, name: str, form: RequirementsForm, typed: tuple[Requirement, ...]) -> dict[str, Any]:
     edited = RequirementSet(level, name, typed, profile=form.chosen_profile())
     try:
-        ranking = services.preview(portal().selection, person(), edited, words(), portal().clock())
-    except SelectionError as error:
+        ranking = services.preview(service(), edited, portal().clock())
+    except SesError as error:
         return {"preview": None, "preview_problem": str(error)}
     return {"preview": ranking, "preview_problem": None}
 
@@ -180,10 +177,10 @@ def _profiles(chosen: str | None) -> list[Profile]:
     return known
 
 
-def _inherited(level: str) -> dict[str, Any]:
+def _inherited(level: str, name: str) -> dict[str, Any]:
     try:
-        return services.inherited(portal().selection, person(), level, words(), portal().clock())
-    except SelectionError:
+        return services.inherited(service(), level, name)
+    except SesError:
         return {}
 
 
@@ -212,7 +209,7 @@ def _edit_page(
         max_sentence=sentences.MAX_SENTENCE,
         max_values=sentences.MAX_VALUES,
         editable=services.may_edit(person(), level, name),
-        inherited=_inherited(level),
+        inherited=_inherited(level, name),
         strictness=STRICTNESS,
         profiles=_profiles(form.chosen_profile()),
         chosen=words().profile(form.chosen_profile()),
@@ -224,8 +221,8 @@ def _edit_page(
 def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:
     """Show the form with the bounds its sentence requires, and the arithmetic; saves nothing."""
     try:
-        found = sentences.expand_into(form, portal().selection, acting=person().name)
-    except SelectionError as error:
+        found = sentences.expand_into(form, service())
+    except SesError as error:
         problem = f"Not worked out: {error} What you typed is still here; try again in a moment."
         return _edit_page(level, name, form, None, problem=problem, status=503)
     return _edit_page(level, name, form, None, expansion=found, status=200 if found else 422)
@@ -234,8 +231,8 @@ def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:
 def _conflict_page(level: str, name: str, form: RequirementsForm) -> Page:
     """Show both versions; the form goes on from the stored one, so saving again is deliberate."""
     try:
-        theirs = portal().selection.requirement_set(level, name, acting=person().name)
-    except SelectionError as error:
+        theirs = service().requirement_set(level, name)
+    except SesError as error:
         problem = f"Not saved: somebody else saved this set meanwhile, and it cannot be read now. {error}"
         return _edit_page(level, name, form, None, problem=problem, status=503)
     form.revision.data = str(theirs.revision)

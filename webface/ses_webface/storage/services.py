@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
+from ses_client.answers.elements import Element, Inventory
+
 from ses_webface.quantities import show_bytes, show_number
-from ses_webface.selection_model import Element, Storage
 
 MAX_TILES = 400
 STEPS = 5
@@ -49,7 +50,7 @@ class Map:
     total: int
 
 
-def build_map(storage: Storage, show: str, system: str) -> Map:
+def build_map(storage: Inventory, show: str, system: str) -> Map:
     """Return the map of ``storage`` for one measure (write, read, free), at most MAX_TILES tiles."""
     systems = tuple(sorted({element.storage_system for element in storage.elements}))
     wanted = sorted(
@@ -71,8 +72,8 @@ def tile(element: Element, show: str) -> Tile:
         number, of = show_bytes(now), show_bytes(whole)
     else:
         reading = show == "read"
-        now = element.read_mb_s if reading else element.write_mb_s
-        whole = element.nominal_read_mb_s if reading else element.nominal_write_mb_s
+        now = element.read if reading else element.write
+        whole = element.nominal_read if reading else element.nominal_write
         number = "–" if now is None else f"{show_number(now)}\u00a0MB/s"
         of = "–" if whole is None else f"{show_number(whole)}\u00a0MB/s"
     share = None if now is None or not whole else min(1.0, max(0.0, now / whole))

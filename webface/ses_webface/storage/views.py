@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, render_template, request
 
-from ses_webface.portal import person, portal
+from ses_webface.portal import service
 from ses_webface.storage.forms import MEASURES, StorageForm
 from ses_webface.storage.services import build_map
 
@@ -15,7 +15,7 @@ blueprint = Blueprint("storage", __name__, url_prefix="/storage")
 def overview() -> str:
     """Show all elements; only the part that changes when the page asks for that part."""
     form = StorageForm(request.args)
-    storage = portal().selection.storage(acting=person().name)
+    storage = service().elements()
     show = form.show.data if form.show.data in dict(MEASURES) else "write"
     shown = build_map(storage, show, form.system.data or "")
     form.show.data = show

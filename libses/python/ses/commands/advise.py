@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+from ses_client.answers.requirements import Subject
+from ses_client.answers.vocabulary import Profile
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
 
-from ses.answers import Profile, Selection, Vocabulary, parse
 from ses.commands.options import service_command, subject_options
-from ses.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
 from ses.output import console, line, number, print_json, table
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
@@ -20,7 +22,6 @@ from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
 from ses.quantities import quantity
-from ses.service import ServiceClient
 from ses.streaming.advice import Forecast, Place, Work, advice, fitting, forecasts
 
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
@@ -70,15 +71,9 @@ def advise(
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
     if found.read_bytes + found.written_bytes <= 0:
         raise UsageError("The program moved no byte: storage is nothing to it.")
-    data = client.select(
-        {
-            "subject": {"user": user, "application": application, "vo": vo},
-            "storage_system": system,
-            "requirements": [one.as_json() for one in needs],
-            "limit": 0,
-        }
-    )
-    candidates = parse("the ranking", Selection.of, data).candidates
+    candidates = client.select(
+        Subject(user, application, vo), needs, storage_system=system, limit=0
+    ).candidates
     places = [
         Place(one.element, one.read * 1e6, one.write * 1e6)
         for one in candidates
@@ -104,8 +99,7 @@ def advise(
 
 def _stored(client: ServiceClient, name: str) -> Profile:
     """Return a profile of the knowledge base that was measured."""
-    known = parse("the vocabulary", Vocabulary.of, client.vocabulary()).profiles
-    found = next((one for one in known if one.name == name), None)
+    found = client.vocabulary().profile(name)
     if found is None:
         raise NotFoundError(f"There is no file or profile {name!r}. ses requirements kinds lists profiles.")
     if found.measured is None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from ses_client.answers.elements import Element
+from ses_client.answers.requirements import Subject
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError, SesError
 
 from ses.commands.options import service_command, subject_options
-from ses.errors import NotFoundError, SesError
 from ses.file_layout import layout_of
 from ses.lustre import applied, blob
 from ses.lustre.evidence import pools_at
 from ses.output import console, line, print_json
-from ses.service import JSON, ServiceClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def apply(
     if undo:
         _report(directory, _undo(directory), as_json)
         return
-    subject = {"user": user, "application": application, "vo": vo}
+    subject = Subject(user, application, vo)
     _report(directory, _apply(client, directory, subject), as_json)
     if not watch:
         return
@@ -82,8 +85,8 @@ def apply(
         _report(directory, _undo(directory), as_json)
 
 
-def _apply(client: ServiceClient, directory: Path, subject: JSON) -> dict[str, Any]:
-    elements = client.elements()["elements"]
+def _apply(client: ServiceClient, directory: Path, subject: Subject) -> dict[str, Any]:
+    elements = client.elements().elements
     system, root = _system_of(directory, elements)
     place = _choose(client, elements, system, subject)
     shown = layout_of(directory)
@@ -141,42 +144,31 @@ def _set(directory: Path, layout: bytes | None) -> None:
         ) from None
 
 
-def _system_of(directory: Path, elements: list[JSON]) -> tuple[str, Path]:
+def _system_of(directory: Path, elements: Sequence[Element]) -> tuple[str, Path]:
     """The Lustre that the site describes and that holds the directory, and where it is mounted."""
     device = directory.stat().st_dev
     for one in elements:
-        if one["backend"] != "lustre":
+        if one.backend != "lustre":
             continue
         try:
-            if Path(one["mount_point"]).stat().st_dev == device:
-                return str(one["storage_system"]), Path(one["mount_point"])
+            if Path(one.mount_point).stat().st_dev == device:
+                return one.storage_system, Path(one.mount_point)
         except OSError:
             continue
     raise NotFoundError(f"{directory} lies on no Lustre file system that the site describes.")
 
 
-def _choose(client: ServiceClient, elements: list[JSON], system: str, subject: JSON) -> _Place:
-    answer = client.select(
-        {
-            "subject": subject,
-            "storage_system": system,
-            "requirements": [],
-            "expected_bytes": None,
-            "exclude": [],
-            "limit": 1,
-        }
-    )
-    if not answer["candidates"]:
+def _choose(client: ServiceClient, elements: Sequence[Element], system: str, subject: Subject) -> _Place:
+    ranked = client.select(subject, storage_system=system, limit=1).candidates
+    if not ranked:
         raise NotFoundError(f"No element of {system} is left for these requirements.")
-    chosen = str(answer["candidates"][0]["element"])
-    facts = next((one for one in elements if one["id"] == chosen), None)
+    chosen = ranked[0].element
+    facts = next((one for one in elements if one.id == chosen), None)
     if facts is None:
         raise SesError(f"The service chose {chosen} and does not list it; try again.")
-    target = str(facts["target"])
-    if not target.isdigit():
-        return _Place(chosen, target, None)
-    pool = str(facts.get("pool") or "")
-    return _Place(chosen, pool, None if pool else int(target))
+    if not facts.target.isdigit():
+        return _Place(chosen, facts.target, None)
+    return _Place(chosen, facts.pool, None if facts.pool else int(facts.target))
 
 
 def _report(directory: Path, changed: dict[str, Any], as_json: bool) -> None:

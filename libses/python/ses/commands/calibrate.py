@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from ses_client.answers.elements import Element
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED, NotFoundError, UsageError
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.options import service_command
-from ses.errors import EXIT_FAILED, NotFoundError, UsageError
 from ses.output import console, line, print_json, table
-from ses.service import ServiceClient
 
 _PREFIXES = """\
 @prefix qsm: <https://w3id.org/qstorman/ontology#> .
@@ -88,7 +89,7 @@ def calibrate(
     if bool(elements) == every:
         raise UsageError("Name elements, like union/b1, or give --all.")
     size = size_mib * 2**20
-    places = [_place(one, directory) for one in _wanted(client.elements()["elements"], elements)]
+    places = [_place(one, directory) for one in _wanted(client.elements().elements, elements)]
     results: dict[str, Measured | str | None] = {}
     if not as_json:
         _announce(places, size, seconds)
@@ -111,8 +112,8 @@ def calibrate(
         raise SystemExit(EXIT_FAILED)
 
 
-def _wanted(known: list[dict[str, Any]], names: tuple[str, ...]) -> list[dict[str, Any]]:
-    by_name = {str(one["id"]): one for one in known}
+def _wanted(known: Sequence[Element], names: tuple[str, ...]) -> list[Element]:
+    by_name = {one.id: one for one in known}
     missing = [name for name in names if name not in by_name]
     if missing or not by_name:
         raise NotFoundError(
@@ -121,19 +122,16 @@ def _wanted(known: list[dict[str, Any]], names: tuple[str, ...]) -> list[dict[st
     return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
 
 
-def _place(one: dict[str, Any], directory: Path | None) -> Place:
-    target = str(one["target"])
-    seen = one.get("observation") or {}
-    free = seen.get("free_bytes")
-    element, iri = str(one["id"]), str(one.get("iri", ""))
-    match one["backend"]:
+def _place(one: Element, directory: Path | None) -> Place:
+    element, iri, target, free = one.id, one.iri, one.target, one.free_bytes
+    match one.backend:
         case "mergerfs":
             return Place(element, iri, Path(target), free_bytes=free)
         case "lustre":
             return Place(
                 element,
                 iri,
-                directory or Path(one["mount_point"]),
+                directory or Path(one.mount_point),
                 int(target) if target.isdigit() else target,
                 free,
             )

@@ -9,8 +9,8 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import click
+from ses_client.errors import SesError
 
-from ses.errors import SesError
 from ses.node_calibration import NodeRates, address_of, measure_link, measure_node, receive
 from ses.output import console, line, print_json, table
 

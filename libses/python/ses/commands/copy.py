@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import click
-
-from ses.errors import NotFoundError
+from ses_client.errors import NotFoundError
 
 _AS_IT_IS = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 

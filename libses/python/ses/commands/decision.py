@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.selections import Candidate, Prediction, Refusal
 
-from ses.answers import Candidate, Prediction, Refusal, Requirement
 from ses.output import line, number, seconds, table
 from ses.quantities import written
 

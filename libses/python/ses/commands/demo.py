@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from ses_client.errors import EXIT_FAILED, SesError
 
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
 from ses.demo.report import Report
 from ses.demo.report import show as show_report
 from ses.demo.run import Options, Running, demonstrate
-from ses.errors import EXIT_FAILED, SesError
 from ses.output import console, line, write_json
 from ses.progress import Progress
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from ses_client.errors import NotFoundError, SesError, UsageError
 
 from ses.commands.options import json_option
-from ses.errors import NotFoundError, SesError, UsageError
 from ses.lustre.description import turtle
 from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.options import service_command
 from ses.doctor.examination import examine
 from ses.doctor.finding import Finding, State
 from ses.doctor.library import find_library
-from ses.errors import EXIT_FAILED
 from ses.output import console, line, print_json
-from ses.service import ServiceClient
 from ses.settings import DEFAULT_SOCKET
 
 _MARKS = {

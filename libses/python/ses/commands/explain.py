@@ -8,19 +8,20 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from ses_client.answers.files import Received
+from ses_client.answers.selections import Placement
+from ses_client.client import ServiceClient
+from ses_client.errors import NotAllowedError, NotFoundError, RefusedError
 
-from ses.answers import Placement, parse
 from ses.basepath import basepath, same_directory
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.options import service_command
-from ses.errors import NotAllowedError, NotFoundError
 from ses.evidence import CLOCKS_SECONDS, Match, judge
 from ses.files import verdict_lines
 from ses.identity import FileIdentity, identify
 from ses.lustre.evidence import on_lustre
 from ses.managed import outside
 from ses.output import console, line, print_json
-from ses.service import JSON, RefusedError, ServiceClient
 
 _LOOKED_AT = 50
 _OR_CLOCKS = f"or the clocks of node and service are more than {CLOCKS_SECONDS:g} s apart"
@@ -43,19 +44,19 @@ def explain(client: ServiceClient, as_json: bool, file: Path) -> None:
     if found is None:
         told = outside(client, path) if exists and not mismatch else ""
         raise NotFoundError(told or _unknown(file, lies_in, exists) + mismatch)
-    record = client.placement(found.placement_id)
+    placement = client.placement(found.placement_id)
     received = _received(client, found.placement_id)
-    placement = parse("the placement", Placement.of, record)
     verified = None
     osts: tuple[int, ...] | None = None
     if lies_in is not None and placement.target:
         verified = same_directory(lies_in, placement.target)
     elif exists and lies_in is None:
-        osts, lies_in, verified = on_lustre(path, record)
+        osts, lies_in, verified = on_lustre(path, placement.json)
     if as_json:
         print_json({"file": str(path), "exists": exists, "basepath": None if osts is not None else lies_in,
                     "osts": None if osts is None else list(osts), "verified": verified,
-                    "doubt": found.doubt or None, "placement": record, "received": received})  # fmt: skip
+                    "doubt": found.doubt or None, "placement": placement.json,
+                    "received": None if received is None else received.json})  # fmt: skip
     else:
         _show(console(), path, found, placement, lies_in, exists, verified, received)
     if verified is False:
@@ -78,7 +79,7 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
     """
     mismatch = ""
     if file is not None:
-        for one in _listed(client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT)):
+        for one in client.placements(device=file.device, inode=str(file.inode), limit=_LOOKED_AT):
             judged = judge(one, path, file)
             if judged.match is not Match.OTHER:
                 return _Found(one.placement_id, judged.why), ""
@@ -86,9 +87,7 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
                 f" The file of placement {one.placement_id} ({one.path}) had the same inode number, but "
                 f"{judged.why}: it was another file, {_OR_CLOCKS}."
             )
-    named = [
-        (one, judge(one, path, file)) for one in _listed(client.placements(path=str(path), limit=_LOOKED_AT))
-    ]
+    named = [(one, judge(one, path, file)) for one in client.placements(path=str(path), limit=_LOOKED_AT)]
     for one, judged in named:
         if judged.match is not Match.OTHER:
             return _Found(one.placement_id, judged.why), ""
@@ -96,10 +95,6 @@ def _find(client: ServiceClient, path: Path, file: FileIdentity | None) -> tuple
         one, judged = named[0]
         return _Found(one.placement_id, f"{judged.why}: it was replaced or copied since, {_OR_CLOCKS}"), ""
     return None, mismatch
-
-
-def _listed(answer: JSON) -> list[Placement]:
-    return parse("placements", lambda data: [Placement.of(one) for one in data["placements"]], answer)
 
 
 def _lies_in(path: Path) -> tuple[str | None, bool]:
@@ -119,11 +114,11 @@ def _unknown(file: Path, lies_in: str | None, exists: bool) -> str:
     )
 
 
-def _received(client: ServiceClient, placement_id: str) -> JSON | None:
+def _received(client: ServiceClient, placement_id: str) -> Received | None:
     """Return what the file received, ``None`` where the service does not say."""
     try:
         return client.file(placement_id)
-    except (NotAllowedError, RefusedError):
+    except (NotAllowedError, NotFoundError, RefusedError):
         return None
 
 
@@ -135,7 +130,7 @@ def _show(
     lies_in: str | None,
     exists: bool,
     verified: bool | None,
-    received: JSON | None,
+    received: Received | None,
 ) -> None:
     who = placement.user + (f":{placement.application}" if placement.application else "")
     line(out, f"{path}")
@@ -150,7 +145,7 @@ def _show(
         for one in placement.predicted
     )
     line(out, f"  predicted    {promised or 'nothing was asked for'}")
-    for text in [] if received is None else parse("the file", verdict_lines, received):
+    for text in [] if received is None else verdict_lines(received):
         line(out, f"  received     {text}")
     if placement.turns > 1:
         line(out, f"  in a batch   number {placement.turn} of {placement.turns} asked for together; what was "

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from ses_client.errors import UsageError
 
 from ses.commands.options import current_user
-from ses.errors import UsageError
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
-from ses.answers import parse
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command
-from ses.errors import UsageError
-from ses.files import HEADERS, File, listed, row, write_csv
+from ses.files import HEADERS, listed, row, write_csv
 from ses.output import console, line, print_json, table
-from ses.service import ServiceClient
 
 
 @click.command()
@@ -51,14 +49,14 @@ def files(
     wanted = {**asked, **{name: value for name, value in more.items() if value is not None}}
     pages = listed(client, wanted, None if everything else limit)
     if as_csv:
-        write_csv(sys.stdout, pages)
+        write_csv(sys.stdout, (one for page in pages for one in page.json["files"]))
         return
-    found: list[Any] = [one for page in pages for one in page]
     if as_json:
-        print_json({"files": found})
+        print_json({"files": [one for page in pages for one in page.json["files"]]})
         return
+    found = [one for page in pages for one in page.files]
     out = console()
     if not found:
         line(out, "No file is known that this is true of.")
         return
-    table(out, HEADERS, [row(one) for one in parse("files", lambda data: [*map(File.of, data)], found)])
+    table(out, HEADERS, [row(one) for one in found])

@@ -6,14 +6,13 @@ import time
 
 import click
 from rich.console import Console
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
 
-from ses.answers import parse
 from ses.commands.options import service_command
-from ses.errors import NotFoundError
 from ses.files import listed
 from ses.job import Job, Need, middle
 from ses.output import console, line, number, print_json, table
-from ses.service import ServiceClient
 from ses.slurm.comment import add_comment
 
 _PAUSE_SECONDS = 0.2
@@ -49,8 +48,8 @@ def job(client: ServiceClient, as_json: bool, job: str, wait: float, comment: bo
 
 
 def _summed(client: ServiceClient, job: str) -> Job:
-    files = (one for page in listed(client, {"job": job}, None) for one in page)
-    return parse("files", lambda data: Job.of(job, data), files)
+    files = (one for page in listed(client, {"job": job}, None) for one in page.json["files"])
+    return Job.of(job, files)
 
 
 def _show(out: Console, found: Job) -> None:

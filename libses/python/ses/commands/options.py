@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from ses_client.address import DEFAULT_URL
+from ses_client.client import ServiceClient
 
-from ses.service import ServiceClient
-from ses.settings import DEFAULT_URL, SERVICE_SOCKET, service_address
+from ses.settings import SERVICE_SOCKET, service_address
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
 from ses.commands.options import service_command
 from ses.commands.store_requirements import save_option, store
-from ses.errors import UsageError
 from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import MARGIN, Implied, implied, listed
@@ -18,7 +19,6 @@ from ses.profiling.result import Phase, ProgramProfile
 from ses.profiling.run import profile as run_and_watch
 from ses.profiling.turtle import turtle_of
 from ses.quantities import written
-from ses.service import ServiceClient
 
 _MOST_FILES = 10
 _LARGE = 1e6

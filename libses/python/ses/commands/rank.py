@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from ses_client.answers.requirements import Subject
+from ses_client.answers.selections import Selection
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_NOT_FOUND
 
-from ses.answers import Requirement, Selection, parse
 from ses.commands.decision import show_candidates, show_refused, show_requirements
 from ses.commands.options import service_command, subject_options
-from ses.errors import EXIT_NOT_FOUND
 from ses.output import console, line, print_json
 from ses.quantities import make_requirement, quantity
 from ses.quantities import requirement as parse_requirement
-from ses.service import ServiceClient
 
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
           "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}  # fmt: skip
@@ -58,34 +57,20 @@ def rank(
     for name, amount in kinds.items():
         if amount is not None:
             explicit.append(make_requirement(name.replace("_", "-"), amount, strictness=strictness))
-    data = client.select(_question(explicit, user, application, vo, system, exclude, size, limit))
-    selection = parse("the ranking", Selection.of, data)
+    selection = client.select(
+        Subject(user, application, vo),
+        explicit,
+        storage_system=system,
+        expected_bytes=None if size is None else bytes_of(size),
+        exclude=list(exclude),
+        limit=limit,
+    )
     if as_json:
-        print_json(data)
+        print_json(selection.json)
     else:
         _show(selection, f"{user}{f':{application}' if application else ''}")
     if not selection.candidates:
         raise SystemExit(EXIT_NOT_FOUND)
-
-
-def _question(
-    explicit: list[Requirement],
-    user: str,
-    application: str | None,
-    vo: str | None,
-    system: str | None,
-    exclude: tuple[str, ...],
-    size: str | None,
-    limit: int,
-) -> dict[str, Any]:
-    return {
-        "subject": {"user": user, "application": application, "vo": vo},
-        "storage_system": system,
-        "requirements": [one.as_json() for one in explicit],
-        "expected_bytes": None if size is None else bytes_of(size),
-        "exclude": list(exclude),
-        "limit": limit,
-    }
 
 
 def bytes_of(size: str) -> int:

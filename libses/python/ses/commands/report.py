@@ -6,15 +6,14 @@ import time
 from pathlib import Path
 
 import click
+from ses_client.answers.files import Sum, cause_words
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
 
-from ses.answers import parse
 from ses.commands.file_options import file_options
 from ses.commands.options import service_command
-from ses.errors import SesError
-from ses.files import CAUSES
 from ses.output import console, line, print_json, table
-from ses.report import Report, Sum, page
-from ses.service import ServiceClient
+from ses.report import hour, page
 
 _MOST_ROWS = 10
 _HEADERS = (">files", ">met", ">nearly", ">missed", ">cannot say", ">met of judged", ">short by")
@@ -34,8 +33,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     By element, application and hour, the worst first: of your files, or with --everybody of all that you
     may see.
     """
-    data = client.report(asked)
-    summed = parse("the report", Report.of, data)
+    summed = client.report(asked)
     if html is not None:
         about = ", ".join(f"{name} {value}" for name, value in sorted(asked.items()) if name != "since")
         try:
@@ -43,7 +41,7 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
         except OSError as error:
             raise SesError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:
-        print_json(data)
+        print_json(summed.json)
         return
     out = console()
     table(out, ("", *_HEADERS), [_row(summed.total)])
@@ -57,12 +55,12 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     for title, sums in sums_by:
         line(out)
         table(out, (f"by {title}, worst first", *_HEADERS), [_row(one) for one in sums[:_MOST_ROWS]])
-    worst = sorted(summed.hours, key=lambda one: -one.shortfall * one.judged)[:_MOST_ROWS]
+    worst = sorted(summed.hours, key=lambda one: -one.shortfall * (one.files - one.cannot_say))[:_MOST_ROWS]
     line(out)
-    table(out, ("by hour, worst first", *_HEADERS), [_row(one, one.hour) for one in worst])
+    table(out, ("by hour, worst first", *_HEADERS), [_row(one, hour(one)) for one in worst])
     if summed.causes:
         line(out)
-        found = ", ".join(f"{CAUSES.get(cause, cause)} {count}" for cause, count in summed.causes)
+        found = ", ".join(f"{cause_words(cause)} {count}" for cause, count in summed.causes)
         line(out, f"Likely causes: {found}.")
     for text in summed.advice:
         line(out, f"  {text}")
@@ -71,4 +69,4 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
 def _row(one: Sum, name: str | None = None) -> list[str]:
     ratio = "-" if one.met_ratio is None else f"{one.met_ratio:.0%}"
     numbers = (one.files, one.met, one.nearly, one.missed, one.cannot_say)
-    return [one.name if name is None else name, *map(str, numbers), ratio, f"{one.shortfall:.0%}"]
+    return [name or one.name or "-", *map(str, numbers), ratio, f"{one.shortfall:.0%}"]

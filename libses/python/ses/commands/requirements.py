@@ -7,18 +7,18 @@ from datetime import datetime
 
 import click
 from rich.console import Console
+from ses_client.answers.requirements import RequirementSet, RequirementSets, Subject
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError, UsageError
 
-from ses.answers import Requirement, RequirementSet, Vocabulary, parse
 from ses.commands.decision import origin
 from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
 from ses.commands.requirements_derive import derive
 from ses.commands.store_requirements import LEVELS
-from ses.errors import NotFoundError, UsageError
 from ses.output import console, line, print_json, table
 from ses.quantities import make_requirement, written
 from ses.quantities import requirement as parse_requirement
-from ses.service import JSON, ServiceClient
 
 
 @click.group(cls=WholeSentences)
@@ -40,15 +40,13 @@ def get(client: ServiceClient, as_json: bool, level: str | None, name: str | Non
     if level is not None:
         if name is None or user is not None:
             raise UsageError("Give LEVEL and NAME, like: ses requirements get user alice (or only --user).")
-        one = client.requirements(level, name)
-        data: JSON = {"sets": [one]}
+        found: RequirementSet | RequirementSets = client.requirement_set(level, name)
     else:
-        data = one = client.requirement_sets(user)
-    sets = parse("requirements", lambda answer: [RequirementSet.of(item) for item in answer["sets"]], data)
+        found = client.requirement_sets(user)
     if as_json:
-        print_json(one)
+        print_json(found.json)
     else:
-        _show_sets(console(), sets)
+        _show_sets(console(), found.sets if isinstance(found, RequirementSets) else [found])
 
 
 @requirements.command()
@@ -62,29 +60,20 @@ def effective(
     Says, too, by what the user belongs to a VO (docs/members.md), and what is stated besides and does not
     count: a more particular level says something else, or it is not its time.
     """
-    data = client.effective_requirements(user, application, vo)
-    resolved = parse(
-        "requirements", lambda answer: [Requirement.of(one) for one in answer["requirements"]], data
-    )
-    passed = parse(
-        "requirements",
-        lambda answer: [(Requirement.of(one), str(one["reason"])) for one in answer.get("passed_over", [])],
-        data,
-    )
+    found = client.effective(Subject(user, application, vo))
     if as_json:
-        print_json(data)
+        print_json(found.json)
         return
     out = console()
-    home = data["subject"].get("vo")
-    if home and data.get("vo_from"):
-        line(out, f"{user} belongs to {home} (by {data['vo_from']}).")
-    if resolved:
-        table(out, ("requirement", "from"), [[written(one), origin(one)] for one in resolved])
+    if found.subject.vo and found.vo_from:
+        line(out, f"{user} belongs to {found.subject.vo} (by {found.vo_from}).")
+    if found.requirements:
+        table(out, ("requirement", "from"), [[written(one), origin(one)] for one in found.requirements])
     else:
         line(out, "No requirement applies.")
-    if passed:
+    if found.passed_over:
         line(out, "Stated, too, and not counting:")
-        rows = [[written(one), origin(one), reason] for one, reason in passed]
+        rows = [[written(one.requirement), origin(one.requirement), one.reason] for one in found.passed_over]
         table(out, ("requirement", "from", "because"), rows)
 
 
@@ -126,12 +115,10 @@ def set_command(
         raise UsageError(
             "Give at least one requirement or a --profile, or --clear to remove all of this set (not both)."
         )
-    old_json = client.requirements(level, name)
-    old = parse("requirements", RequirementSet.of, old_json)
-    stored = client.set_requirements(level, name, [one.as_json() for one in wanted], old.revision, profile)
-    new = parse("requirements", RequirementSet.of, stored)
+    old = client.requirement_set(level, name)
+    new = client.replace_requirements(level, name, wanted, revision=old.revision, profile=profile)
     if as_json:
-        print_json({"old": old_json, "new": stored})
+        print_json({"old": old.json, "new": new.json})
     else:
         _show_change(console(), old, new)
 
@@ -140,14 +127,13 @@ def set_command(
 @service_command
 def kinds(client: ServiceClient, as_json: bool) -> None:
     """Show what can be required, in which units, and the profiles there are."""
-    data = client.vocabulary()
+    known = client.vocabulary()
     if as_json:
-        print_json(data)
+        print_json(known.json)
         return
     out = console()
-    known = parse("the vocabulary", Vocabulary.of, data)
     rows = [
-        [one.kind, "at most" if one.at_most else "at least", " ".join(one.units), one.definition]
+        [one.name, "at most" if one.at_most else "at least", " ".join(dict(one.sizes)), one.definition]
         for one in known.kinds
     ]
     table(out, ("kind", "bound", "units", "meaning"), rows)
@@ -163,10 +149,10 @@ def kinds(client: ServiceClient, as_json: bool) -> None:
 @service_command
 def profile(client: ServiceClient, as_json: bool, name: str) -> None:
     """Print what a profile requires on one line, as SES_REQUIRE and --storage of Slurm take it."""
-    profiles = parse("the vocabulary", Vocabulary.of, client.vocabulary()).profiles
-    found = next((one for one in profiles if one.name == name), None)
+    vocabulary = client.vocabulary()
+    found = vocabulary.profile(name)
     if found is None:
-        known = ", ".join(one.name for one in profiles)
+        known = ", ".join(one.name for one in vocabulary.profiles)
         raise NotFoundError(f"There is no profile {name!r}. Profiles are: {known}.")
     if as_json:
         print_json({"profile": name, "requirements": [one.as_json() for one in found.requirements]})

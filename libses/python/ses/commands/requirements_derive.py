@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
-from ses.answers import Requirement, parse
 from ses.commands.options import service_command
 from ses.commands.store_requirements import save_option, store
-from ses.errors import UsageError
 from ses.output import console, line, print_json, table
 from ses.quantities import written
-from ses.service import ServiceClient
 
 
 @click.command()
@@ -38,22 +37,16 @@ def derive(
         if not equals:
             raise UsageError(f"{one!r} is not NAME=VALUE, like share=10%.")
         given[name.strip()] = value.strip()
-    data = client.expand_workload(" ".join(sentence), given)
-    derived = parse(
-        "the sentence",
-        lambda answer: [
-            (Requirement.of(one["requirement"]), str(one["arithmetic"])) for one in answer["derived"]
-        ],
-        data,
-    )
+    found = client.expand(" ".join(sentence), given)
     if as_json:
-        print_json(data)
+        print_json(found.json)
     else:
         out = console()
-        line(out, f"{data['workload']}: {data['definition']}")
-        rows = [[one["name"], one["value"], one["definition"]] for one in data["parameters"]]
+        line(out, f"{found.workload}: {found.definition}")
+        rows = [[one.name, one.value, one.definition] for one in found.parameters]
         table(out, ("parameter", "value", "meaning"), rows)
         line(out)
-        table(out, ("requirement", "because"), [[written(one), why] for one, why in derived])
+        rows = [[written(one.requirement), one.arithmetic] for one in found.derived]
+        table(out, ("requirement", "because"), rows)
     if save is not None:
-        store(client, save, [one for one, _ in derived])
+        store(client, save, [one.requirement for one in found.derived])

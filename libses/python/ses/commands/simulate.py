@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from ses_client.errors import SesError
 
 from ses.commands.groups import WholeSentences
 from ses.commands.options import json_option
-from ses.errors import SesError
 from ses.output import console, line, number, print_json, table
 
 if TYPE_CHECKING:

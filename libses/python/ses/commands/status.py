@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
+from ses_client.answers.elements import Inventory, ReadyCheck
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED
 
-from ses.answers import Inventory, ReadyCheck, parse
 from ses.commands.options import service_command
-from ses.errors import EXIT_FAILED
 from ses.output import console, line, print_json, seconds, table
-from ses.service import ServiceClient
 
 
 @click.command()
@@ -20,25 +20,24 @@ def status(client: ServiceClient, as_json: bool) -> None:
     but does without something (knowledge base, monitor, database), still decides, with what it last read;
     the first line names what is away, and --json has "degraded".  What to do about it: ses doctor.
     """
-    ready, raw = client.readiness()
-    checks = parse("its readiness", lambda data: tuple(ReadyCheck.of(one) for one in data), raw)
-    inventory_json = client.elements()
-    inventory = parse("elements", Inventory.of, inventory_json)
+    readiness = client.readiness()
+    ready, checks = readiness.ready, readiness.checks
+    inventory, url = client.elements(), client.address.url
     if as_json:
         print_json(
             {
-                "url": client.url,
+                "url": url,
                 "ready": ready,
                 "degraded": ready and not all(one.ok for one in checks),
                 "checks": [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks],
                 "elements": len(inventory.elements),
                 "open_placements": sum(one.open_placements for one in inventory.elements),
-                "monitor": inventory_json["monitor"],
-                "knowledge_base": inventory_json["knowledge_base"],
+                "monitor": inventory.json["monitor"],
+                "knowledge_base": inventory.json["knowledge_base"],
             }
         )
     else:
-        _show(client.url, ready, checks, inventory)
+        _show(url, ready, checks, inventory)
     if not ready:
         raise SystemExit(EXIT_FAILED)
 
@@ -53,15 +52,11 @@ def _show(url: str, ready: bool, checks: tuple[ReadyCheck, ...], inventory: Inve
     else:
         line(out, f"{url}: ready", "green")
     rows = [[one.name, "ok" if one.ok else "NOT ok", one.detail] for one in checks]
-    for name, source in (
-        ("reads monitor", inventory.monitor),
-        ("reads knowledge base", inventory.knowledge_base),
-    ):
+    for source in inventory.sources:
         state = "reachable" if source.reachable else "NOT reachable"
         revision = f", revision {source.revision}" if source.revision else ""
-        rows.append(
-            [name, state, f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"]
-        )
+        told = f"{source.url or '-'}, last read {seconds(source.age_seconds)} ago{revision}"
+        rows.append([f"reads {source.name}", state, told])
     table(out, ("check", "state", "detail"), rows)
     fresh = sum(1 for one in inventory.elements if one.observation and one.observation.state == "ok")
     placements = sum(one.open_placements for one in inventory.elements)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
-
-from ses.answers import Requirement, RequirementSet, parse
-from ses.service import JSON, ServiceClient
+from ses_client.answers.reading import JSON
+from ses_client.answers.requirements import Requirement
+from ses_client.client import ServiceClient
 
 LEVELS = ("application", "user", "vo", "site", "profile")
 
@@ -29,14 +29,13 @@ def store(
     ``about`` (definition, measured) goes with a set at profile level only.
     """
     level, name = where
-    before = parse("requirements", RequirementSet.of, client.requirements(level, name))
-    stored = client.set_requirements(
+    before = client.requirement_set(level, name)
+    stored = client.replace_requirements(
         level,
         name,
-        [one.as_json() for one in wanted],
-        before.revision,
-        before.profile,
-        about if level == "profile" else None,
+        wanted,
+        revision=before.revision,
+        profile=before.profile,
+        about=about if level == "profile" else None,
     )
-    revision = parse("requirements", RequirementSet.of, stored).revision
-    click.echo(f"Stored for {level} {name}: revision {revision}.", err=True)
+    click.echo(f"Stored for {level} {name}: revision {stored.revision}.", err=True)

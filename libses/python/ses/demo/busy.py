@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterable
 
-from ses.answers import Element, Inventory, parse
+from ses_client.answers.elements import Element
+
 from ses.demo.chain import Chain
 from ses.demo.interrupts import Interrupts
 from ses.demo.storage import Storage
@@ -38,7 +39,7 @@ def wait_until_seen(chain: Chain, storage: Storage, interrupts: Interrupts) -> N
 
     def seen() -> bool:
         chain.processes.check()
-        elements = parse("elements", Inventory.of, client.elements()).elements
+        elements = client.elements().elements
         if any(one.observation is None or one.observation.state != "ok" for one in elements):
             return False
         return not storage.throttled or _as_meant(elements)

@@ -11,6 +11,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from ses_client.address import ServiceAddress
+from ses_client.client import ServiceClient
+
 from ses.demo.branches import Branch
 from ses.demo.exporter import exporter_options
 from ses.demo.faults import DemoError
@@ -19,8 +22,6 @@ from ses.demo.parts import Parts
 from ses.demo.processes import Processes, answers, free_port, is_socket
 from ses.demo.site import Tokens, write_monitor_configuration, write_site, write_tokens
 from ses.demo.storage import Storage
-from ses.service import ServiceClient
-from ses.settings import ServiceAddress
 
 # Longer than in service, where 20 ms and the original call are better than waiting: here a small machine
 # starts compilers beside the services, and every file is to be explained.

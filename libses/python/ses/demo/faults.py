@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ses.errors import SesError
+from ses_client.errors import SesError
 
 
 class DemoError(SesError):

@@ -6,9 +6,9 @@ for speed and needs for room lead to different places.
 
 from __future__ import annotations
 
-from ses.answers import RequirementSet, parse
+from ses_client.client import ServiceClient
+
 from ses.quantities import requirement
-from ses.service import ServiceClient
 
 NEEDS = {
     ("user", "root"): ("current-write-rate>=70MB/s",),
@@ -23,6 +23,5 @@ NEEDS = {
 def state_needs(client: ServiceClient) -> None:
     """Store the requirements through the service, as the portal or ``ses requirements set`` would."""
     for (level, name), texts in NEEDS.items():
-        current = parse("requirements", RequirementSet.of, client.requirements(level, name))
-        wanted = [requirement(text).as_json() for text in texts]
-        client.set_requirements(level, name, wanted, current.revision)
+        current = client.requirement_set(level, name)
+        client.replace_requirements(level, name, map(requirement, texts), revision=current.revision)

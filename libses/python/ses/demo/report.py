@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
+from ses_client.answers.files import ReceivedKind
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.selections import Placement, Prediction
 
-from ses.answers import Placement, Prediction, Requirement
 from ses.commands.decision import origin
 from ses.demo.programs import Run
-from ses.demo.verify import Received, Verdict
+from ses.demo.verify import Verdict
 from ses.output import line, table
 
 
@@ -253,7 +255,7 @@ def _predicted(one: Prediction) -> str:
     return f"{_kind(one.kind)} {_value(one.value, one.kind)} {one.unit}"
 
 
-def _received(one: Received) -> str:
+def _received(one: ReceivedKind) -> str:
     known = "" if one.achieved is None else f" {_value(one.achieved, one.kind)} {one.unit}"
     return f"{_kind(one.kind)}{known}: {one.verdict}"
 

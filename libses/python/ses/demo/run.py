@@ -34,7 +34,7 @@ from ses.demo.storage import CREATE_POLICY, Storage, set_up
 from ses.demo.tools import tool
 from ses.demo.verify import verify
 from ses.demo.work import need_root, work_directory
-from ses.service import ServiceClient
+from ses_client.client import ServiceClient
 
 ACCOUNT = "root"
 

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ses.answers import Placement, parse
+from ses_client.answers.files import ReceivedKind
+from ses_client.answers.selections import Placement
+from ses_client.client import ServiceClient
+
 from ses.basepath import basepath, same_directory
 from ses.demo.interrupts import Interrupts
 from ses.demo.programs import Run
-from ses.files import words
-from ses.service import JSON, ServiceClient
 
 EQUAL_DISTANCE = 0.02  # what the rule takes for equal (docs/decision.md)
 _PATIENCE_SECONDS = 3.0
 _PAUSE_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """What a file received of one kind, in ``unit``, and whether that was enough; ``None`` is unknown."""
-
-    kind: str
-    unit: str
-    achieved: float | None
-    verdict: str
-
-    @classmethod
-    def of(cls, data: Any) -> Received:
-        """Make one from JSON."""
-        return cls(str(data["kind"]), str(data["unit"]), data["achieved"], words(data["verdict"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +27,7 @@ class Verdict:
 
     branch: str | None
     placement: Placement | None
-    got: tuple[Received, ...] = ()
+    got: tuple[ReceivedKind, ...] = ()
 
     @property
     def as_chosen(self) -> bool:
@@ -81,35 +66,32 @@ def verify(run: Run, client: ServiceClient, interrupts: Interrupts) -> Verdict:
     placement_id = placement_id or _by_program(run, client)
     placement = None
     if placement_id is not None:
-        placement = parse("the placement", Placement.of, client.placement(placement_id))
+        placement = client.placement(placement_id)
     got = () if placement_id is None else _got(placement_id, client, interrupts)
     return Verdict(basepath(run.path), placement, got)
 
 
-def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> tuple[Received, ...]:
+def _got(placement_id: str, client: ServiceClient, interrupts: Interrupts) -> tuple[ReceivedKind, ...]:
     """Return what a file received.  It is judged a moment after it was closed: waits."""
-    found: Any = {"state": "open", "kinds": []}
+    kinds: tuple[ReceivedKind, ...] = ()
     for _ in range(int(_PATIENCE_SECONDS / _PAUSE_SECONDS)):
         found = client.file(placement_id)
-        if found["state"] == "ended" and (found["kinds"] or not found["required"]):
+        kinds = found.kinds
+        if found.file.state == "ended" and (kinds or not found.file.required):
             break
         interrupts.pause(_PAUSE_SECONDS)
-    return parse("the file", lambda data: tuple(map(Received.of, data["kinds"])), found)
+    return kinds
 
 
 def _by_path(run: Run, client: ServiceClient) -> str | None:
-    found = _listed(client.placements(path=str(run.path), limit=1))
+    found = client.placements(path=str(run.path), limit=1)
     return found[0].placement_id if found else None
 
 
 def _by_program(run: Run, client: ServiceClient) -> str | None:
     name = Path(run.program.commands(str(run.path))[0][0]).name
-    for one in _listed(client.placements(user=run.program.user, limit=200)):
+    for one in client.placements(user=run.program.user, limit=200):
         during = one.booked_at is not None and run.started_at <= one.booked_at <= run.started_at + run.seconds
         if one.path is None and one.application == name and during and one.end_reason != "unused":
             return one.placement_id
     return None
-
-
-def _listed(answer: JSON) -> list[Placement]:
-    return parse("placements", lambda data: [Placement.of(one) for one in data["placements"]], answer)

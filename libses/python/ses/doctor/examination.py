@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ses_client.client import ServiceClient
+
 from ses.doctor.agent import SERVICE as AGENT_TO_SERVICE
 from ses.doctor.agent import check_answers, check_socket
 from ses.doctor.finding import Finding, State, skipped
@@ -19,7 +21,6 @@ from ses.doctor.service import (
     inventory,
 )
 from ses.doctor.trial import try_directory
-from ses.service import ServiceClient
 
 
 def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | None = None) -> list[Finding]:

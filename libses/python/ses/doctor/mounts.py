@@ -7,7 +7,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from ses.answers import Element
+from ses_client.answers.elements import Element
+
 from ses.doctor.choices import check_choices
 from ses.doctor.finding import Finding, State, fault, ok, skipped
 

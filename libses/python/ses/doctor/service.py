@@ -6,12 +6,12 @@ import stat
 from collections.abc import Sequence
 
 import urllib3
+from ses_client.address import read_token
+from ses_client.answers.elements import Element, Inventory
+from ses_client.client import ServiceClient
+from ses_client.errors import NotAllowedError, SesError
 
-from ses.answers import Element, Inventory, ReadyCheck, parse
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
-from ses.errors import NotAllowedError, SesError
-from ses.service import ServiceClient
-from ses.settings import read_token
 
 SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
 KNOWLEDGE, DATA, SITE = "knowledge base", "data of elements", "site"
@@ -22,7 +22,7 @@ _LIMIT_SECONDS = 3.0
 
 def check_token(client: ServiceClient) -> Finding:
     """Look at the token file; whether the service accepts it is found by :func:`inventory`."""
-    path = client.token_file
+    path = client.address.token_file
     if path is None:
         return ok(TOKEN, "no token file is configured; none may be needed on this machine")
     try:
@@ -37,40 +37,40 @@ def check_readiness(client: ServiceClient) -> tuple[bool, list[Finding]]:
     """Ask the service what is wrong with it; the first result tells whether it answers at all."""
     mend = "Start ses-service (ses-service serve --help), or name the right --url."
     try:
-        ready, raw = client.readiness()
-        checks = parse("its readiness", lambda data: [ReadyCheck.of(one) for one in data], raw)
+        readiness = client.readiness()
     except SesError as error:
-        return False, [fault(SERVICE, str(error), mend)]
-    if ready:
+        return False, [fault(SERVICE, error.told, mend)]
+    checks, url = readiness.checks, client.address.url
+    if readiness.ready:
         lacking = [one for one in checks if not one.ok and one.name not in _LOOKED_AT_BELOW]
         return True, [
-            ok(SERVICE, f"{client.url} is ready"),
+            ok(SERVICE, f"{url} is ready"),
             *(ok(DECISION, one.detail) for one in checks if one.name == DECISION),
             *(warning(SERVICE, f"{one.name}: {one.detail}", f"Mend the {one.name}.") for one in lacking),
         ]
     faults = [
         fault(
             SERVICE,
-            f"{client.url} is not ready: {one.name}: {one.detail or 'no reason given'}",
+            f"{url} is not ready: {one.name}: {one.detail or 'no reason given'}",
             f"Mend the {one.name} (see below), then look again.",
         )
         for one in checks
         if not one.ok
     ]
-    silent = fault(SERVICE, f"{client.url} says it is not ready, but not why.", "Look at its log.")
+    silent = fault(SERVICE, f"{url} says it is not ready, but not why.", "Look at its log.")
     return True, faults or [silent]
 
 
 def inventory(client: ServiceClient) -> tuple[Inventory | None, list[Finding]]:
     """Return the elements the service describes; ``None`` and the fault when it does not say."""
     try:
-        found = parse("elements", Inventory.of, client.elements())
+        found = client.elements()
     except NotAllowedError as error:
         return None, [
-            fault(TOKEN, str(error), "Ask the service's administrator: ses-service token new --help")
+            fault(TOKEN, error.told, "Ask the service's administrator: ses-service token new --help")
         ]
     except SesError as error:
-        return None, [fault(SITE, str(error), "Mend the service first.")]
+        return None, [fault(SITE, error.told, "Mend the service first.")]
     if not found.elements:
         return found, [
             fault(

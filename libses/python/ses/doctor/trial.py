@@ -8,11 +8,12 @@ import subprocess
 import time
 from pathlib import Path
 
-from ses.answers import Placement, parse
+from ses_client.answers.selections import Placement
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
+
 from ses.basepath import basepath, same_directory
 from ses.doctor.finding import Finding, fault, ok
-from ses.errors import SesError
-from ses.service import ServiceClient
 
 LINK = "trial file"
 _LIMIT_SECONDS = 10.0
@@ -79,8 +80,7 @@ def _followed(path: Path, client: ServiceClient) -> Finding:
 def _placement(path: Path, client: ServiceClient) -> Placement | None:
     deadline = time.monotonic() + _RECORD_SECONDS
     while True:
-        answer = client.placements(path=str(path), limit=1)
-        found = parse("placements", lambda data: [Placement.of(one) for one in data["placements"]], answer)
+        found = client.placements(path=str(path), limit=1)
         if found:
             return found[0]
         if time.monotonic() >= deadline:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ses.errors import UsageError
+from ses_client.errors import UsageError
 
 PRODUCT = "default"
 UNION_POLICIES = ("rand", "pfrd", "mfs", "lus")

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ses.errors import SesError, UsageError
+from ses_client.errors import SesError, UsageError
+
 from ses.experiment.schedule import Run
 
 

@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ses.answers import Inventory, parse
 from ses.demo.branches import BranchPlan
 from ses.demo.busy import utilisation
 from ses.demo.chain import Services, start_agent, start_services
@@ -96,7 +95,7 @@ class Stand:
 
         def idle() -> bool:
             self.services.processes.check()
-            elements = parse("elements", Inventory.of, client.elements()).elements
+            elements = client.elements().elements
             shares = [utilisation(one) for one in elements]
             return all(share is not None and share < _IDLE_SHARE for share in shares)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ses.errors import NotFoundError
+from ses_client.errors import NotFoundError
+
 from ses.lustre import blob
 from ses.lustre.mounts import mount_of
 from ses.lustre.parameters import Parameters

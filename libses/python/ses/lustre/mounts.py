@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.errors import NotFoundError
+from ses_client.errors import NotFoundError
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses.errors import SesError, UsageError
+from ses_client.errors import SesError, UsageError
+
 from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.history import Seen, recall, remember
 from ses.near.placing import Site

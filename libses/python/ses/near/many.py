@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO
 
-from ses.errors import SesError
+from ses_client.errors import SesError
+
 from ses.near.execution.conversation import Conversation, Ended, File, LostError, NotStartedError, Piece, Run
 from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, Task, Turns, progress

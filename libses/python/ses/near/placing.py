@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.answers import Element, Inventory, parse
+from ses_client.answers.elements import Element
+from ses_client.answers.nodes import NodeClass
+from ses_client.answers.requirements import Subject
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError, RefusedError, SesError
+
 from ses.basepath import same_directory
-from ses.errors import NotFoundError, SesError
 from ses.file_layout import layout_of
 from ses.near.cost import Here, Holder
-from ses.node_answers import NodeClass, NodeSelection
-from ses.service import RefusedError, ServiceClient
 
 MB = 1e6
 
@@ -41,8 +43,8 @@ class Site:
     def __init__(self, client: ServiceClient, user: str) -> None:
         self._client = client
         self._user = user
-        self._elements = parse("elements", Inventory.of, client.elements()).elements
-        self._classes = parse("the nodes", NodeClass.all_of, client.node_classes())
+        self._elements = client.elements().elements
+        self._classes = client.node_classes().classes
         self._nodes: dict[str, str] = {}
 
     def place_of(self, file: Path) -> Place:
@@ -89,12 +91,8 @@ class Site:
         return self._nodes[one.nodes]
 
     def _best(self, nodes: str) -> tuple[str, str | None] | None:
-        question = {
-            "subject": {"user": self._user}, "requirements": [], "count": 1, "nodes": nodes, "limit": 1,
-        }  # fmt: skip
-        data = self._client.select_nodes(question)
-        ranked = parse("the ranking of nodes", NodeSelection.of, data).nodes
-        return (ranked[0].node, data["candidates"][0].get("node_class")) if ranked else None
+        ranked = self._client.select_nodes(Subject(self._user), count=1, nodes=nodes, limit=1).nodes
+        return (ranked[0].node, ranked[0].node_class) if ranked else None
 
 
 def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:

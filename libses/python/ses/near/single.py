@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses.errors import SesError, UsageError
+from ses_client.errors import SesError, UsageError
+
 from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.conversation import File, Run
 from ses.near.execution.executors import NO_LIMITS, Limits, usual

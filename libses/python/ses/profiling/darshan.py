@@ -12,7 +12,8 @@ from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 
-from ses.errors import SesError, UsageError
+from ses_client.errors import SesError, UsageError
+
 from ses.profiling.phases import BOTH, READS, WAITS, WRITES
 from ses.profiling.result import RANDOM, SEQUENTIAL, UNKNOWN, FileUse, Phase, ProgramProfile
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ses.answers import Requirement
+from ses_client.answers.requirements import Requirement
+
 from ses.profiling.phases import BOTH, READS, WRITES
 from ses.profiling.result import ProgramProfile
 

@@ -17,7 +17,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from ses.errors import UsageError
+from ses_client.errors import UsageError
+
 from ses.profiling.attribution import Attribution
 from ses.profiling.counters import Counters
 from ses.profiling.phases import Totals, phases

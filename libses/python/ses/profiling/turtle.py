@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from ses.errors import UsageError
+from ses_client.errors import UsageError
+
 from ses.profiling.needs import Implied
 from ses.profiling.result import ProgramProfile
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ses.errors import UsageError
+from ses_client.errors import UsageError
+
 from ses.slurm.scontrol import scontrol
 
 _MARK = "storage: "

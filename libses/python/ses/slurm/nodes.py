@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ses.errors import NotFoundError
-from ses.service import JSON
+from ses_client.answers.reading import JSON
+from ses_client.errors import NotFoundError
+
 from ses.slurm.scontrol import scontrol
 
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z]+)=(\S*)")

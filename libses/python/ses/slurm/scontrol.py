@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from ses.errors import SesError
+from ses_client.errors import SesError
 
 _SECONDS = 60.0
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ses.node_answers import RankedNode
+from ses_client.answers.nodes import RankedNode
+
 from ses.slurm.nodes import fields_of, folded
 from ses.slurm.scontrol import scontrol
 

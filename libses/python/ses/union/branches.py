@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ses.errors import NotFoundError
+from ses_client.errors import NotFoundError
+
 from ses.lustre.description import literal
 
 _BRANCHES = "user.mergerfs.branches"

@@ -137,17 +137,33 @@ class SubjectIn(Body):
         return Subject(self.user, self.application, self.vo, self.node, self.job)
 
 
+class DraftIn(Body):
+    """A requirement set that is not saved."""
+
+    level: Literal["application", "user", "vo", "site"]
+    name: Text
+    requirements: Requirements = []
+    profile: ProfileName | None = None
+
+    @model_validator(mode="after")
+    def _kinds_once(self) -> DraftIn:
+        each_kind_once(self.requirements)
+        return self
+
+
 class SelectionRequest(Body):
     """A question: where would a file of this subject go?  ``limit`` 0 lists every element.
 
     ``stripe_count`` is the number the program itself asks for; ``path`` is the name the file will have.
-    ``profile`` adds the requirements of a profile for kinds not stated here.
+    ``profile`` adds the requirements of a profile for kinds not stated here.  ``draft`` is a requirement set
+    that counts in place of the stored one of its level and name: what would be chosen if it were saved.
     """
 
     subject: SubjectIn
     storage_system: Text | None = None
     requirements: Requirements = []
     profile: ProfileName | None = None
+    draft: DraftIn | None = None
     expected_bytes: Bytes | None = None
     exclude: Annotated[list[ElementId], Field(max_length=1000)] = []
     limit: Annotated[int, Field(ge=0, le=100_000)] = 10

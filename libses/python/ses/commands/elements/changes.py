@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+from ses_client.answers.reading import JSON
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
 from ses.commands.elements.showing import element_argument, show
 from ses.commands.options import service_command
-from ses.errors import UsageError
 from ses.quantities import quantity
-from ses.service import JSON, ServiceClient
 
 _STATES = ("active", "degraded", "draining", "read-only", "inactive")
 _SIZES = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
+from ses_client.answers.elements import Element
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
 
-from ses.answers import Element, Inventory, parse
 from ses.commands.options import service_command
-from ses.errors import NotFoundError
 from ses.output import console, number, print_json, seconds, table
-from ses.service import ServiceClient
 
 
 @click.command("list")
@@ -16,8 +16,7 @@ from ses.service import ServiceClient
 @service_command
 def list_command(client: ServiceClient, as_json: bool, system: str | None) -> None:
     """List the storage elements with their load and what a stream would get (MB/s, GB)."""
-    data = client.elements()
-    inventory = parse("elements", Inventory.of, data)
+    inventory = client.elements()
     shown = [one for one in inventory.elements if system in (None, one.storage_system)]
     if not shown:
         known = ", ".join(sorted({one.storage_system for one in inventory.elements})) or "none"
@@ -27,7 +26,8 @@ def list_command(client: ServiceClient, as_json: bool, system: str | None) -> No
         )
     if as_json:
         names = {one.id for one in shown}
-        print_json({**data, "elements": [one for one in data["elements"] if one["id"] in names]})
+        found = [one for one in inventory.json["elements"] if one["id"] in names]
+        print_json({**inventory.json, "elements": found})
         return
     headers = ("element", "state", ">would read", ">would write", ">reads now", ">writes now", ">free GB",
                ">open", ">data age")  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 from rich.console import Console
+from ses_client.answers.reading import JSON
+from ses_client.errors import UsageError
 
 from ses.commands.kb.changes import show_subjects
-from ses.errors import UsageError
 from ses.output import console, line, print_json, table
-from ses.service import JSON
 
 _LEVELS = {"site": "the site", "vo": "VO", "user": "user", "application": "application"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
-from ses.errors import EXIT_FAILED
 from ses.experiment import collision as collisions
 from ses.experiment.arms import PRODUCT, parse_arms
 from ses.output import console, line, number, print_json, table

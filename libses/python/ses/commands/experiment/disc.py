@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 import click
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.experiment.options import run
 from ses.commands.near.options import Cost
 from ses.commands.options import json_option
-from ses.errors import EXIT_FAILED
 from ses.experiment import disc as discs
 from ses.experiment.machine import machine
 from ses.near.price import Prices, ratio

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from ses_client.errors import SesError
 
 from ses.demo.faults import StoppedError
 from ses.demo.interrupts import Interrupts
-from ses.errors import SesError
 from ses.output import console, line
 from ses.progress import Progress
 

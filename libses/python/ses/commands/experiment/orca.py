@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import click
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.experiment.options import Numbers, run
 from ses.commands.options import json_option
-from ses.errors import EXIT_FAILED
 from ses.experiment import orca as orcas
 from ses.output import console, line, number, print_json, table
 

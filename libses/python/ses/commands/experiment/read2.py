@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from ses_client.errors import SesError
 
 from ses.commands.experiment.options import Numbers
 from ses.commands.options import json_option
-from ses.errors import SesError
 from ses.experiment.read2 import ALONE, ARMS, DISK, NOTHING, SENDFILE, Run, compare, cost, lines
 from ses.output import console, line, number, print_json, table
 from ses.progress import Progress

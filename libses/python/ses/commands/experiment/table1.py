@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from ses_client.errors import SesError
 
 from ses.commands.experiment.options import Numbers, Words, build_option, run, seed_option, threads_option
 from ses.commands.options import json_option
 from ses.commands.simulate import RunProgress, need_simulator
-from ses.errors import SesError
 from ses.experiment.background import LOADS
 from ses.experiment.loops import FULL, SHORT
 from ses.experiment.schedule import BASELINES, ROUND_ROBIN

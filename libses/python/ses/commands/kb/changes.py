@@ -6,9 +6,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from rich.console import Console
+from ses_client.answers.reading import JSON
 
 from ses.output import line
-from ses.service import JSON
 
 _REQUIREMENTS = "https://w3id.org/qstorman/requirements/"
 _SITE = "https://w3id.org/qstorman/site/"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import click
+from ses_client.answers.reading import JSON
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED, SesError, UsageError
 
 from ses.commands.kb.changes import show_subjects, turned
 from ses.commands.kb.importing import question
 from ses.commands.kb.validate import MISSING, read_turtle
 from ses.commands.options import service_command
-from ses.errors import EXIT_FAILED, SesError, UsageError
 from ses.output import console, line, print_json
-from ses.service import JSON, ServiceClient
 
 LIVE = "live"
 

@@ -7,12 +7,11 @@ import re
 from pathlib import Path
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
 
-from ses.answers import parse
 from ses.commands.options import service_command
-from ses.errors import SesError
 from ses.output import print_json
-from ses.service import JSON, ServiceClient
 
 PARTS = ("site", "requirements")
 _GRAPHS = "https://w3id.org/qstorman/graph/"
@@ -64,21 +63,16 @@ def _read(client: ServiceClient, wanted: list[str]) -> tuple[str, str, dict[str,
         for part in wanted:
             blocks[part], after = [], ""
             while True:
-                page: JSON = client.knowledge(part, after)
-                head, revision, texts, following = parse("knowledge", _page, page)
-                revisions.add(revision)
-                blocks[part] += texts
-                if following is None:
+                page = client.knowledge(part, after)
+                head = page.head
+                revisions.add(page.revision)
+                blocks[part] += page.texts
+                if page.next is None:
                     break
-                after = following
+                after = page.next
         if len(revisions) == 1:
             return revisions.pop(), head, blocks
     raise SesError("The knowledge base changes faster than it can be read. Try again.")
-
-
-def _page(page: JSON) -> tuple[str, str, list[str], str | None]:
-    texts = [str(one["turtle"]) for one in page["subjects"]]
-    return str(page["head"]), str(page["revision"]), texts, page["next"]
 
 
 def _used(head: str, body: str) -> str:

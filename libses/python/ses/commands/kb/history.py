@@ -8,12 +8,13 @@ from datetime import datetime
 
 import click
 from rich.console import Console
+from ses_client.answers.reading import JSON
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
 from ses.commands.kb.changes import short, show_subjects
 from ses.commands.options import service_command
-from ses.errors import UsageError
 from ses.output import console, line, print_json, table
-from ses.service import JSON, ServiceClient
 
 
 @click.command()
@@ -42,7 +43,7 @@ def history(
     found: list[JSON] = []
     before = None
     while len(found) < limit:
-        page = client.changes(before, subject)
+        page = client.changes(before=before, subject=subject).json
         found += page["changes"]
         before = page["next"]
         if before is None:
@@ -70,7 +71,7 @@ def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run
     Refused when a later change concerned the same subject and is still in place.  A person may undo
     changes of their own requirements, an administrator any.
     """
-    made = client.undo(number, {"force": force, "dry_run": dry_run})
+    made = client.undo(number, force=force, dry_run=dry_run).json
     if as_json:
         print_json(made)
         return
@@ -87,7 +88,7 @@ def undo(client: ServiceClient, as_json: bool, number: int, force: bool, dry_run
 def _states(client: ServiceClient, number: int) -> Iterator[JSON]:
     after = ""
     while True:
-        page = client.change(number, after)
+        page = client.change(number, after=after).json
         yield from page["states"]
         if page["next"] is None:
             return

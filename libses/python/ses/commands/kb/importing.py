@@ -6,13 +6,14 @@ import base64
 import gzip
 
 import click
+from ses_client.answers.reading import JSON
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED, RefusedError, UsageError
 
 from ses.commands.kb.changes import show_conflicts, show_subjects
 from ses.commands.kb.validate import read_turtle
 from ses.commands.options import service_command
-from ses.errors import EXIT_FAILED, UsageError
 from ses.output import console, line, print_json
-from ses.service import JSON, RefusedError, ServiceClient
 
 _PLAIN = 200_000
 """Characters of a text that is sent as it is; a longer one is packed."""

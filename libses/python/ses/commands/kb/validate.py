@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from ses_client.errors import EXIT_FAILED, NotFoundError, SesError
 
 from ses.commands.options import json_option
-from ses.errors import EXIT_FAILED, NotFoundError, SesError
 from ses.output import console, line, print_json
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import SesError
 
 from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
-from ses.errors import SesError
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
 from ses.near.execution.conversation import LostError, NotStartedError
@@ -28,7 +29,6 @@ from ses.near.running import to_descriptor
 from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, tasks_of
 from ses.output import console, line, print_json
-from ses.service import ServiceClient
 
 _TELL_SECONDS = 10.0
 _PIPE_CLOSED, _INTERRUPTED = 141, 130  # 128 and the signal's number

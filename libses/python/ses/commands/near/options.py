@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import UsageError
 
 from ses.commands.options import current_user
 from ses.commands.rank import bytes_of
-from ses.errors import UsageError
 from ses.near.execution.executors import EXECUTORS
 from ses.near.placing import Site
 from ses.near.price import Prices
 from ses.quantities import quantity
-from ses.service import ServiceClient
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _PER_SECOND = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "kbit/s": 125.0, "Mbit/s": 125e3,

@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_FAILED
 
 from ses.commands.near.options import WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
-from ses.errors import EXIT_FAILED
 from ses.near.cost import Prediction
 from ses.near.execution.conversation import Ended, LostError, NotStartedError
 from ses.near.execution.executors import Limits
 from ses.near.running import Local, run_here, run_there
 from ses.near.single import Plan, Wanted, plan
 from ses.output import console, line, print_json
-from ses.service import ServiceClient
 
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
 

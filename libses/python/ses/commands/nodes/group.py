@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import click
+from ses_client.answers.nodes import NodeClass
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
 
-from ses.answers import parse
 from ses.commands.groups import WholeSentences
 from ses.commands.nodes.rank import rank
 from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
-from ses.errors import NotFoundError
-from ses.node_answers import NodeClass
 from ses.output import console, number, print_json, table
-from ses.service import ServiceClient
 
 
 @click.group(cls=WholeSentences)
@@ -27,17 +26,16 @@ def list_command(client: ServiceClient, as_json: bool) -> None:
 
     Nodes that no class of the site has, but that an agent runs on, come last, as class '-'.
     """
-    data = client.node_classes()
-    classes = parse("the nodes", NodeClass.all_of, data)
+    found = client.node_classes()
     if as_json:
-        print_json(data)
+        print_json(found.json)
         return
-    if not classes:
+    if not found.classes:
         raise NotFoundError(
             "No nodes are known: the site describes none (qsm:NodeClass), and no agent is heard of."
         )
     headers = ("class", "nodes", ">count", ">heard", ">open", "mounts", ">link", "uplink")
-    table(console(), headers, [_row(one) for one in classes])
+    table(console(), headers, [_row(one) for one in found.classes])
 
 
 def _row(one: NodeClass) -> list[str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
+from ses_client.answers.nodes import NodeSelection, RankedNode
+from ses_client.answers.requirements import Subject
+from ses_client.client import ServiceClient
+from ses_client.errors import EXIT_NOT_FOUND
 
-from ses.answers import parse
 from ses.commands.decision import show_requirements
 from ses.commands.options import service_command, subject_options
 from ses.commands.rank import bytes_of
-from ses.errors import EXIT_NOT_FOUND
-from ses.node_answers import NodeSelection, RankedNode
 from ses.output import console, line, number, print_json, table
 from ses.quantities import requirement as parse_requirement
-from ses.service import ServiceClient
 
 
 @click.command()
@@ -56,21 +54,19 @@ def rank(
     there.  With --count the nodes of one job are chosen, spread over elements, servers and links.  Nothing
     is booked.  Exits with 5 when no node is left.
     """
-    question: dict[str, Any] = {
-        "subject": {"user": user, "application": application, "vo": vo},
-        "requirements": [parse_requirement(one).as_json() for one in requirement],
-        "count": count,
-        "nodes": among,
-        "exclude": exclude,
-        "storage_system": system,
-        "profile": profile,
-        "expected_bytes": None if size is None else bytes_of(size),
-        "limit": limit,
-    }
-    data = client.select_nodes(question)
-    selection = parse("the ranking of nodes", NodeSelection.of, data)
+    selection = client.select_nodes(
+        Subject(user, application, vo),
+        map(parse_requirement, requirement),
+        count=count,
+        nodes=among,
+        exclude=exclude,
+        storage_system=system,
+        profile=profile,
+        expected_bytes=None if size is None else bytes_of(size),
+        limit=limit,
+    )
     if as_json:
-        print_json(data)
+        print_json(selection.json)
     elif lines:
         for one in selection.nodes:
             rates = f"{number(one.read, 3)} {number(one.write, 3)}"

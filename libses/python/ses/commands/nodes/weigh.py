@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import click
+from ses_client.answers.requirements import Subject
+from ses_client.client import ServiceClient
 
-from ses.answers import parse
 from ses.commands.options import service_command, subject_options
-from ses.node_answers import NodeSelection
 from ses.output import console, line, print_json, table
 from ses.quantities import requirement as parse_requirement
-from ses.service import ServiceClient
 from ses.slurm.nodes import folded
 from ses.slurm.scontrol import scontrol
 from ses.slurm.weights import LIGHTEST, apply, changes, weights
@@ -38,12 +37,8 @@ def weigh(
     Weights follow distances and rates in steps of a twentieth; nodes that are ranked nowhere keep theirs.
     Run it every minute, as an operator of Slurm; while no service answers, the weights stay.
     """
-    question = {
-        "subject": {"user": user, "application": application, "vo": vo},
-        "requirements": [parse_requirement(one).as_json() for one in requirement],
-        "limit": 0,
-    }
-    ranked = parse("the ranking of nodes", NodeSelection.of, client.select_nodes(question)).nodes
+    asked = map(parse_requirement, requirement)
+    ranked = client.select_nodes(Subject(user, application, vo), asked, limit=0).nodes
     changed = changes(weights(ranked, base), scontrol("show", "nodes", "--oneliner"))
     if not dry_run:
         apply(changed)

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ses.errors import SesError
+from ses_client.errors import SesError
+
 from ses.near.execution import frames
 from ses.near.execution.executors import EXECUTORS, NO_LIMITS, Limits
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from ses.errors import UsageError
+from ses_client.errors import UsageError
 
 CONNECT_SECONDS = 10
 

@@ -1,15 +1,15 @@
-"""What files received, as the service's contract says it: verdicts, figures, and how that went over time.
+"""What files received: verdicts, figures, and how that went over time.
 
 Rates are in the unit that comes with them, times seconds since the epoch; ``None`` is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-_WORDS = {"met": "met", "nearly": "nearly met", "missed": "missed", "cannot-say": "cannot say"}
+from ses_client.answers.reading import Answer, maybe_number, maybe_text, number, texts
+
 _CAUSES = {
     "program": "the program waited elsewhere",
     "slow-element": "slower than described",
@@ -26,37 +26,13 @@ _NUMBERS = frozenset(
 )
 
 
-def verdict_words(verdict: str | None) -> str:
-    """Return a verdict as people read it; empty for none."""
-    return "" if verdict is None else _WORDS.get(verdict, verdict)
-
-
 def cause_words(cause: str | None) -> str:
     """Return a likely cause as people read it; empty for none."""
     return "" if cause is None else _CAUSES.get(cause, cause)
 
 
 @dataclass(frozen=True, slots=True)
-class FileFilter:
-    """Which files to list or sum up; ``None`` does not filter.
-
-    ``path`` is a part of a path; ``since`` and ``until`` are about the end.
-    """
-
-    user: str | None = None
-    application: str | None = None
-    vo: str | None = None
-    job: str | None = None
-    element: str | None = None
-    state: str | None = None
-    verdict: str | None = None
-    path: str | None = None
-    since: float | None = None
-    until: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class File:
     """One file of a list, its members named as in the contract."""
 
     placement_id: str
@@ -84,26 +60,25 @@ class FileRow:
     achieved: float | None
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> FileRow:
-        """Read the contract's file."""
+    def of(cls, data: Any) -> File:
+        """Make one from JSON."""
         return cls(**{name: _member(name, data[name]) for name in COLUMNS})
 
 
-COLUMNS = tuple(one.name for one in fields(FileRow))
+COLUMNS = tuple(one.name for one in fields(File))
 
 
 @dataclass(frozen=True, slots=True)
-class FilePage:
+class FilePage(Answer):
     """Some files, open ones first, then the latest end first; ``next`` is where the list goes on."""
 
-    files: tuple[FileRow, ...]
+    files: tuple[File, ...]
     next: str | None
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> FilePage:
-        """Read the contract's list."""
-        further = data["next"]
-        return cls(tuple(map(FileRow.read, data["files"])), None if further is None else str(further))
+    def of(cls, data: Any) -> FilePage:
+        """Make it from JSON."""
+        return cls(tuple(map(File.of, data["files"])), maybe_text(data["next"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,44 +95,45 @@ class Sum:
     shortfall: float
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Sum:
-        """Read the contract's sum."""
-        ratio = data["met_ratio"]
+    def of(cls, data: Any) -> Sum:
+        """Make one from JSON."""
         return cls(
-            str(data["name"]),
-            int(data["files"]),
-            int(data["met"]),
-            int(data["nearly"]),
-            int(data["missed"]),
-            int(data["cannot_say"]),
-            None if ratio is None else float(ratio),
-            float(data["shortfall"]),
+            name=str(data["name"]),
+            files=int(data["files"]),
+            met=int(data["met"]),
+            nearly=int(data["nearly"]),
+            missed=int(data["missed"]),
+            cannot_say=int(data["cannot_say"]),
+            met_ratio=maybe_number(data["met_ratio"]),
+            shortfall=number(data["shortfall"]),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Answer):
     """Sums of files, the worst first; ``complete`` false: only the latest files were looked at."""
 
     complete: bool
     total: Sum
-    jobs: tuple[Sum, ...]
-    applications: tuple[Sum, ...]
     elements: tuple[Sum, ...]
-    causes: tuple[tuple[str, int], ...]
-    advice: tuple[str, ...]
+    applications: tuple[Sum, ...]
+    jobs: tuple[Sum, ...] = ()
+    hours: tuple[Sum, ...] = ()
+    causes: tuple[tuple[str, int], ...] = ()
+    advice: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Report:
-        """Read the contract's report."""
+    def of(cls, data: Any) -> Report:
+        """Make it from JSON."""
         return cls(
-            bool(data["complete"]),
-            Sum.read(data["total"]),
-            tuple(map(Sum.read, data.get("jobs", ()))),
-            tuple(map(Sum.read, data["applications"])),
-            tuple(map(Sum.read, data["elements"])),
-            tuple((str(one["cause"]), int(one["files"])) for one in data["causes"]),
-            tuple(map(str, data["advice"])),
+            complete=bool(data["complete"]),
+            total=Sum.of(data["total"]),
+            elements=tuple(map(Sum.of, data["elements"])),
+            applications=tuple(map(Sum.of, data["applications"])),
+            jobs=tuple(map(Sum.of, data.get("jobs") or ())),
+            hours=tuple(map(Sum.of, data.get("hours") or ())),
+            causes=tuple((str(one["cause"]), int(one["files"])) for one in data["causes"]),
+            advice=texts(data["advice"]),
         )
 
 
@@ -173,34 +149,29 @@ class ReceivedKind:
     verdict: str
     why: str
 
-    @property
-    def words(self) -> str:
-        """The verdict as people read it."""
-        return verdict_words(self.verdict)
-
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> ReceivedKind:
-        """Read the contract's judged kind."""
+    def of(cls, data: Any) -> ReceivedKind:
+        """Make one from JSON."""
         return cls(
-            str(data["kind"]),
-            str(data["unit"]),
-            float(data["required"]),
-            data["predicted"],
-            data["achieved"],
-            str(data["verdict"]),
-            str(data["why"]),
+            kind=str(data["kind"]),
+            unit=str(data["unit"]),
+            required=number(data["required"]),
+            predicted=maybe_number(data["predicted"]),
+            achieved=maybe_number(data["achieved"]),
+            verdict=str(data["verdict"]),
+            why=str(data["why"]),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class Received(Answer):
     """What one file received; ``file`` is its row of a list.
 
     ``samples`` are seconds since the create, bytes written and bytes read; ``load`` is seconds since the
     create, the part of its element that was busy (-1: unknown) and the streams placed there.
     """
 
-    file: FileRow
+    file: File
     why: str
     kinds: tuple[ReceivedKind, ...]
     doubts: tuple[str, ...]
@@ -213,22 +184,22 @@ class Received:
         return self.file.verdict
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Received:
-        """Read the contract's file record."""
+    def of(cls, data: Any) -> Received:
+        """Make it from JSON."""
         return cls(
-            FileRow.read(data),
+            File.of(data),
             str(data["why"]),
-            tuple(map(ReceivedKind.read, data["kinds"])),
-            tuple(map(str, data["doubts"])),
-            tuple(map(_point, data["samples"])),
-            tuple(map(_point, data["load"])),
+            tuple(map(ReceivedKind.of, data["kinds"])),
+            texts(data.get("doubts")),
+            tuple(map(_point, data.get("samples") or ())),
+            tuple(map(_point, data.get("load") or ())),
         )
 
 
 def _member(name: str, value: Any) -> Any:
     if value is None and name not in _TEXTS:
         return None
-    return float(value) if name in _NUMBERS else str(value)
+    return number(value) if name in _NUMBERS else str(value)
 
 
 def _point(data: Any) -> tuple[float, float, float]:

@@ -1,15 +1,12 @@
-"""What the service answers about nodes, as far as the command line shows it; see :mod:`ses.answers`."""
+"""Nodes: the ranking for a task, and the classes of nodes there are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from ses.answers import Requirement
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+from ses_client.answers.reading import Answer, maybe_number, maybe_text, number, texts
+from ses_client.answers.requirements import Requirement, requirements_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +22,7 @@ class RankedNode:
     free_gb: float | None
     limited_by: str
     open_files: int
+    node_class: str | None = None
 
     @classmethod
     def of(cls, data: Any) -> RankedNode:
@@ -34,12 +32,13 @@ class RankedNode:
             rank=int(data["rank"]),
             node=str(data["node"]),
             element=str(data["element"]),
-            distance=float(data["distance"]),
-            read=_number(available.get("read_mb_s")),
-            write=_number(available.get("write_mb_s")),
-            free_gb=_number(data.get("free_gb")),
+            distance=number(data["distance"]),
+            read=maybe_number(available.get("read_mb_s")),
+            write=maybe_number(available.get("write_mb_s")),
+            free_gb=maybe_number(data.get("free_gb")),
             limited_by=str(data.get("limited_by") or ""),
             open_files=int(data.get("open_files") or 0),
+            node_class=maybe_text(data.get("node_class")),
         )
 
 
@@ -59,7 +58,7 @@ class RefusedNodes:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSelection:
+class NodeSelection(Answer):
     """A ranking of nodes."""
 
     requirements: tuple[Requirement, ...]
@@ -71,10 +70,10 @@ class NodeSelection:
     def of(cls, data: Any) -> NodeSelection:
         """Make one from JSON."""
         return cls(
-            requirements=tuple(Requirement.of(one) for one in data["requirements"]),
+            requirements=requirements_of(data["requirements"]),
             nodes=tuple(RankedNode.of(one) for one in data["candidates"]),
             refused=tuple(RefusedNodes.of(one) for one in data["refused"]),
-            notes=tuple(str(one) for one in data.get("notes") or ()),
+            notes=texts(data.get("notes")),
         )
 
 
@@ -101,19 +100,26 @@ class NodeClass:
         """Make one from JSON."""
         systems = data.get("storage_systems")
         return cls(
-            name=data.get("node_class"),
+            name=maybe_text(data.get("node_class")),
             nodes=str(data["nodes"]),
             count=int(data["count"]),
             heard=int(data["heard"]),
             open_files=int(data["open_files"]),
-            systems=None if systems is None else tuple(str(one) for one in systems),
-            link=_number(data.get("link_mb_s")),
-            uplink=data.get("uplink"),
-            uplink_rate=_number(data.get("uplink_mb_s")),
-            holds=tuple(str(one) for one in data.get("holds") or ()),
+            systems=None if systems is None else texts(systems),
+            link=maybe_number(data.get("link_mb_s")),
+            uplink=maybe_text(data.get("uplink")),
+            uplink_rate=maybe_number(data.get("uplink_mb_s")),
+            holds=texts(data.get("holds")),
         )
 
+
+@dataclass(frozen=True, slots=True)
+class NodeClasses(Answer):
+    """The classes of nodes, with how many of them are heard of."""
+
+    classes: tuple[NodeClass, ...]
+
     @classmethod
-    def all_of(cls, data: Any) -> tuple[NodeClass, ...]:
-        """Make all of a list."""
-        return tuple(cls.of(one) for one in data["node_classes"])
+    def of(cls, data: Any) -> NodeClasses:
+        """Make it from JSON."""
+        return cls(tuple(map(NodeClass.of, data["node_classes"])))

@@ -1,12 +1,14 @@
-"""The history of the knowledge base as the selection service tells it, read once into frozen values."""
+"""The history of the knowledge base: changes, and what each did."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import quote, unquote
 
-from ses_webface.selection_model import Json, Requirement
+from ses_client.answers.reading import Answer, maybe_text
+from ses_client.answers.requirements import Requirement, requirements_of
 
 _SETS = "https://w3id.org/qstorman/requirements/"
 
@@ -27,8 +29,8 @@ class Change:
     undid: int | None = None
 
     @classmethod
-    def read(cls, data: Json) -> Change:
-        """Read one member of ``changes``."""
+    def of(cls, data: Any) -> Change:
+        """Make one from JSON."""
         undid = data.get("undone")
         return cls(
             number=int(data["number"]),
@@ -42,16 +44,16 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePage:
+class ChangePage(Answer):
     """Changes, newest first; ``next`` is the number to ask for more before."""
 
     changes: tuple[Change, ...]
     next: int | None = None
 
     @classmethod
-    def read(cls, data: Json) -> ChangePage:
-        """Read the answer of ``GET /v1/changes``."""
-        return cls(tuple(Change.read(item) for item in data["changes"]), data.get("next"))
+    def of(cls, data: Any) -> ChangePage:
+        """Make it from JSON."""
+        return cls(tuple(Change.of(item) for item in data["changes"]), data.get("next"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +64,11 @@ class StatedSet:
     profile: str | None = None
 
     @classmethod
-    def read(cls, data: Json | None) -> StatedSet | None:
-        """Read the contract's StatedSet, or null."""
+    def of(cls, data: Any) -> StatedSet | None:
+        """Make one from JSON, None of null."""
         if data is None:
             return None
-        profile = data.get("profile")
-        return cls(
-            tuple(Requirement.read(item) for item in data["requirements"]),
-            None if profile is None else str(profile),
-        )
+        return cls(requirements_of(data["requirements"]), maybe_text(data.get("profile")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +82,19 @@ class State:
     set_after: StatedSet | None = None
 
     @classmethod
-    def read(cls, data: Json) -> State:
-        """Read one member of ``states``."""
-        before, after = data["before"], data["after"]
+    def of(cls, data: Any) -> State:
+        """Make one from JSON."""
         return cls(
             str(data["subject"]),
-            None if before is None else str(before),
-            None if after is None else str(after),
-            StatedSet.read(data.get("set_before")),
-            StatedSet.read(data.get("set_after")),
+            maybe_text(data["before"]),
+            maybe_text(data["after"]),
+            StatedSet.of(data.get("set_before")),
+            StatedSet.of(data.get("set_after")),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeStates:
+class ChangeStates(Answer):
     """What one change did; ``next`` is the subject to ask for more after."""
 
     number: int
@@ -105,14 +102,41 @@ class ChangeStates:
     next: str | None = None
 
     @classmethod
-    def read(cls, data: Json) -> ChangeStates:
-        """Read the answer of ``GET /v1/changes/NUMBER``."""
-        more = data.get("next")
+    def of(cls, data: Any) -> ChangeStates:
+        """Make it from JSON."""
         return cls(
             int(data["number"]),
-            tuple(State.read(item) for item in data["states"]),
-            None if more is None else str(more),
+            tuple(State.of(item) for item in data["states"]),
+            maybe_text(data.get("next")),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgePage:
+    """Some subjects of the knowledge base as Turtle; ``head`` goes before all, ``next`` is to go on after."""
+
+    head: str
+    revision: str
+    texts: tuple[str, ...]
+    next: str | None
+
+    @classmethod
+    def of(cls, data: Any) -> KnowledgePage:
+        """Make it from JSON."""
+        found = tuple(str(one["turtle"]) for one in data["subjects"])
+        return cls(str(data["head"]), str(data["revision"]), found, maybe_text(data["next"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Undone(Answer):
+    """The number of the change that undid one; None when nothing was to be done, or on a dry run."""
+
+    change: int | None
+
+    @classmethod
+    def of(cls, data: Any) -> Undone:
+        """Make it from JSON."""
+        return cls(None if data["change"] is None else int(data["change"]))
 
 
 def set_named_by(subject: str) -> tuple[str, str] | None:

@@ -1,0 +1,257 @@
+"""The service's interface, as its contract ``ses-service/openapi.yaml`` says.
+
+Every call ends within a time and raises errors of :mod:`ses_client.errors`.  Caches nothing, and knows
+nothing of how things are shown.  Thread-safe.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from ses_client.address import ServiceAddress
+from ses_client.answers.changes import ChangePage, ChangeStates, KnowledgePage, Undone
+from ses_client.answers.elements import Inventory, Readiness, StorageSystem, storage_systems_of
+from ses_client.answers.files import FilePage, Received, Report
+from ses_client.answers.nodes import NodeClasses, NodeSelection
+from ses_client.answers.reading import JSON
+from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
+from ses_client.answers.selections import Placement, Selection, placements_of
+from ses_client.answers.vocabulary import Expansion, Vocabulary
+from ses_client.connection import Connection, Observer
+
+T = TypeVar("T")
+
+
+class ServiceClient:
+    """The service at an address, asked as whoever the token is of, or for a person (:meth:`acting`).
+
+    ``long_seconds`` bound what changes the knowledge base: checking a site of 10,000 elements takes minutes
+    on a busy machine.  ``shows_address`` and ``observe`` are those of :class:`Connection`.  Raises
+    NotAllowedError where the token would travel in clear text.
+    """
+
+    def __init__(
+        self,
+        address: ServiceAddress,
+        timeout_seconds: float = 10.0,
+        *,
+        long_seconds: float = 600.0,
+        shows_address: bool = True,
+        observe: Observer | None = None,
+    ) -> None:
+        self._connection = Connection(
+            address, timeout_seconds=timeout_seconds, shows_address=shows_address, observe=observe
+        )
+        self._long = long_seconds
+        self._acting: dict[str, str] = {}
+
+    def acting(self, person: str) -> ServiceClient:
+        """Return the same service, asked on behalf of a person."""
+        made = copy.copy(self)
+        made._acting = {"X-Acting-User": person}
+        return made
+
+    @property
+    def address(self) -> ServiceAddress:
+        """Where the service is."""
+        return self._connection.address
+
+    def check(self) -> None:
+        """Return when the service answers."""
+        self._ask("GET", "/healthz", _nothing, authorised=False)
+
+    def readiness(self) -> Readiness:
+        """Return whether the service says it is ready, and its own checks."""
+        return self._ask("GET", "/readyz", Readiness.of, accept=(200, 503), authorised=False)
+
+    def elements(self) -> Inventory:
+        """Return all elements with what a stream that starts now would get from each."""
+        return self._ask("GET", "/v1/elements", Inventory.of)
+
+    def drain(self, element: str, how: JSON) -> JSON:
+        """Let an element take no further files, or say what that would change."""
+        return self._change("POST", f"{_element_path(element)}/drain", how)
+
+    def undrain(self, element: str, how: JSON) -> JSON:
+        """Let a drained element take files again, or say what that would change."""
+        return self._change("POST", f"{_element_path(element)}/undrain", how)
+
+    def add_element(self, facts: JSON) -> JSON:
+        """Add an element to a storage system, or say what that would change."""
+        return self._change("POST", "/v1/elements", facts)
+
+    def set_element(self, element: str, facts: JSON) -> JSON:
+        """Change what is stated of an element, or say what that would change."""
+        return self._change("PATCH", _element_path(element), facts)
+
+    def remove_element(self, element: str, how: JSON) -> JSON:
+        """Remove an element from the site, or say what that would change."""
+        return self._change("POST", f"{_element_path(element)}/remove", how)
+
+    def storage_systems(self) -> tuple[StorageSystem, ...]:
+        """Return the mounted storage systems the site describes."""
+        return self._ask("GET", "/v1/storage-systems", storage_systems_of)
+
+    def select(
+        self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
+    ) -> Selection:
+        """Return the ranking for a subject with these requirements of its own; books nothing.
+
+        ``limit`` 0 ranks every element; ``more`` are further members of the contract's SelectionRequest.
+        """
+        return self._ask(
+            "POST", "/v1/selections", Selection.of, body=_question(subject, requirements, limit=limit, **more)
+        )
+
+    def select_nodes(
+        self, subject: Subject, requirements: Iterable[Requirement] = (), **more: Any
+    ) -> NodeSelection:
+        """Return the nodes for a task, ranked; books nothing.
+
+        ``more`` are further members of the contract's NodeSelectionRequest.
+        """
+        body = _question(subject, requirements, **more)
+        return self._ask("POST", "/v1/nodes/selections", NodeSelection.of, body=body)
+
+    def node_classes(self) -> NodeClasses:
+        """Return the classes of nodes, with how many of them are heard of."""
+        return self._ask("GET", "/v1/node-classes", NodeClasses.of)
+
+    def placements(self, **wanted: str | int | None) -> tuple[Placement, ...]:
+        """Return placement records, newest first, without candidates and refusals."""
+        return self._ask("GET", "/v1/placements", placements_of, fields=wanted)
+
+    def placement(self, placement_id: str) -> Placement:
+        """Return one placement record with its explanation."""
+        return self._ask("GET", f"/v1/placements/{quote(placement_id, safe='')}", Placement.of)
+
+    def files(self, wanted: Mapping[str, object], *, after: str | None = None, limit: int = 50) -> FilePage:
+        """Return some files, at most 1000; ``after`` is ``next`` of the page before."""
+        return self._ask("GET", "/v1/files", FilePage.of, fields={**wanted, "after": after, "limit": limit})
+
+    def file(self, placement_id: str) -> Received:
+        """Return what one file received, kind by kind and over time."""
+        return self._ask("GET", f"/v1/files/{quote(placement_id, safe='')}", Received.of)
+
+    def report(self, wanted: Mapping[str, object]) -> Report:
+        """Return how often what was required was met, in sums of files that ended."""
+        return self._ask("GET", "/v1/report", Report.of, fields=wanted)
+
+    def requirement_sets(self, user: str | None = None) -> RequirementSets:
+        """Return the requirement sets that can apply to a user, or all of them."""
+        return self._ask("GET", "/v1/requirements", RequirementSets.of, fields={"user": user})
+
+    def effective(self, subject: Subject) -> Effective:
+        """Return what applies to a subject, where each came from, and what is passed over."""
+        return self._ask("GET", "/v1/requirements/effective", Effective.of, fields=subject.as_json())
+
+    def requirement_set(self, level: str, name: str) -> RequirementSet:
+        """Return one requirement set; one that was never set is empty with revision 0."""
+        return self._ask("GET", _set_path(level, name), RequirementSet.of)
+
+    def replace_requirements(
+        self,
+        level: str,
+        name: str,
+        requirements: Iterable[Requirement],
+        *,
+        revision: int,
+        profile: str | None = None,
+        about: JSON | None = None,
+    ) -> RequirementSet:
+        """Replace one requirement set, its profile included.
+
+        ``about``: of a set at profile level, its definition and what was measured.  Raises ConflictError,
+        with nothing written, when the set has another revision by now.
+        """
+        stated: JSON = {"requirements": [one.as_json() for one in requirements], **(about or {})}
+        return self._ask(
+            "PUT",
+            _set_path(level, name),
+            RequirementSet.of,
+            body={**stated, **({"profile": profile} if profile else {})},
+            headers={"If-Match": f'"{revision}"'},
+            writes=True,
+        )
+
+    def vocabulary(self) -> Vocabulary:
+        """Return the kinds of requirement and the profiles the service knows."""
+        return self._ask("GET", "/v1/vocabulary", Vocabulary.of)
+
+    def expand(self, sentence: str, values: Mapping[str, str]) -> Expansion:
+        """Return what a sentence about a program requires; ``values`` go before those it names.
+
+        Stores nothing.  Raises RefusedError, which says what would fit, for what does not.
+        """
+        body = {"sentence": sentence, "values": dict(values)}
+        return self._ask("POST", "/v1/workloads/expansions", Expansion.of, body=body)
+
+    def knowledge(self, part: str, after: str) -> KnowledgePage:
+        """Return a page of the knowledge base: of the site or of the requirements, after a subject."""
+        path = f"/v1/knowledge/{quote(part, safe='')}"
+        return self._ask("GET", path, KnowledgePage.of, fields={"after": after}, timeout_seconds=self._long)
+
+    def import_knowledge(self, what: JSON) -> JSON:
+        """Change the knowledge base by a text, or say what would be changed."""
+        return self._change("POST", "/v1/knowledge/imports", what)
+
+    def changes(self, *, before: int | None = None, subject: str | None = None) -> ChangePage:
+        """Return changes below a number, the latest first; ``subject`` is an IRI or LEVEL/NAME of a set."""
+        return self._ask("GET", "/v1/changes", ChangePage.of, fields={"before": before, "subject": subject})
+
+    def change(self, number: int, *, after: str = "") -> ChangeStates:
+        """Return what one change did, from the subject after ``after`` on."""
+        return self._ask("GET", f"/v1/changes/{number}", ChangeStates.of, fields={"after": after or None})
+
+    def undo(self, number: int, *, force: bool = False, dry_run: bool = False) -> Undone:
+        """Undo a change, or say what that would change.
+
+        Raises ConflictError, with nothing written, when what it left was changed again (not with ``force``).
+        """
+        how = {"force": force, "dry_run": dry_run}
+        path = f"/v1/changes/{number}/undo"
+        return self._ask("POST", path, Undone.of, body=how, timeout_seconds=self._long, writes=True)
+
+    def tell_accounts(self, homes: Mapping[str, str]) -> None:
+        """Tell the VO of each account that has one, by user, in place of what was told before."""
+        accounts = [{"user": user, "vo": vo} for user, vo in sorted(homes.items())]
+        self._ask("PUT", "/v1/members/accounts", _nothing, body={"accounts": accounts})
+
+    def _change(self, method: str, path: str, body: JSON) -> JSON:
+        return self._ask(method, path, _as_it_is, body=body, timeout_seconds=self._long, writes=True)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        reader: Callable[[Any], T],
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> T:
+        sent = {**self._acting, **(headers or {})}
+        return self._connection.ask(method, path, reader, headers=sent, **more)
+
+
+def _question(subject: Subject, requirements: Iterable[Requirement], **more: Any) -> JSON:
+    return {"subject": subject.as_json(), "requirements": [one.as_json() for one in requirements], **more}
+
+
+def _set_path(level: str, name: str) -> str:
+    return f"/v1/requirements/{quote(level, safe='')}/{quote(name, safe='')}"
+
+
+def _element_path(element: str) -> str:
+    system, _, name = element.partition("/")
+    return f"/v1/elements/{quote(system, safe='')}/{quote(name, safe='')}"
+
+
+def _as_it_is(data: JSON) -> JSON:
+    return data
+
+
+def _nothing(_data: JSON) -> None:
+    return None

@@ -1,0 +1,217 @@
+"""One question and its answer over HTTP, within a time, to a service that is proven.
+
+Follows no redirect, and trusts neither size, speed nor shape of an answer.  Asks again once where a kept
+connection was closed and the question changes nothing.  Thread-safe.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn, TypeVar
+
+import urllib3
+
+from ses_client.address import ServiceAddress, read_token
+from ses_client.answers.reading import Answer
+from ses_client.errors import BadAnswerError, NotAllowedError, UnreachableError
+from ses_client.problems import error_of
+from ses_client.proven import ClearTextError, UnprovenError, base_url, pool
+from ses_client.schemes import other_scheme
+
+try:
+    VERSION = version("qstorman-client")
+except PackageNotFoundError:  # packages of distributions hold it with the command
+    VERSION = version("qstorman-ses")
+
+_MAX_BYTES = 256 * 1024 * 1024
+_CHUNK = 64 * 1024
+_CONNECTIONS = 16
+
+T = TypeVar("T")
+Observer = Callable[[str, str, float], None]
+
+
+class Connection:
+    """The service at an address.
+
+    ``shows_address``: errors name it, for whoever chose it.  ``observe`` is told (method, outcome, seconds)
+    of every question.  Raises NotAllowedError where a token would travel in clear text.
+    """
+
+    def __init__(
+        self,
+        address: ServiceAddress,
+        *,
+        timeout_seconds: float,
+        shows_address: bool = True,
+        observe: Observer | None = None,
+    ) -> None:
+        self.address = address
+        self._called = "The selection service" + (f" at {address.url}" if shows_address else "")
+        self._shows_address = shows_address
+        self._observe = observe
+        self._timeout = timeout_seconds
+        self._base = base_url(address.url)
+        self._authorisation: dict[str, str] | None = None
+        shown = {"cert_file": address.certificate, "key_file": address.key}
+        try:
+            self._pool = pool(
+                address.url,
+                secret=address.token_file is not None,
+                ca=address.ca,
+                maxsize=_CONNECTIONS,
+                retries=False,
+                **{name: str(path) for name, path in shown.items() if path is not None},
+            )
+        except ClearTextError as error:
+            raise NotAllowedError(str(error)) from None
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        reader: Callable[[Any], T],
+        *,
+        fields: Mapping[str, object] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (200, 201),
+        writes: bool = False,
+        authorised: bool = True,
+        timeout_seconds: float | None = None,
+    ) -> T:
+        """Return what ``reader`` makes of the answer; ``None`` among ``fields`` is left out.
+
+        Raises errors of :mod:`ses_client.errors`.
+        """
+        sent = {"Accept": "application/json, application/problem+json", "Ses-Version": VERSION}
+        sent |= headers or {}
+        if authorised:
+            sent |= self._token()
+        payload = None
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+            payload = json.dumps(body, allow_nan=False).encode()
+        question = {
+            "method": method,
+            "url": self._base + path,
+            "fields": {name: str(value) for name, value in (fields or {}).items() if value is not None},
+            "body": payload,
+            "headers": sent,
+        }
+        outcome, began = "unavailable", time.monotonic()
+        try:
+            status, data = self._exchange(question, timeout_seconds or self._timeout, writes)
+            outcome = str(status)
+            if status not in accept:
+                raise error_of(status, data, self.address.token_file is not None)
+            outcome = "unreadable"
+            made = self._read(data, reader)
+            outcome = str(status)
+            return made
+        finally:
+            if self._observe:
+                self._observe(method, outcome, time.monotonic() - began)
+
+    def _token(self) -> dict[str, str]:
+        if self._authorisation is None:
+            file = self.address.token_file
+            self._authorisation = {} if file is None else {"Authorization": f"Bearer {read_token(file)}"}
+        return self._authorisation
+
+    def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
+        try:
+            found = json.loads(data)
+        except ValueError:
+            found = None
+        why = "it is no JSON object"
+        if isinstance(found, dict):
+            try:
+                made = reader(found)
+                return replace(made, json=found) if isinstance(made, Answer) else made
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                why = f"{type(error).__name__}: {error}"
+        raise BadAnswerError(
+            f"{self._called} gave an answer that is not as its contract says ({why}).",
+            "Are the versions different, or is this another program? Name the service with --url.",
+        )
+
+    def _exchange(self, question: dict[str, Any], seconds: float, writes: bool) -> tuple[int, bytes]:
+        end = time.monotonic() + seconds
+        try:
+            try:
+                return self._once(question, seconds, end)
+            except urllib3.exceptions.ProtocolError:
+                # A kept connection that the other side closed meanwhile.  A change may have been made.
+                if writes:
+                    raise
+                return self._once(question, seconds, end)
+        except urllib3.exceptions.HTTPError as error:
+            self._fail(error, seconds)
+
+    def _once(self, question: dict[str, Any], seconds: float, end: float) -> tuple[int, bytes]:
+        waits = urllib3.Timeout(connect=min(3.0, seconds), read=seconds)
+        response = self._pool.request(**question, timeout=waits, preload_content=False, redirect=False)
+        read = getattr(response, "read1", response.read)  # urllib3 1.26 has no read1
+        parts: list[bytes] = []
+        size = 0
+        try:
+            while chunk := read(_CHUNK):
+                parts.append(chunk)
+                size += len(chunk)
+                if size > _MAX_BYTES:
+                    raise BadAnswerError(f"{self._called} gave an answer that is too large to be one.")
+                if time.monotonic() > end:
+                    raise UnreachableError(f"{self._called} did not end its answer within {seconds:g} s.")
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return response.status, b"".join(parts)
+
+    def _fail(self, error: urllib3.exceptions.HTTPError, seconds: float) -> NoReturn:
+        """Raise what is to be told of a question without an answer."""
+        if isinstance(error, UnprovenError):
+            why = str(error).partition(": ")[2]
+            raise NotAllowedError(f"{self._called} is not what answers: {why}.") from error
+        refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+        if self._shows_address and not refused:
+            self._say_other_scheme(error)
+        if isinstance(error, urllib3.exceptions.SSLError):
+            raise NotAllowedError(
+                f"{self._called} is not proven by its certificate: {error}.",
+                "Name the authority that signed it with --service-ca or SES_SERVICE_CA.",
+            ) from error
+        if isinstance(error, urllib3.exceptions.TimeoutError) and not refused:
+            raise UnreachableError(
+                f"{self._called} did not answer within {seconds:g} s.",
+                "Look at its log, or name another with --url.",
+            ) from error
+        raise UnreachableError(
+            f"{self._called} cannot be reached ({_cause(error)}).",
+            "Start ses-service, or name another with --url or SES_SERVICE_URL.",
+        ) from error
+
+    def _say_other_scheme(self, error: Exception) -> None:
+        """Raise UnreachableError if the service speaks the other of http and https."""
+        url = self.address.url
+        other = other_scheme(url)
+        if other is not None:
+            spoken, named = other.partition(":")[0], url.partition(":")[0]
+            more = " (tokens are sent by http on this machine only)" if spoken == "http" else ""
+            raise UnreachableError(
+                f"What answers at {url} speaks {spoken}, not {named}.",
+                f"Name it {other} with --url or SES_SERVICE_URL{more}.",
+            ) from error
+
+
+def _cause(error: Exception) -> str:
+    text = str(error)
+    for known in ("Connection refused", "Name or service not known", "No route to host", "reset by peer"):
+        if known in text:
+            return known.lower()
+    return type(error).__name__

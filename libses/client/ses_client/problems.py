@@ -1,0 +1,52 @@
+"""From an answer that says no (problem+json) to the error it is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ses_client.errors import (
+    BadAnswerError,
+    ConflictError,
+    NotAllowedError,
+    NotFoundError,
+    RefusedError,
+    SesError,
+    UnavailableError,
+)
+
+_TOKEN = "Name your token with --token-file or SES_TOKEN_FILE, or put it in ~/.config/ses/token."
+_OTHER_TOKEN = "The service does not know this token: ask its administrator for another."
+_CONFLICTS = ("changed-since", "changed-meanwhile")
+
+
+def error_of(status: int, data: bytes, had_token: bool) -> SesError:
+    """Return the error that an answer with this status stands for."""
+    problem = _problem(data)
+    slug = str(problem.get("type") or "").rpartition(":")[2]
+    detail = str(problem.get("detail") or problem.get("title") or f"HTTP status {status}").rstrip(".") + "."
+    if status == 401:
+        return NotAllowedError(detail, _OTHER_TOKEN if had_token else _TOKEN)
+    if status == 403:
+        return NotAllowedError(detail, "Use a token that may do this.")
+    if status == 404:
+        return NotFoundError(detail, "" if slug else "Is this a selection service of this version?")
+    if status == 412 or (status == 409 and slug in _CONFLICTS):
+        return ConflictError(detail, status, slug=slug)
+    if status >= 500:
+        if slug:
+            return UnavailableError(detail)
+        return BadAnswerError(f"The selection service failed: {detail}", "Its log says more.")
+    if not 400 <= status < 500:
+        return BadAnswerError(f"The selection service answered with HTTP status {status}.")
+    faults = [one for one in problem.get("errors") or () if isinstance(one, dict)]
+    problems = tuple((str(one.get("location") or ""), str(one.get("message") or "")) for one in faults)
+    return RefusedError(detail, status, problems, slug)
+
+
+def _problem(data: bytes) -> dict[str, Any]:
+    try:
+        problem = json.loads(data)
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) else {}
