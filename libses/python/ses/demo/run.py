@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ses_client.client import ServiceClient
+
 from ses.basepath import basepath
 from ses.demo.busy import BUSY, start_load, wait_until_seen
 from ses.demo.chain import Chain, add_portal_account, start_chain
@@ -34,7 +36,6 @@ from ses.demo.storage import CREATE_POLICY, Storage, set_up
 from ses.demo.tools import tool
 from ses.demo.verify import verify
 from ses.demo.work import need_root, work_directory
-from ses_client.client import ServiceClient
 
 ACCOUNT = "root"
 
