@@ -19,6 +19,7 @@ from ses.commands.experiment.group import experiment
 from ses.commands.explain import explain
 from ses.commands.files import files
 from ses.commands.groups import WholeSentences
+from ses.commands.init import init
 from ses.commands.job import job
 from ses.commands.kb.group import kb
 from ses.commands.layout import layout
@@ -78,6 +79,7 @@ for _command in (
     experiment,
     simulate,
     layout,
+    init,
     discover,
     apply,
     calibrate,
