@@ -76,7 +76,8 @@ def test_the_page_makes_a_site(tmp_path: Path) -> None:
         cwd=ROOT,
         env={
             "PATH": os.pathsep.join([*map(str, PROGRAMS), "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
-            "LANG": "C.UTF-8", "HOME": str(tmp_path), "WORK": str(tmp_path), "PASSWORD": "a long one, not guessed",
+            "LANG": "C.UTF-8", "HOME": str(tmp_path), "WORK": str(tmp_path),
+            "PASSWORD": "a long one, not guessed",
             "SES_UNITS": str(ROOT / "packaging/systemd"),
             "SYSTEMCTL": str(Path(__file__).with_name("systemctl.py")), "SES_SYNC_MS": "20000",
         },
