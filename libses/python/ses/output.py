@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from ses.errors import SesError
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
+_BETWEEN = 3  # columns of characters between two columns of a table
 
 
 def console(stream: IO[str] | None = None) -> Console:
@@ -47,7 +49,10 @@ def _width() -> int:
 
 
 def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table.  A header that starts with ``>`` is right-aligned."""
+    """Print a table.  A header that starts with ``>`` is right-aligned.
+
+    No word is cut where the longest words of all columns fit beside each other.
+    """
     grid = Table(
         title=title or None,
         title_justify="left",
@@ -55,13 +60,25 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
         show_edge=False,
         pad_edge=False,
     )
-    for header in headers:
+    shown = [[plain(out, cell) for cell in row] for row in rows]
+    longest = [_longest_words([header.lstrip(">"), *(row[place] for row in shown)])
+               for place, header in enumerate(headers)]  # fmt: skip
+    fits = sum(longest) + _BETWEEN * (len(longest) - 1) <= out.width
+    for header, widest in zip(headers, longest, strict=True):
         grid.add_column(
-            header.lstrip(">"), justify="right" if header.startswith(">") else "left", overflow="fold"
+            header.lstrip(">"),
+            justify="right" if header.startswith(">") else "left",
+            overflow="fold",
+            min_width=widest if fits else None,
         )
-    for row in rows:
-        grid.add_row(*(plain(out, cell) for cell in row))
+    for row in shown:
+        grid.add_row(*row)
     out.print(grid)
+
+
+def _longest_words(cells: Sequence[str]) -> int:
+    """Return how wide a column must be so that none of its words is cut."""
+    return max((cell_len(word) for cell in cells for word in cell.split()), default=1)
 
 
 def line(out: Console, text: str = "", style: str | None = None) -> None:
