@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from rich import box
 from rich.cells import cell_len
@@ -61,24 +61,33 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
         pad_edge=False,
     )
     shown = [[plain(out, cell) for cell in row] for row in rows]
-    longest = [_longest_words([header.lstrip(">"), *(row[place] for row in shown)])
-               for place, header in enumerate(headers)]  # fmt: skip
-    fits = sum(longest) + _BETWEEN * (len(longest) - 1) <= out.width
-    for header, widest in zip(headers, longest, strict=True):
-        grid.add_column(
-            header.lstrip(">"),
-            justify="right" if header.startswith(">") else "left",
-            overflow="fold",
-            min_width=widest if fits else None,
-        )
+    titles = [header.lstrip(">") for header in headers]
+    widths = _widths(list(zip(titles, *shown, strict=True)), out.width - _BETWEEN * (len(headers) - 1))
+    for header, title, width in zip(headers, titles, widths, strict=True):
+        side: Literal["left", "right"] = "right" if header.startswith(">") else "left"
+        grid.add_column(title, justify=side, overflow="fold", width=width)
     for row in shown:
         grid.add_row(*row)
     out.print(grid)
 
 
-def _longest_words(cells: Sequence[str]) -> int:
-    """Return how wide a column must be so that none of its words is cut."""
-    return max((cell_len(word) for cell in cells for word in cell.split()), default=1)
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int | None]:
+    """Return a width for each column that cuts none of its words; ``None`` for all where there is no room.
+
+    Each has its longest word; what is left goes first to those that need little more for their longest cell.
+    """
+    least = [max((cell_len(word) for cell in one for word in cell.split()), default=1) for one in columns]
+    wanted = [max(map(cell_len, one)) for one in columns]
+    spare = room - sum(least)
+    if spare < 0:
+        return [None] * len(columns)
+    widths: list[int | None] = [*least]
+    order = sorted(range(len(columns)), key=lambda place: wanted[place] - least[place])
+    for done, place in enumerate(order):
+        more = min(max(0, wanted[place] - least[place]), spare // (len(order) - done))
+        widths[place] = least[place] + more
+        spare -= more
+    return widths
 
 
 def line(out: Console, text: str = "", style: str | None = None) -> None:
