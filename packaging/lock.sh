@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 .venv/bin/python -m pip install --quiet uv
 compile() {
-  .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-header "$@"
+  .venv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-package qstorman-client --no-header "$@"
 }
 compile --group pyproject.toml:dev ses-service/pyproject.toml smed-monitor/pyproject.toml \
   webface/pyproject.toml libses/python/pyproject.toml libses/listen/pyproject.toml libses/client/pyproject.toml libses/core/python/pyproject.toml benchmarks/simulate/pyproject.toml -o requirements.lock

@@ -82,6 +82,18 @@ def test_the_rates_are_turtle_about_the_elements_of_the_site(ses: Any, branches:
             assert float(value) > 0
 
 
+def test_the_turtle_goes_to_a_file_that_is_asked_for(ses: Any, branches: list[Path], tmp_path: Path) -> None:
+    written = tmp_path / "rates.ttl"
+    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", str(written))
+    assert result.exit_code == 0
+    assert "@prefix" not in result.output
+    graph = rdflib.Graph().parse(written, format="turtle")
+    assert len(set(graph.subjects(QSM.nominalWriteRate))) == 2
+    result = ses("calibrate", "--all", "--yes", "--size-mib", "8", "--turtle", "/nowhere/rates.ttl")
+    assert result.exit_code == 1
+    assert "/nowhere/rates.ttl cannot be written" in result.output
+
+
 def test_an_element_that_is_nearly_full_is_left_alone(
     ses: Any, branches: list[Path], writes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -408,3 +408,11 @@ def test_a_warning_is_shown_and_does_not_fail(ses, service, wrapper, socket_path
     assert result.exit_code == 0, result.output
     assert "warn   union choice" in result.output
     assert "Every link holds. Warnings: 1." in result.output
+
+
+def test_elements_whose_rates_nobody_described_are_a_warning_that_says_how(examine, service):
+    assert "described for all 1 elements" in said(examine(), "rates of elements", "ok")
+    del service.elements[0]["nominal"]
+    told = said(examine(), "rates of elements", "warning")
+    assert "union/b1" in told
+    assert "ses calibrate --all --yes" in told

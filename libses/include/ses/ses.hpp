@@ -25,6 +25,10 @@
 #ifndef SES_SES_HPP
 #define SES_SES_HPP
 
+#if __cplusplus < 201703L
+#error "ses/ses.hpp needs C++17 or later: compile with -std=c++17, or use ses/ses.h"
+#else /* nothing below is shown to an older compiler: one error is enough */
+
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
@@ -305,4 +309,5 @@ using ses::LustreManager;
 using ses::StoragePolicy;
 #endif
 
+#endif /* C++17 */
 #endif /* SES_SES_HPP */

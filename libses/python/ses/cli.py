@@ -36,6 +36,10 @@ _COMMANDS = {
         "Show how placement rules would fare, in a model of elements, monitor and programs.",
     ),
     "layout": ("layout", "Show on which OSTs, pools and components (or which branch of a union) FILE lies."),
+    "init": (
+        "init",
+        "Write the configuration of a site below DIRECTORY, [/etc], with comments to read and change.",
+    ),
     "discover": (
         "discover",
         "List the OSTs of a Lustre file system, the branches of a union, or the classes of Slurm's nodes.",

@@ -11,14 +11,16 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from ses_client.errors import SesError
 
 NARROWEST, USUAL, WIDEST = 80, 120, 200
+_BETWEEN = 3  # columns of characters between two columns of a table
 
 
 def console(stream: IO[str] | None = None) -> Console:
@@ -46,7 +48,10 @@ def _width() -> int:
 
 
 def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table.  A header that starts with ``>`` is right-aligned."""
+    """Print a table.  A header that starts with ``>`` is right-aligned.
+
+    No word is cut where the longest words of all columns fit beside each other.
+    """
     grid = Table(
         title=title or None,
         title_justify="left",
@@ -54,13 +59,34 @@ def table(out: Console, headers: Sequence[str], rows: Sequence[Sequence[str]], t
         show_edge=False,
         pad_edge=False,
     )
-    for header in headers:
-        grid.add_column(
-            header.lstrip(">"), justify="right" if header.startswith(">") else "left", overflow="fold"
-        )
-    for row in rows:
-        grid.add_row(*(plain(out, cell) for cell in row))
+    shown = [[plain(out, cell) for cell in row] for row in rows]
+    titles = [header.lstrip(">") for header in headers]
+    widths = _widths(list(zip(titles, *shown, strict=True)), out.width - _BETWEEN * (len(headers) - 1))
+    for header, title, width in zip(headers, titles, widths, strict=True):
+        side: Literal["left", "right"] = "right" if header.startswith(">") else "left"
+        grid.add_column(title, justify=side, overflow="fold", width=width)
+    for row in shown:
+        grid.add_row(*row)
     out.print(grid)
+
+
+def _widths(columns: Sequence[Sequence[str]], room: int) -> list[int | None]:
+    """Return a width for each column that cuts none of its words; ``None`` for all where there is no room.
+
+    Each has its longest word; what is left goes first to those that need little more for their longest cell.
+    """
+    least = [max((cell_len(word) for cell in one for word in cell.split()), default=1) for one in columns]
+    wanted = [max(map(cell_len, one)) for one in columns]
+    spare = room - sum(least)
+    if spare < 0:
+        return [None] * len(columns)
+    widths: list[int | None] = [*least]
+    order = sorted(range(len(columns)), key=lambda place: wanted[place] - least[place])
+    for done, place in enumerate(order):
+        more = min(max(0, wanted[place] - least[place]), spare // (len(order) - done))
+        widths[place] = least[place] + more
+        spare -= more
+    return widths
 
 
 def line(out: Console, text: str = "", style: str | None = None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,52 @@ def test_figure_3_works_without_an_agent(examples: Path, tmp_path: Path) -> None
     assert (tmp_path / "fileName.dat").read_text() == "data\n"
 
 
+RUN_NOTEBOOK = """
+import json, sys
+names = {}
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+"""
+
+
+def run_notebook(cwd: Path, build: Path, **environment: str) -> str:
+    """Run the cells of the notebook one after the other; what they printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_NOTEBOOK, EXAMPLES / "place_files.ipynb"],
+        cwd=cwd, env={**os.environ, "SES_LIBRARY": str(build / "libses.so.0"), **environment},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_notebook_places_its_files(union: Union, build: Path) -> None:
+    union.agent.choose = lambda _: 1
+    said = run_notebook(union.path, build, **union.environment(library=False))
+    union.agent.settle()
+    assert "StoragePolicy(average_read_rate=50.0, capacity=100.0, AVERAGE_READ_RATE.weight=2.0)\n" in said
+    assert "capacity: '100 apples' is not understood" in said
+    assert "numbers.csv is on union/b2, distance 0\n" in said
+    assert "the file existed already and stays where it is\n" in said
+    assert said.endswith("placed 4194304\n")
+    assert union.copies(union.path / "numbers.csv") == union.copies(union.path / "checkpoint.bin") == [1]
+    assert (union.path / "numbers.csv").read_text() == "run,seconds\n0,0.0\n1,0.5\n2,1.0\n3,1.5\n"
+
+
+def test_the_notebook_works_without_an_agent(build: Path, tmp_path: Path) -> None:
+    said = run_notebook(tmp_path, build, SES_AGENT_SOCKET=str(tmp_path / "no-agent.sock"))
+    assert "numbers.csv was not placed: " in said
+    assert said.endswith("not placed 4194304\n")
+
+
+def test_the_notebook_is_stored_without_what_a_run_printed() -> None:
+    notebook = json.loads((EXAMPLES / "place_files.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert len(cells) > 3
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+
+
 def create_placed(
     examples: Path, cwd: Path, *arguments: str, data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
@@ -90,7 +138,9 @@ def test_create_placed_refuses_a_rate_nobody_can_mean(examples: Path, tmp_path: 
 def test_every_example_is_in_the_readme_and_back() -> None:
     named = set(
         re.findall(
-            r"`([a-z0-9_]+\.(?:cpp|c|py|json|txt))`", (EXAMPLES / "README.md").read_text(), re.IGNORECASE
+            r"`([a-z0-9_]+\.(?:cpp|c|py|ipynb|json|txt))`",
+            (EXAMPLES / "README.md").read_text(),
+            re.IGNORECASE,
         )
     )
     present = {path.name for path in EXAMPLES.iterdir() if path.is_file() and path.suffix != ".md"}

@@ -97,6 +97,17 @@ def test_every_installed_header_stands_alone(
     run([*compiler.split(), *flags, "-c", source], tmp_path)
 
 
+def test_an_older_standard_is_told_in_one_clear_error(installed: Path, tmp_path: Path) -> None:
+    source = tmp_path / "old.cpp"
+    source.write_text("#include <ses/ses.hpp>\nint main() { return 0; }\n")
+    command = ["c++", "-std=c++14", f"-I{installed}/include", "-c", source]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    assert len(errors) == 1
+    assert "ses/ses.hpp needs C++17 or later: compile with -std=c++17" in errors[0]
+
+
 def test_the_global_names_can_be_switched_off(installed: Path, tmp_path: Path) -> None:
     source = tmp_path / "own.cpp"
     source.write_text(

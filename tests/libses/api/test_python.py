@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -12,12 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from ses import api
 from ses.api import Kind, LibraryError, LustreManager, Status, StoragePolicy
 from ses.api import library as binding
+from ses.api.amount import SIZES
 
 if TYPE_CHECKING:
     from mergerfs_union import Union
 
+UNITS = Path(__file__).parents[3] / "ontology" / "units.ttl"
 HEADER = Path(__file__).parents[3] / "libses" / "include" / "ses" / "ses.h"
 Script = Callable[..., str]
 
@@ -97,9 +101,85 @@ def test_a_file_that_exists_stays_and_says_so(union: Union, script: Script) -> N
     assert union.copies(union.path / "file") == [1]
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("mode", ["w", "x", "a", "w+", "wb", "xb", "ab", "w+b"])
+def test_a_placed_file_is_a_file_object_as_python_s_own(union: Union, script: Script, mode: str) -> None:
+    union.agent.choose = lambda _: 1
+    said = script(
+        """
+        import io, os, ses.api
+        mode = os.environ["MODE"]
+        data = b"stored" if "b" in mode else "stored"
+        with ses.api.open("file", StoragePolicy(capacity="1GB"), mode) as file:
+            own = io.open("/dev/null", mode.replace("x", "w"))
+            assert type(file) is type(own) and file.mode == own.mode.replace("w", mode[0]), (file, own)
+            print(file.name, file.result.element, file.write(data))
+        print(file.closed, open("file").read())
+        """,
+        MODE=mode,
+    )
+    assert said.split() == ["file", "union/b2", "6", "True", "stored"]
+    assert union.copies(union.path / "file") == [1]
+
+
+def test_text_is_written_as_it_is_asked_for(tmp_path: Path) -> None:
+    with api.open(
+        tmp_path / "file", None, "w", encoding="utf-16-le", newline="\r\n", permissions=0o600
+    ) as file:
+        file.write("a\n")
+    assert (tmp_path / "file").read_bytes() == "a\r\n".encode("utf-16-le")
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    with api.open(tmp_path / "file", None, "a", encoding="utf-16-le") as file:
+        file.write("b")
+    assert (tmp_path / "file").read_bytes() == "a\r\nb".encode("utf-16-le")
+    with pytest.raises(FileExistsError):
+        api.open(tmp_path / "file", None, "x")
+
+
+@pytest.mark.parametrize("mode", ["r", "rb", "r+", "r+b", "sideways"])
+def test_a_mode_that_creates_nothing_is_refused_and_creates_nothing(tmp_path: Path, mode: str) -> None:
+    with pytest.raises(ValueError, match="mode"):
+        LustreManager().open(tmp_path / "file", None, mode)  # type: ignore[call-overload]  # what is tested
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"capacity": "100GB"}, "capacity=100.0"),
+        ({"capacity": " 1.5 TiB "}, "capacity=1649.267441664"),
+        ({"average_read_rate": "0.05GB/s"}, "average_read_rate=50.0"),
+        ({"current_write_rate": "1 MiB/s"}, "current_write_rate=1.048576"),
+        ({"expected_size": "4GiB"}, "expected_size=4294967296"),
+        ({"expected_size": "0.3B"}, "expected_size=1"),
+        ({"stripe_size": "64KiB"}, "stripe_size=65536"),
+    ],
+)
+def test_an_amount_may_be_a_text_with_a_unit(given: dict[str, str], shown: str) -> None:
+    assert repr(StoragePolicy(**given)) == f"StoragePolicy({shown})"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", SIZES)
+def test_units_are_those_of_the_vocabulary(unit: str) -> None:
+    text = UNITS.read_text()
+    for symbol in (unit, f"{unit}/s"):
+        multiplier = re.search(rf'conversionMultiplier (\S+) ; qudt:symbol "{symbol}" ', text)
+        assert multiplier
+        assert float(multiplier[1]) / 8 == SIZES[unit]
+    assert len(re.findall("unitForQuantityKind quantitykind:AmountOfData", text)) == len(SIZES)
+
+
+@pytest.mark.parametrize("text", ["100", "GB", "100 gb", "1e3GB", "100GB/s", "1,5TB", "", "1" * 99 + "B"])
+def test_a_text_that_is_no_amount_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match=r"capacity: '.*' is not understood.* like 100GB"):
+        StoragePolicy(capacity=text)
+
+
 @pytest.mark.parametrize(
     "refused",
     [
+        {"average_read_rate": "-1MB/s"},
+        {"average_read_rate": "50MB"},
         {"average_read_rate": -1.0},
         {"current_write_rate": float("nan")},
         {"capacity": 1e13},
@@ -154,6 +234,18 @@ def test_a_create_that_fails_raises_what_open_raises(tmp_path: Path) -> None:
 def test_no_layout_outside_lustre(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="not supported"):
         LustreManager().layout(tmp_path)
+
+
+def test_every_public_word_says_what_it_is_and_its_unit() -> None:
+    for name in api.__all__:
+        one = getattr(api, name)
+        assert inspect.getdoc(one), name
+        for method, function in vars(one).items():
+            if inspect.isfunction(function) and not method.startswith("_"):
+                assert inspect.getdoc(function), f"{name}.{method}"
+                assert "return" in inspect.get_annotations(function), f"{name}.{method}"
+    for method in (name for name in dir(StoragePolicy) if name.endswith(("_rate", "_size", "_capacity"))):
+        assert re.search(r"in (MB/s|GB|bytes), or a text", getattr(StoragePolicy, method).__doc__), method
 
 
 def test_a_library_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

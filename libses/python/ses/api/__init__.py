@@ -1,13 +1,18 @@
 """Create files where they will be served best, from Python: the words of ``ses.hpp``.
 
-    policy = StoragePolicy(average_read_rate=50, capacity=100)  # MB/s, GB
-    with LustreManager().open("results.dat", policy) as file:
-        file.write(data)
+    import ses.api
+
+    policy = ses.api.StoragePolicy(average_read_rate="50MB/s", capacity="100GB")
+    with ses.api.open("results.txt", policy, "w") as file:
+        file.write(text)
         if not file.result.placed:
             print("not placed:", file.result.message)
 
-Whatever goes wrong with choosing a place, the file is created as by :func:`open`; only a create that fails
-by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
+Numbers without a unit are MB/s (10^6 bytes per second), GB (10^9 bytes) of capacity, and bytes of files and
+stripes.
+
+Whatever goes wrong with choosing a place, the file is created as by Python's own ``open``; only a create
+that fails by itself raises OSError.  A value that makes no sense raises ValueError and changes nothing.
 
 Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRARY``.
 """
@@ -16,6 +21,9 @@ from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
 from ses.api.manager import LustreManager, Node, PlacedFile, Result
 from ses.api.policy import Kind, StoragePolicy
+
+open = LustreManager().open
+"""``LustreManager.open``.  Not in ``__all__``, so that ``from ses.api import *`` leaves Python's own."""
 
 __all__ = [
     "Component",

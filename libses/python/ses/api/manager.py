@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from io import FileIO
-from typing import Any
+from typing import IO, Any, AnyStr, Literal, cast, overload
 
 from ses.api.layout import Layout
 from ses.api.library import Status, describe, ffi, library, text
 from ses.api.policy import StoragePolicy
 
+BinaryMode = Literal["wb", "w+b", "wb+", "xb", "x+b", "xb+", "ab", "a+b", "ab+"]
+TextMode = Literal["w", "wt", "w+", "w+t", "x", "xt", "x+", "x+t", "a", "at", "a+", "a+t"]
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
@@ -52,13 +53,10 @@ class Node:
     element: str
 
 
-class PlacedFile(FileIO):
-    """A new file, open for reading and writing, unbuffered; ``result`` says where it went."""
+class PlacedFile(IO[AnyStr]):
+    """What ``open`` returns, for type hints: a file object of Python's own; ``result`` says where it went."""
 
-    def __init__(self, descriptor: int, name: str, result: Result) -> None:
-        super().__init__(descriptor, "r+")
-        self.name = name
-        self.result = result
+    result: Result
 
 
 class LustreManager:
@@ -102,10 +100,63 @@ class LustreManager:
             raise OSError(made.create_errno, os.strerror(made.create_errno), os.fspath(name))
         return descriptor, _result(made)
 
-    def open(self, name: Path, policy: StoragePolicy | None = None, mode: int = default_mode) -> PlacedFile:
-        """Create a file as :meth:`create_file` does and return it as a file object."""
-        descriptor, result = self.create_file(name, policy, mode)
-        return PlacedFile(descriptor, os.fsdecode(name), result)
+    @overload
+    def open(
+        self,
+        name: Path,
+        policy: StoragePolicy | None = None,
+        mode: BinaryMode = "w+b",
+        *,
+        buffering: int = -1,
+        permissions: int = default_mode,
+    ) -> PlacedFile[bytes]: ...
+
+    @overload
+    def open(
+        self,
+        name: Path,
+        policy: StoragePolicy | None,
+        mode: TextMode,
+        *,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        permissions: int = default_mode,
+    ) -> PlacedFile[str]: ...
+
+    def open(
+        self,
+        name: Path,
+        policy: StoragePolicy | None = None,
+        mode: str = "w+b",
+        *,
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        permissions: int = default_mode,
+    ) -> PlacedFile[Any]:
+        """Create a file and return it as Python's own ``open`` does; a context manager that closes it.
+
+        ``mode`` is one that creates: ``"w"`` (a file that exists is emptied and stays where it is), ``"x"``
+        (it must not exist) or ``"a"`` (append), with ``"b"`` for bytes and ``"+"`` to read, too.  The file's
+        ``result`` says where it went.  ``permissions`` count before the umask.  Raises OSError and
+        ValueError as Python's ``open`` does.
+        """
+        made: list[Result] = []
+
+        def create(path: Path, flags: int) -> int:
+            if not flags & os.O_CREAT:
+                raise ValueError(f"mode {mode!r} creates no file: use Python's own open")
+            descriptor, result = self.create_file_at(None, path, flags, policy, permissions)
+            made.append(result)
+            return descriptor
+
+        path = os.fspath(name)
+        opened: Any = open(path, mode, buffering, encoding, errors, newline, opener=create)  # noqa: SIM115
+        opened.result = made[0]
+        return cast("PlacedFile[Any]", opened)
 
     def layout(self, name: Path) -> Layout:
         """Return where a file lies on Lustre now; raises OSError as :meth:`Layout.read` does."""

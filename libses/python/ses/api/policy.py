@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from ses.api.amount import gb, mb_per_s, whole_bytes
 from ses.api.library import Status, describe, ffi, library
 
 
@@ -23,21 +24,21 @@ class StoragePolicy:
 
     Rates are the least rate for one stream in MB/s (10^6 bytes per second), 0 lifts what the portal says;
     ``capacity`` is the least free space in GB (10^9 bytes); ``expected_size`` and ``stripe_size`` are bytes.
-    A refused value raises ValueError and leaves the policy as it was.  May be used by several threads as
-    long as none changes it.
+    Each may also be a text with a unit: ``"50MB/s"``, ``"100GB"``, ``"1.5 TiB"``.  A refused value raises
+    ValueError and leaves the policy as it was.  May be used by several threads as long as none changes it.
     """
 
     def __init__(
         self,
         *,
-        current_read_rate: float | None = None,
-        average_read_rate: float | None = None,
-        current_write_rate: float | None = None,
-        average_write_rate: float | None = None,
-        capacity: float | None = None,
-        expected_size: int | None = None,
+        current_read_rate: float | str | None = None,
+        average_read_rate: float | str | None = None,
+        current_write_rate: float | str | None = None,
+        average_write_rate: float | str | None = None,
+        capacity: float | str | None = None,
+        expected_size: int | str | None = None,
         stripe_count: int | None = None,
-        stripe_size: int | None = None,
+        stripe_size: int | str | None = None,
         pool: str | None = None,
         application: str | None = None,
     ) -> None:
@@ -55,11 +56,12 @@ class StoragePolicy:
                 set_rate(rate)
         for set_size, size in (
             (self.set_expected_size, expected_size),
-            (self.set_stripe_count, stripe_count),
             (self.set_stripe_size, stripe_size),
         ):
             if size is not None:
                 set_size(size)
+        if stripe_count is not None:
+            self.set_stripe_count(stripe_count)
         if pool is not None:
             self.set_pool(pool)
         if application is not None:
@@ -77,25 +79,25 @@ class StoragePolicy:
         """What was said, in the words of the constructor; weights and hardness as ``KIND.weight``."""
         return f"StoragePolicy({', '.join(f'{name}={value!r}' for name, value in self._said.items())})"
 
-    def set_current_read_rate(self, mb_per_s: float) -> None:
-        """At least this rate for a stream that starts now."""
-        self._set("current_read_rate", float(mb_per_s))
+    def set_current_read_rate(self, rate: float | str) -> None:
+        """At least this rate for a stream that starts now, in MB/s, or a text like ``"50MB/s"``."""
+        self._set("current_read_rate", mb_per_s("current_read_rate", rate))
 
-    def set_average_read_rate(self, mb_per_s: float) -> None:
-        """At least this rate, judged over the monitor's long window."""
-        self._set("average_read_rate", float(mb_per_s))
+    def set_average_read_rate(self, rate: float | str) -> None:
+        """At least this rate, judged over the monitor's long window, in MB/s, or a text like ``"50MB/s"``."""
+        self._set("average_read_rate", mb_per_s("average_read_rate", rate))
 
-    def set_current_write_rate(self, mb_per_s: float) -> None:
-        """At least this rate for a stream that starts now."""
-        self._set("current_write_rate", float(mb_per_s))
+    def set_current_write_rate(self, rate: float | str) -> None:
+        """At least this rate for a stream that starts now, in MB/s, or a text like ``"50MB/s"``."""
+        self._set("current_write_rate", mb_per_s("current_write_rate", rate))
 
-    def set_average_write_rate(self, mb_per_s: float) -> None:
-        """At least this rate, judged over the monitor's long window."""
-        self._set("average_write_rate", float(mb_per_s))
+    def set_average_write_rate(self, rate: float | str) -> None:
+        """At least this rate, judged over the monitor's long window, in MB/s, or a text like ``"50MB/s"``."""
+        self._set("average_write_rate", mb_per_s("average_write_rate", rate))
 
-    def set_capacity(self, gb: float) -> None:
-        """At least this much free space on the element."""
-        self._set("capacity", float(gb))
+    def set_capacity(self, space: float | str) -> None:
+        """At least this much free space on the element, in GB, or a text like ``"100GB"``."""
+        self._set("capacity", gb("capacity", space))
 
     def set_weight(self, kind: Kind, weight: float) -> None:
         """How much the shortfall of one kind counts against the others; above 0, 1 unless set."""
@@ -114,17 +116,20 @@ class StoragePolicy:
         for said in (name.lower().removeprefix("free_"), f"{name}.weight", f"{name}.hard"):
             self._said.pop(said, None)
 
-    def set_expected_size(self, size: int) -> None:
-        """How large the file is going to be, in bytes."""
-        self._set("expected_size", _unsigned("expected_size", size, 64))
+    def set_expected_size(self, size: int | str) -> None:
+        """How large the file is going to be, in bytes, or a text like ``"4GiB"``."""
+        self._set("expected_size", _unsigned("expected_size", whole_bytes("expected_size", size), 64))
 
     def set_stripe_count(self, count: int) -> None:
         """Over how many elements to spread the file; 0: as the service chooses."""
         self._set("stripe_count", _unsigned("stripe_count", count, 32))
 
-    def set_stripe_size(self, size: int) -> None:
-        """Bytes on one element before the next one's turn; a multiple of 65536; 0: as the service chooses."""
-        self._set("stripe_size", _unsigned("stripe_size", size, 64))
+    def set_stripe_size(self, size: int | str) -> None:
+        """How much goes to one element before the next one's turn, in bytes, or a text like ``"4MiB"``.
+
+        A multiple of 65536 bytes; 0: as the service chooses.
+        """
+        self._set("stripe_size", _unsigned("stripe_size", whole_bytes("stripe_size", size), 64))
 
     def set_pool(self, pool: str) -> None:
         """Only elements of this pool; "": any."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from ses_client.answers.elements import Element
 from ses_client.client import ServiceClient
-from ses_client.errors import EXIT_FAILED, NotFoundError, UsageError
+from ses_client.errors import EXIT_FAILED, NotFoundError, SesError, UsageError
 
 from ses.calibration import Measured, NotMeasuredError, Place, measure, refuse_when_full
 from ses.commands.options import service_command
@@ -45,6 +45,10 @@ _PREFIXES = """\
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Directory on Lustre to make the file in. [the mount point]",
 )
+@click.option(
+    "--turtle", "written", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the rates to this file instead of printing them as Turtle.",
+)  # fmt: skip
 @click.option("--node", is_flag=True, help="Instead of elements: this node, its memory and its link.")
 @click.option(
     "--peer", metavar="HOST:PORT", help="With --node: measure the link to a node that listens there."
@@ -62,6 +66,7 @@ def calibrate(
     size_mib: int,
     seconds: float,
     directory: Path | None,
+    written: Path | None,
     node: bool,
     peer: str | None,
     listen: str | None,
@@ -71,8 +76,8 @@ def calibrate(
     Writes a file without a name to each, reads it back, and leaves nothing; says what it will write
     and where, and does it only with --yes.  An element keeps a tenth of its space free, or is left
     alone.  Run it on a node that reaches the element (for a branch: the one that has its disk) when
-    nobody else is busy there.  Prints the rates as Turtle for the description of the site.  Exits with
-    1 when an element was left alone.
+    nobody else is busy there.  Prints the rates as Turtle for the description of the site, or writes them
+    to a file for ses kb import.  Exits with 1 when an element was left alone.
 
     With --node, measures how fast this node copies in memory, and with --peer its link, for --seconds;
     prints both as Turtle with date and method.
@@ -80,8 +85,8 @@ def calibrate(
     if not node and (peer or listen):
         raise UsageError("--peer and --listen go with --node.")
     if node:
-        if elements or every or (peer and listen):
-            raise UsageError("--node takes no elements, and one of --peer and --listen.")
+        if elements or every or written or (peer and listen):
+            raise UsageError("--node takes no elements, no --turtle, and one of --peer and --listen.")
         from ses.commands.calibrate_node import calibrate_node  # what it needs, no other command does
 
         calibrate_node(as_json, peer, listen, seconds)
@@ -102,12 +107,18 @@ def calibrate(
                 results[place.element] = None
         except NotMeasuredError as error:
             results[place.element] = str(error)
+    turtle = turtle_of(places, results)
+    if written is not None and turtle:
+        try:
+            written.write_text(turtle + "\n", "utf-8")
+        except OSError as error:
+            raise SesError(f"{written} cannot be written: {error.strerror}.") from error
     if as_json:
         print_json(
             {"written": yes, "elements": [_facts(each, results[each.element], size) for each in places]}
         )
     else:
-        _show(places, results, yes)
+        _show(places, results, yes, "" if written else turtle)
     if any(isinstance(result, str) for result in results.values()):
         raise SystemExit(EXIT_FAILED)
 
@@ -156,7 +167,7 @@ def _announce(places: Iterable[Place], size: int, seconds: float) -> None:
         line(out, f"  {place.element}: {_where(place)}")
 
 
-def _show(places: list[Place], results: dict[str, Measured | str | None], yes: bool) -> None:
+def _show(places: list[Place], results: dict[str, Measured | str | None], yes: bool, turtle: str) -> None:
     out = console()
     rows = []
     for place in places:
@@ -171,7 +182,6 @@ def _show(places: list[Place], results: dict[str, Measured | str | None], yes: b
     if not yes:
         line(out, "Nothing was written. To do it, give --yes.")
         return
-    turtle = turtle_of(places, results)
     if turtle:
         line(out, "\nFor the description of the site, instead of the nominal rates it has now:\n")
         line(out, turtle)

@@ -15,6 +15,7 @@ from ses.doctor.service import (
     DATA,
     check_data,
     check_exporters,
+    check_rates,
     check_readiness,
     check_sources,
     check_token,
@@ -40,6 +41,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
         findings += [skipped(DATA, "the service does not say"), skipped(MOUNT, "the service does not say")]
     else:
         findings += check_sources(found) + check_data(found) + check_exporters(found.elements)
+        findings += check_rates(found.elements)
         findings += check_mounts(found.elements)
     if trial is not None:
         findings.append(try_directory(trial, library, socket, client))

@@ -14,7 +14,7 @@ from ses_client.errors import NotAllowedError, SesError
 from ses.doctor.finding import Finding, fault, ok, skipped, warning
 
 SERVICE, TOKEN, MONITOR, EXPORTER, DECISION = "service", "token", "monitor", "exporter", "decision"
-KNOWLEDGE, DATA, SITE = "knowledge base", "data of elements", "site"
+KNOWLEDGE, DATA, SITE, RATES = "knowledge base", "data of elements", "site", "rates of elements"
 _SHOWN = 10
 _LOOKED_AT_BELOW = ("knowledge-base", "monitor")
 _LIMIT_SECONDS = 3.0
@@ -113,6 +113,21 @@ def check_data(found: Inventory) -> list[Finding]:
             fault(DATA, f"{len(stale) - _SHOWN} more elements without fresh data.", "See: ses elements")
         )
     return findings
+
+
+def check_rates(elements: Sequence[Element]) -> list[Finding]:
+    """Look whether it is known what each element gives at best."""
+    lacking = [one.id for one in elements if one.nominal_read is None or one.nominal_write is None]
+    if not lacking:
+        return [ok(RATES, f"described for all {len(elements)} elements")] if elements else []
+    named = ", ".join(lacking[:_SHOWN]) + (" and more" if len(lacking) > _SHOWN else "")
+    return [
+        warning(
+            RATES,
+            f"It is not described what these give at best: {named}. Only load and free space decide there.",
+            "Measure it: ses calibrate --all --yes --turtle FILE, then ses kb import FILE",
+        )
+    ]
 
 
 def _stale(one: Element) -> Finding:

@@ -31,12 +31,13 @@ MISSING = (
 def validate(files: tuple[str, ...], as_json: bool) -> None:
     """Check Turtle files against the vocabulary and the shapes; nothing is asked of a service.
 
-    FILE describes a site, requirements or both; - is standard input.  Each file is checked by itself.
-    Every fault names file, line and node.  Exits with 1 when a file would be refused, and with 5 when
+    FILE describes a site, requirements or both; - is standard input; one named .trig is TriG.  Each file is
+    checked by itself; what ses kb import refuses in it is refused here.  Every fault names file, node and,
+    where it is known, line.  Exits with 1 when a file would be refused, and with 5 when
     there is no such file.  Needs the selection service's package beside this command.
     """
     check = _rules()
-    found = [(file, check(read_turtle(file), file)) for file in files]
+    found = [(file, check(read_turtle(file), file, trig=file.endswith(".trig"))) for file in files]
     wrong = any(one.severity == "error" for _, findings in found for one in findings)
     if as_json:
         print_json(
@@ -62,9 +63,9 @@ def read_turtle(file: str) -> str:
         raise SesError(f"{file} is not UTF-8 text (byte {error.start}).") from error
 
 
-def _rules() -> Callable[[str, str], list[Finding]]:
+def _rules() -> Callable[..., list[Finding]]:
     try:
-        from ses_service.knowledge.checks.validation import validate as check
+        from ses_service.knowledge.exchange.judgement import judge as check
         from ses_service.knowledge.terms import ontology_directory
     except ModuleNotFoundError as error:
         raise SesError(f"{MISSING} ({error}).") from error

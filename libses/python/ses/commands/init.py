@@ -1,0 +1,133 @@
+"""``ses init``: the configuration of a site, written from what is mounted here and a few answers."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from pathlib import Path
+
+import click
+from ses_client.errors import UsageError
+
+from ses.commands.options import json_option
+from ses.output import console, line, print_json, table
+from ses.setup.contents import SERVICE_PORT, Answers
+from ses.setup.storage import storage_at
+from ses.setup.writing import planned, write
+
+_PLAIN = re.compile(r"[A-Za-z0-9._:@%/+=,?&~\[\]-]+")  # goes into a line of options without quotes
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default="/etc")
+@click.option(
+    "--storage", multiple=True, metavar="MOUNT",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Where a mergerfs union or Lustre is mounted; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--exporter", "exporters", multiple=True, metavar="URL",
+    help="An exporter that sees the elements; may be repeated.  Of Lustre's servers: Whamcloud's; "
+    "of a union's: node_exporter.  [a union: what this machine sees itself]",
+)  # fmt: skip
+@click.option(
+    "--host", metavar="NAME[,NAME|ADDRESS]...",
+    help="This machine, by every name and address that nodes and people call it.  [its host name]",
+)  # fmt: skip
+@click.option("--node", "nodes", multiple=True, help="A node that runs an agent; may be repeated.")
+@click.option("--kb-url", metavar="URL", help="A Fuseki to use.  [the embedded knowledge base]")
+@click.option("--database-url", metavar="URL", help="A database for the ledger.  [SQLite]")
+@click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
+@json_option
+def init(
+    directory: Path,
+    storage: tuple[Path, ...],
+    exporters: tuple[str, ...],
+    host: str | None,
+    nodes: tuple[str, ...],
+    kb_url: str | None,
+    database_url: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Write the configuration of a site below DIRECTORY, [/etc], with comments to read and change.
+
+    Run it on the machine of the services, as root: description of the storage, settings of the monitor,
+    options of each service, a token for each node, certificates.  Nothing is overwritten.  On a terminal it
+    asks for what is not given.  What to do next: docs/site.md.
+    """
+    if not storage and not as_json and sys.stdin.isatty():
+        storage, host, nodes = _ask(host, nodes)
+    if not storage:
+        raise UsageError("Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine.")
+    answers = Answers(
+        directory=directory.absolute(),
+        storage=tuple(storage_at(one, exporters) for one in storage),
+        hosts=tuple((host or socket.gethostname()).split(",")),
+        nodes=nodes,
+        kb_url=kb_url or "",
+        database_url=database_url or "",
+    )
+    _check(answers)
+    if not dry_run:
+        write(answers)
+    files = planned(answers)
+    if as_json:
+        print_json({
+            "written": not dry_run,
+            "files": [{"path": str(path), "what": what} for path, what in files.items()],
+            "storage": [
+                {"name": one.name, "mount_point": one.mount_point, "elements": one.elements}
+                for one in answers.storage
+            ],
+        })  # fmt: skip
+        return
+    _show(answers, files, dry_run)
+
+
+def _ask(host: str | None, nodes: tuple[str, ...]) -> tuple[tuple[Path, ...], str, tuple[str, ...]]:
+    kind = click.Path(file_okay=False, exists=True, path_type=Path)
+    mounts = [click.prompt("Where is the storage mounted (a mergerfs union, or Lustre)", type=kind)]
+    while another := click.prompt("Another mount point (Enter: no more)", default="", show_default=False):
+        mounts.append(kind.convert(another, None, None))
+    host = host or click.prompt("Names and addresses of this machine", default=socket.gethostname())
+    if not nodes:
+        said = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
+        nodes = tuple(said.split())
+    return tuple(mounts), host, nodes
+
+
+def _check(answers: Answers) -> None:
+    """Refuse what would not be one word in a line of options, and names used twice."""
+    for name in (*answers.hosts, *answers.nodes):
+        if not _NAME.fullmatch(name.replace(":", "0")):
+            raise UsageError(f"{name!r} is no name of a machine.")
+    for word in (str(answers.directory), answers.kb_url, answers.database_url):
+        if word and not _PLAIN.fullmatch(word):
+            raise UsageError(f"{word!r} has characters that cannot stand in a line of options.")
+    names = [one.name for one in answers.storage]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"Two storage systems are called {min(twice)}: name one mount point otherwise.")
+
+
+def _show(answers: Answers, files: dict[Path, str], dry_run: bool) -> None:
+    out, here, host = console(), answers.here, answers.hosts[0]
+    found = ", ".join(f"{one.mount_point} ({one.elements} elements)" for one in answers.storage)
+    line(out, f"{'Would describe' if dry_run else 'Described'} {found}.")
+    table(out, ("file", "what it is"), [[str(path), what] for path, what in files.items()])
+    if dry_run:
+        line(out, "Nothing was written.")
+        return
+    line(out, "next (docs/site.md):")
+    if answers.kb_url:
+        line(
+            out,
+            f"  write the account of {answers.kb_url}, USER:PASSWORD, to {here}/kb-credentials (mode 0600)",
+        )
+    line(out, f"  ses kb validate {here}/site.ttl")
+    line(out, f"  smed-monitor check --config {here}/smed.toml --site {here}/site.ttl")
+    line(out, "  systemctl enable --now smed-monitor ses-service ses-webface")
+    line(out, f"  ses doctor; from other machines: ses doctor --url https://{host}:{SERVICE_PORT}")

@@ -1,0 +1,1 @@
+"""What ``ses init`` writes: the configuration of a site, from what is mounted and a few answers."""

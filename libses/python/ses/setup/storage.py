@@ -1,0 +1,97 @@
+"""The storage of a site: what a mount point is, its description, and what the monitor asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ses_client.errors import NotFoundError, UsageError
+
+from ses.lustre.description import literal
+from ses.lustre.description import turtle as lustre_turtle
+from ses.lustre.mounts import mount_of
+from ses.lustre.parameters import Parameters
+from ses.lustre.statfs import ask_targets
+from ses.lustre.targets import gather
+from ses.union.branches import look
+from ses.union.branches import turtle as union_turtle
+
+_SITE = "https://w3id.org/qstorman/site"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One source of the monitor: an exporter with its ``url``, or files of this machine below ``paths``."""
+
+    name: str
+    collector: str
+    url: str = ""
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """One storage system: its description as Turtle, and the targets that show its elements."""
+
+    name: str
+    mount_point: str
+    elements: int
+    turtle: str
+    targets: tuple[Target, ...]
+
+
+def storage_at(mount: Path, exporters: Sequence[str]) -> Storage:
+    """Look at what is mounted at a directory: a mergerfs union or Lustre.
+
+    ``exporters`` are the addresses of those that see its elements.  Without any, the monitor looks at the
+    branches of a union itself, on this machine.  Raises NotFoundError when it is neither, and UsageError for
+    Lustre without exporters.
+    """
+    try:
+        union = look(mount)
+    except NotFoundError:
+        return _lustre(mount, exporters)
+    targets = _targets("node_exporter", exporters, union.name)
+    seen = Target(union.name, "mergerfs", paths=(union.mount_point,))
+    return Storage(
+        union.name,
+        union.mount_point,
+        len(union.branches),
+        union_turtle(union) + _observed(f"{_SITE}/{union.name}/union", union.name, targets),
+        targets or (seen,),
+    )
+
+
+def _lustre(path: Path, exporters: Sequence[str]) -> Storage:
+    try:
+        mount = mount_of(path)
+    except NotFoundError:
+        raise NotFoundError(
+            f"{path} is neither the mount point of a mergerfs union nor on a Lustre that is mounted here."
+        ) from None
+    if not exporters:
+        raise UsageError(
+            f"{path} is Lustre, whose load is seen on its servers: give --exporter URL for each of them."
+        )
+    system = gather(mount.file_system, mount.mount_point, Parameters(), ask_targets(Path(mount.mount_point)))
+    targets = _targets("lustre_whamcloud", exporters, system.name)
+    observed = _observed(f"{_SITE}/{system.name}/{system.name}", system.name, targets)
+    return Storage(
+        system.name, system.mount_point, len(system.targets), lustre_turtle(system) + observed, targets
+    )
+
+
+def _targets(collector: str, exporters: Sequence[str], name: str) -> tuple[Target, ...]:
+    hosts = [urlsplit(one).hostname for one in exporters]
+    return tuple(
+        Target(f"{name}-{host}", collector, url=url) for host, url in zip(hosts, exporters, strict=True)
+    )
+
+
+def _observed(system: str, name: str, targets: Sequence[Target]) -> str:
+    """Return the statement that says at which targets of the monitor its elements are seen."""
+    seen_at = f"{name}-*" if targets else name
+    head = "\n# Where the monitor sees them: the targets of this name in smed.toml.\n"
+    return f"{head}<{system}> qsm:observedAt {literal(seen_at)} .\n"

@@ -1,0 +1,94 @@
+"""Writing the configuration of a site: files that are not there yet, tokens, certificates.
+
+Tokens and certificates are made by ``ses-service``, which knows their form.  Nothing is overwritten: what
+would be is found before anything is written.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from ses_client.errors import SesError
+
+from ses.setup.contents import Answers, texts
+
+_SERVICE_USER = "qstorman"
+_ADMIN = "admin.token"
+
+
+def planned(answers: Answers) -> dict[Path, str]:
+    """Return each file that is written, with what it is; secrets and certificates among them."""
+    here, host = answers.here, answers.hosts[0]
+    default = answers.directory / "default"
+    what = {
+        here / "site.ttl": "the storage, for service and monitor",
+        here / "smed.toml": "where the monitor looks",
+        default / "ses-service": "options of the service",
+        default / "smed-monitor": "options of the monitor",
+        default / "ses-webface": "options of the portal",
+        here / "tls/ca.pem": "the authority that every client trusts",
+        here / "tls/ca-key.pem": "its key; it stays on this machine",
+        here / f"tls/{host}.pem": f"the certificate of {', '.join(answers.hosts)}",
+        here / f"tls/{host}-key.pem": "its key",
+        here / "tokens.toml": "digests of the tokens the service takes",
+        here / "tokens" / _ADMIN: "an administrator's token",
+        **{here / f"tokens/{node}.token": f"the token of {node}'s agent" for node in answers.nodes},
+        here / "node/ses-agent": "options of the agents on the nodes",
+    }
+    assert set(texts(answers)) <= set(what)
+    return what
+
+
+def write(answers: Answers) -> None:
+    """Write everything; raises SesError, before anything is written when something is in the way."""
+    there = [str(path) for path in planned(answers) if os.path.lexists(path)]
+    if there:
+        raise SesError(
+            f"Nothing was written: {', '.join(there)} {'is' if len(there) == 1 else 'are'} there already. "
+            "Move that away, or name another directory."
+        )
+    here, service = answers.here, _service()
+    try:
+        for path, text in texts(answers).items():
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            _create(path, text, 0o644)
+        (here / "tokens").mkdir(mode=0o700)
+    except OSError as error:
+        raise SesError(f"{error.filename} cannot be written: {error.strerror}.") from error
+    tokens = here / "tokens.toml"
+    _run(service, "tls", "init", here / "tls", ",".join(answers.hosts))
+    made = _run(service, "token", "new", "--tokens", tokens, "--role", "admin", "--name", "admin")
+    _create(here / "tokens" / _ADMIN, made, 0o600)
+    if answers.nodes:
+        _run(service, "token", "nodes", "--tokens", tokens, "--directory", here / "tokens", *answers.nodes)
+    if os.geteuid() == 0:
+        with suppress(KeyError):  # there is no such user where the services run as somebody else
+            os.chown(tokens, pwd.getpwnam(_SERVICE_USER).pw_uid, -1)
+
+
+def _create(path: Path, text: str, mode: int) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)
+
+
+def _service() -> str:
+    beside = Path(sys.executable).parent / "ses-service"
+    found = str(beside) if beside.exists() else shutil.which("ses-service")
+    if found is None:
+        raise SesError("ses-service is not installed here. Run ses init on the machine of the service.")
+    return found
+
+
+def _run(*command: str | Path) -> str:
+    parts = [str(part) for part in command]
+    done = subprocess.run(parts, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0:
+        raise SesError(f"{' '.join(parts)} failed: {done.stderr.strip()}")
+    return done.stdout

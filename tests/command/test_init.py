@@ -1,0 +1,175 @@
+"""``ses init`` writes a site's configuration that each program accepts, and overwrites nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = Path(sys.executable).parent
+SES = str(PROGRAMS / "ses")
+
+
+def programs_own(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAMS / command[0], *command[1:]], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture
+def storage(union: tuple[Path, list[Path]]) -> str:
+    return str(union[0])
+
+
+@pytest.fixture
+def made(ses, storage: str, tmp_path: Path) -> Path:
+    """What it writes for a union of two branches, a machine with two names and two nodes."""
+    directory = tmp_path / "etc"
+    said = ses.json(
+        "init", str(directory), "--storage", storage, "--host", "store1,127.0.0.1",
+        "--node", "n1", "--node", "n2", "--database-url", "postgresql+psycopg:///qstorman",
+    )  # fmt: skip
+    assert said["written"] is True
+    assert said["storage"] == [{"name": "union", "mount_point": storage, "elements": 2}]
+    listed = {one["path"] for one in said["files"]}
+    assert listed == {str(path) for path in directory.rglob("*") if path.is_file()}
+    return directory
+
+
+def options(file: Path) -> dict[str, str]:
+    """The options in a file as systemd reads it."""
+    (line,) = [one for one in file.read_text().splitlines() if one and not one.startswith("#")]
+    text = line.split("=", 1)[1].strip('"')
+    return dict(one.split(" ", 1) for one in re.split(r" (?=--)", text))
+
+
+def test_each_program_accepts_what_is_written(made: Path) -> None:
+    here = made / "qstorman"
+    validated = programs_own("ses", "kb", "validate", here / "site.ttl")
+    assert validated.stdout == f"{here}/site.ttl: nothing wrong\n", validated.stdout + validated.stderr
+    checked = programs_own(
+        "smed-monitor", "check", "--config", here / "smed.toml", "--site", here / "site.ttl"
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "union/b1" in checked.stdout
+    listed = programs_own("ses-service", "token", "list", "--tokens", here / "tokens.toml").stdout
+    assert listed.splitlines() == ["admin\tadmin", "agent-n1\tnode\tn1", "agent-n2\tnode\tn2"]
+
+
+def test_options_are_those_of_the_program_and_name_files_that_are_there(made: Path) -> None:
+    for name in (
+        "default/ses-service",
+        "default/smed-monitor",
+        "default/ses-webface",
+        "qstorman/node/ses-agent",
+    ):
+        file = made / name
+        page = Path(__file__).parents[2] / f"docs/commands/{file.name}.md"
+        known = set(re.findall(r"^\| `(--[a-z-]+)`", page.read_text(), re.MULTILINE))
+        given = options(file)
+        assert given
+        assert given.keys() <= known, name
+        named = [value for value in given.values() if value.startswith(str(made))]
+        assert all(Path(one).is_file() for one in named), name
+        assert file.read_text().startswith("# Options of the ")
+
+
+def test_secrets_are_closed_and_the_certificate_has_every_name(made: Path) -> None:
+    here = made / "qstorman"
+    secrets = [here / "tokens.toml", here / "tls/ca-key.pem", here / "tls/store1-key.pem"]
+    secrets += [here / f"tokens/{name}.token" for name in ("admin", "n1", "n2")]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in secrets} == {0o600}
+    assert all(one.read_text().strip() for one in secrets)
+    asked = ["openssl", "x509", "-noout", "-ext", "subjectAltName", "-in", str(here / "tls/store1.pem")]
+    names = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert "DNS:store1, IP Address:127.0.0.1" in names
+
+
+def test_nothing_is_overwritten(ses, made: Path, storage: str) -> None:
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    (made / "default/ses-service").unlink()
+    again = ses("init", str(made), "--storage", storage)
+    assert again.exit_code == 1
+    assert "Nothing was written: " in again.output
+    assert str(made / "qstorman/site.ttl") in again.output
+    del before[made / "default/ses-service"]
+    assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+
+
+def test_a_dry_run_lists_the_same_and_writes_nothing(ses, made: Path, storage: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    same = ("--storage", storage, "--host", "store1", "--node", "n1", "--node", "n2")
+    said = ses.json("init", str(other), *same, "--dry-run")
+    assert said["written"] is False
+    assert not other.exists()
+    assert {one["path"] for one in said["files"]} == {
+        str(other / path.relative_to(made)) for path in made.rglob("*") if path.is_file()
+    }
+    told = ses("init", str(other), "--storage", storage, "--dry-run", COLUMNS="80")
+    assert told.exit_code == 0
+    assert "Nothing was written." in told.output
+
+
+def test_exporters_become_targets_that_the_description_names(ses, storage: str, tmp_path: Path) -> None:
+    directory = tmp_path / "etc"
+    urls = ("http://s1:9100/metrics", "http://s2:9100/metrics")
+    exporters = [part for url in urls for part in ("--exporter", url)]
+    assert ses("init", str(directory), "--storage", storage, *exporters).exit_code == 0
+    settings = (directory / "qstorman/smed.toml").read_text()
+    assert re.findall('^(?:name|collector|url) = "(.*)"$', settings, re.MULTILINE) == [
+        "union-s1", "node_exporter", urls[0], "union-s2", "node_exporter", urls[1],
+    ]  # fmt: skip
+    assert 'qsm:observedAt "union-*"' in (directory / "qstorman/site.ttl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "told"),
+    [
+        ((), 2, "Give --storage MOUNT"),
+        (("--storage", "/proc"), 5, "/proc is neither the mount point of a mergerfs union nor on a Lustre"),
+        (("--storage", "UNION", "--storage", "UNION"), 2, "Two storage systems are called union"),
+        (("--storage", "UNION", "--host", "a b"), 2, "'a b' is no name of a machine"),
+        (("--storage", "UNION", "--node", "../n1"), 2, "'../n1' is no name of a machine"),
+        (("--storage", "UNION", "--kb-url", 'http://kb" --x'), 2, "cannot stand in a line of options"),
+    ],
+)
+def test_what_cannot_be_is_told_and_writes_nothing(
+    ses, storage: str, tmp_path: Path, given: tuple[str, ...], code: int, told: str
+) -> None:
+    directory = tmp_path / "etc"
+    said = ses("init", str(directory), *(storage if one == "UNION" else one for one in given))
+    assert (said.exit_code, directory.exists()) == (code, False), said.output
+    assert told in said.output
+
+
+def test_on_a_terminal_it_asks_for_what_is_not_given(storage: str, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{storage}\n\nstore1,10.0.0.1\nn1 n2\n".encode())
+    directory = tmp_path / "etc"
+    done = subprocess.run(
+        [SES, "init", str(directory)], stdin=theirs, capture_output=True, text=True, timeout=120, check=False
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 0, done.stderr
+    assert (directory / "qstorman/tokens/n2.token").is_file()
+    assert (directory / "qstorman/tls/store1.pem").is_file()
+    assert "systemctl enable --now" in done.stdout
+
+
+def test_json_never_asks(storage: str, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [SES, "init", str(tmp_path / "etc"), "--storage", storage, "--json"],
+        stdin=theirs, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    os.close(theirs)
+    os.close(ours)
+    assert json.loads(done.stdout)["written"] is True
