@@ -1,3 +1,4 @@
+from postgresql_server import postgresql
 from sshd import sshd
 
-__all__ = ["sshd"]
+__all__ = ["postgresql", "sshd"]

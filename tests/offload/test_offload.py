@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from postgresql_server import PostgresServer
 from sshd import Sshd
 
 ROOT = Path(__file__).parents[2]
@@ -29,17 +30,16 @@ def prefix() -> Iterator[Path]:
     command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
     subprocess.run(command, check=True, capture_output=True)
     pkg = {**os.environ, "PKG_CONFIG_PATH": str(next(folder.glob("lib*/**/pkgconfig")))}
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "ses-offload"],
-        env=pkg,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
+
+    def flags_of(package: str) -> list[str]:
+        argv = ["pkg-config", "--cflags", "--libs", package]
+        return subprocess.run(argv, env=pkg, check=True, capture_output=True, text=True).stdout.split()
+
     library = next(folder.glob("lib*/**/libses-offload.so")).parent
-    own = [*flags, f"-Wl,-rpath,{library}"]
+    own = [*flags_of("ses-offload"), f"-Wl,-rpath,{library}"]
     programs = {
         "examples/offload/text.c": own,
+        "examples/offload/scan.c": [*own, *flags_of("libpq")],
         "tests/offload/probe.c": own,
         "tests/offload/stranger.c": ["-lzmq"],
     }
@@ -264,6 +264,64 @@ def test_results_are_those_of_a_local_run(prefix: Path, text: Path, program: str
     assert told["cpu_seconds"] > 0
     if program != "sort":
         assert told["sent"] + told["received"] < text.stat().st_size / 30
+
+
+def test_an_inverted_index_is_that_of_a_local_run(prefix: Path) -> None:
+    documents = prefix / "documents"
+    documents.mkdir()
+    for name, first in (("one", 0), ("two", 50)):
+        words = [f"w{first + number % 100}" for number in range(20000)]
+        (documents / name).write_text("\n".join(words))
+    here = run(prefix / "text", "local", "inverted_index", documents)
+    there = run(prefix / "text", "here", "inverted_index", documents)
+    assert here.returncode == there.returncode == 0, there.stderr
+    assert there.stdout == here.stdout
+    expected = [f"w{number} one" for number in range(100)] + [f"w{number} two" for number in range(50, 150)]
+    assert there.stdout.splitlines() == sorted(expected)
+    told = json.loads(there.stderr)
+    assert told["cpu_seconds"] > 0
+    assert told["sent"] + told["received"] < sum(one.stat().st_size for one in documents.iterdir()) / 30
+
+
+COLUMNS = 100
+SELECTED = 80  # one row of so many
+
+
+@pytest.fixture
+def table(prefix: Path, postgresql: PostgresServer) -> Iterator[Path]:
+    """A file beside the database that is the table `numbers` of it; each test gets it afresh."""
+    path = prefix / "numbers.csv"
+    rows = [",".join(str(row * column % 9973) for column in range(COLUMNS)) for row in range(8000)]
+    path.write_text("".join(f"{number % SELECTED},{row}\n" for number, row in enumerate(rows)))
+    columns = ", ".join(f"c{number} int" for number in range(COLUMNS + 1))
+    postgresql.sql(
+        "create extension file_fdw",
+        "create server files foreign data wrapper file_fdw",
+        f"create foreign table numbers ({columns}) server files options (filename '{path}', format 'csv')",
+    )
+    yield path
+    postgresql.sql("drop extension file_fdw cascade")
+
+
+def test_a_scan_of_postgresql_sends_a_plan_and_returns_rows(
+    prefix: Path, table: Path, postgresql: PostgresServer
+) -> None:
+    words = (postgresql.connection, "select * from numbers where c0 = 7 order by c2")
+    here, there = (run(prefix / "scan", where, *words) for where in ("local", "here"))
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert there.stdout == here.stdout
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    expected = sorted((row for row in rows if row[0] == "7"), key=lambda row: int(row[2]))
+    assert sorted(there.stdout.splitlines()) == sorted("\t".join(row) for row in expected)
+    told = json.loads(there.stderr)
+    assert told["server_cpu_seconds"] > 0
+    assert told["sent"] + told["received"] < table.stat().st_size / 30
+
+
+def test_what_postgresql_refuses_is_explained(prefix: Path, postgresql: PostgresServer) -> None:
+    done = run(prefix / "scan", "here", postgresql.connection, "select * from nowhere")
+    assert done.returncode == 1
+    assert 'relation "nowhere" does not exist' in done.stderr
 
 
 def test_a_missing_file_is_explained(prefix: Path) -> None:
