@@ -42,14 +42,14 @@ def prefix() -> Iterator[Path]:
         "examples/offload/scan.c": [*own, *flags_of("libpq")],
         "tests/offload/probe.c": own,
         "tests/offload/stranger.c": ["-lzmq"],
+        "tests/offload/values.cpp": own,
     }
     for source, linked in programs.items():
+        compiler = ["gcc", "-std=gnu11"] if source.endswith(".c") else ["g++", "-std=c++17", "-Wpedantic"]
         program = folder / Path(source).stem
         subprocess.run(
-            ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", ROOT / source, "-o", program,
-             *linked],
-            check=True,
-        )  # fmt: skip
+            [*compiler, "-Wall", "-Wextra", "-Werror", ROOT / source, "-o", program, *linked], check=True
+        )
     yield folder
     shutil.rmtree(folder)
 
@@ -79,6 +79,14 @@ def test_calls_globals_futures_and_lost_parts(prefix: Path) -> None:
         "open": "0", "apart": "1", "globals": "3 13", "failed": "10 5 as asked", "deep": "0 5.5",
         "unknown": "3", "poll": "12", "wait": "12", "cancelled": "11", "after": "0", "lost": "9",
         "again": "9", "other": "0", "repeated": "0 1",
+    }  # fmt: skip
+
+
+def test_values_of_cpp_travel_and_exceptions_arrive(prefix: Path) -> None:
+    assert answers(run(prefix / "values")) == {
+        "grown": "1 5 2 10 b", "futures": "-5 1 1", "refused": "1 10 42 the function failed: as asked",
+        "lost": "the function failed: lost it", "waits": "0 12", "cancelled": "11", "after": "1",
+        "unknown": "3", "nowhere": "1 1 1", "deep": "5",
     }  # fmt: skip
 
 
