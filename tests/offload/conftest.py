@@ -1,4 +1,5 @@
+from offload_programs import prefix
 from postgresql_server import postgresql
 from sshd import sshd
 
-__all__ = ["postgresql", "sshd"]
+__all__ = ["postgresql", "prefix", "sshd"]
