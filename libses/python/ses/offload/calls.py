@@ -39,8 +39,8 @@ class Domain:
     """A storage part, a process of its own; it ends with :meth:`close` or the ``with`` block.
 
     ``address``, ``rsh``, ``listen`` (the address to listen on there), ``start_seconds`` and ``fallback`` are
-    those of ``ses_offload_open``; ``program`` is the Python that runs there.  Raises OffloadError.  May be used
-    by several threads.
+    those of ``ses_offload_open``; ``program`` is the Python that runs there.  Raises OffloadError.  May be
+    used by several threads.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -28,7 +29,7 @@ def function(called: Callable[P, R]) -> Callable[P, R]:
     def run(given: Any, result: Any) -> int:
         try:
             arguments = json.loads(taken(ffi.cast("ses_offload_bytes *", given)))
-            value = called(*arguments["args"], **arguments["kwargs"])  # type: ignore[call-arg]
+            value = called(*arguments["args"], **arguments["kwargs"])
             put(json.dumps(value).encode(), ffi.cast("ses_offload_bytes *", result))
         except BaseException as error:
             library().ses_offload_explain(f"{type(error).__name__}: {error}".encode())
@@ -72,15 +73,13 @@ def name_of(called: Callable[..., Any]) -> str:
 @cache
 def begin() -> None:
     """Find out the role, take its argument out of ``sys.argv``, and say how this script is started."""
-    words = [ffi.new("char[]", word.encode(errors="surrogateescape")) for word in sys.argv]
+    words = [ffi.new("char[]", os.fsencode(word)) for word in sys.argv]
     array: Any = ffi.new("char *[]", [*words, ffi.NULL])
     count: Any = ffi.new("int *", len(words))
     argv: Any = ffi.new("char ***", array)
     library().ses_offload_init(count, argv)
-    sys.argv[:] = [
-        bytes(ffi.string(array[number])).decode(errors="surrogateescape") for number in range(count[0])
-    ]
-    command = [ffi.new("char[]", word.encode(errors="surrogateescape")) for word in _command()]
+    sys.argv[:] = [os.fsdecode(ffi.string(array[number])) for number in range(count[0])]
+    command = [ffi.new("char[]", os.fsencode(word)) for word in _command()]
     library().ses_offload_set_command(ffi.new("char *[]", [*command, ffi.NULL]))
 
 
