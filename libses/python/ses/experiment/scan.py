@@ -19,7 +19,7 @@ COLUMNS = 100  # integers of a row, as in the paper
 SELECTED = 80
 """One row of so many is returned."""
 _USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
-_BLOCK_ROWS = 4000
+_BLOCK_ROWS = 800
 
 
 def installed() -> Path | None:
@@ -47,7 +47,7 @@ def prepare(work: Path, programs: Path) -> tuple[str, ...]:
 
 
 def write_table(path: Path, megabytes: int) -> None:
-    """Write rows of numbers; ``c0`` is 7 in one of 80.  Always the same for a size."""
+    """Write rows of numbers, at least so many; ``c0`` is 7 in one of 80.  Always the same for a size."""
     chance = random.Random(megabytes)
     rows = [
         ",".join([str(number % SELECTED), *(str(chance.randrange(10_000)) for _ in range(COLUMNS - 1))])
@@ -55,7 +55,7 @@ def write_table(path: Path, megabytes: int) -> None:
     ]
     block = "".join(f"{row}\n" for row in rows).encode()
     with path.open("wb") as file:
-        for _ in range(max(1, megabytes * 1_000_000 // len(block))):
+        for _ in range(-(-megabytes * 1_000_000 // len(block))):
             file.write(block)
         file.flush()
         os.fsync(file.fileno())
