@@ -1,7 +1,6 @@
 /*
  * Calls: synchronous ones are asynchronous ones that are waited for.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -201,20 +200,5 @@ int ses_offload_call(ses_offload_domain *domain, const char *name, const void *i
     report->status = status;
   if (future)
     ses_offload_free(future);
-  return status;
-}
-
-int ses_offload_call_file(const char *path, const ses_offload_options *options, const char *name,
-                          const void *in, void *out, ses_offload_report *report) {
-  ses_offload_domain *domain = NULL;
-  int status = ses_offload_open_file(path, options, &domain);
-  if (status == SES_OFFLOAD_OK)
-    status = ses_offload_call(domain, name, in, out, report);
-  else if (report) {
-    memset(report, 0, sizeof *report);
-    report->status = status;
-    snprintf(report->message, sizeof report->message, "%s", ses_offload_reason());
-  }
-  ses_offload_close(domain);
   return status;
 }
