@@ -1,14 +1,19 @@
 /*
- * Three programs of the ORCA paper as functions that run where the text lies.
+ * Four programs of the ORCA paper as functions that run where the text lies.
  *
  *     cc text.c $(pkg-config --cflags --libs ses-offload) -o text
  *     text ADDRESS wc|grep|sort FILE [WORD]
+ *     text ADDRESS inverted_index DIRECTORY        which words are in which of its files
  *
  * ADDRESS is that of ses_offload_open, or "local" for a run in this process.
  * The result goes to standard output; what it took, as JSON, to standard error.
  */
+#define _GNU_SOURCE /* twalk_r, tdestroy */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <search.h>
 #include <ses/offload.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,14 +99,58 @@ static int sort(const void *in, void *out) {
   return 0;
 }
 
+static int by_text(const void *one, const void *other) { return strcmp(one, other); }
+
+/* Adds "WORD NAME" for each word of a file to a sorted tree, each once. */
+static void add_words(void **tree, FILE *file, const char *name) {
+  char word[256], *line;
+  while (fscanf(file, "%255s", word) == 1 && asprintf(&line, "%s %s", word, name) > 0) {
+    char **kept = tsearch(line, tree, by_text);
+    if (!kept || *kept != line)
+      free(line);
+  }
+}
+
+static void print_line(const void *node, VISIT visit, void *to) {
+  if (visit == postorder || visit == leaf)
+    fprintf(to, "%s\n", *(char *const *)node);
+}
+
+static int inverted_index(const void *in, void *out) {
+  DIR *directory = opendir(((const struct query *)in)->path);
+  ses_offload_bytes *result = out;
+  char *index = NULL;
+  void *tree = NULL;
+  if (!directory) {
+    ses_offload_explain(strerror(errno));
+    return errno;
+  }
+  for (struct dirent *one; (one = readdir(directory));) {
+    int descriptor = one->d_type == DT_REG ? openat(dirfd(directory), one->d_name, O_RDONLY) : -1;
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+    if (!file)
+      continue;
+    add_words(&tree, file, one->d_name);
+    fclose(file);
+  }
+  closedir(directory);
+  FILE *lines = open_memstream(&index, &result->size);
+  twalk_r(tree, print_line, lines);
+  fclose(lines);
+  tdestroy(tree, free);
+  result->data = index;
+  return 0;
+}
+
 int main(int argc, char **argv) {
   ses_offload_init(&argc, &argv);
   SES_OFFLOAD_FUNCTION(wc, &query_type, &ses_type_bytes);
   SES_OFFLOAD_FUNCTION(grep, &query_type, &ses_type_bytes);
   SES_OFFLOAD_FUNCTION(sort, &query_type, &ses_type_bytes);
+  SES_OFFLOAD_FUNCTION(inverted_index, &query_type, &ses_type_bytes);
   ses_offload_serve(); /* in the storage part: never returns */
   if (argc < 4 || argc > 5) {
-    fprintf(stderr, "usage: text ADDRESS wc|grep|sort FILE [WORD]\n");
+    fprintf(stderr, "usage: text ADDRESS wc|grep|sort|inverted_index FILE [WORD]\n");
     return 2;
   }
 

@@ -9,6 +9,9 @@
 #include <zmq.h>
 
 #include "init.h"
+#include "place.h"
+
+#define ADDRESS_MAX 300 /* bytes of a node's name and how it is reached */
 
 static _Thread_local char reason[OFFLOAD_REASON_MAX];
 
@@ -38,11 +41,13 @@ static int connect_to(ses_offload_domain *made, const char *address,
   return SES_OFFLOAD_NOT_STARTED;
 }
 
-int ses_offload_open(const char *address, const ses_offload_options *options,
-                     ses_offload_domain **domain) {
+/* At an address, or where a file lies. */
+static int open_domain(const char *address, const char *path, const ses_offload_options *options,
+                       ses_offload_domain **domain) {
   static const ses_offload_options usual;
+  char found[ADDRESS_MAX];
   reason[0] = 0;
-  if (!address || !domain || !offload_is_initialised())
+  if ((!address && !path) || !domain || !offload_is_initialised())
     return SES_OFFLOAD_INVALID;
   *domain = NULL;
   if (offload_is_storage_part()) {
@@ -56,7 +61,9 @@ int ses_offload_open(const char *address, const ses_offload_options *options,
   made->owner = getpid();
   made->part.line = -1;
   made->fallback = options ? options->fallback : SES_OFFLOAD_FALLBACK_NEVER;
-  int status = connect_to(made, address, options ? options : &usual);
+  int status = SES_OFFLOAD_NOT_STARTED;
+  if (address || offload_node_of(path, found, sizeof found, reason, sizeof reason))
+    status = connect_to(made, address ? address : found, options ? options : &usual);
   bool here = status == SES_OFFLOAD_NOT_STARTED && made->fallback != SES_OFFLOAD_FALLBACK_NEVER;
   if (status == SES_OFFLOAD_OK || here) {
     *domain = made;
@@ -64,6 +71,16 @@ int ses_offload_open(const char *address, const ses_offload_options *options,
   }
   ses_offload_close(made);
   return status;
+}
+
+int ses_offload_open(const char *address, const ses_offload_options *options,
+                     ses_offload_domain **domain) {
+  return address ? open_domain(address, NULL, options, domain) : SES_OFFLOAD_INVALID;
+}
+
+int ses_offload_open_file(const char *path, const ses_offload_options *options,
+                          ses_offload_domain **domain) {
+  return path ? open_domain(NULL, path, options, domain) : SES_OFFLOAD_INVALID;
 }
 
 void offload_send(ses_offload_domain *domain, const msgpack_sbuffer *message) {

@@ -6,12 +6,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -38,12 +40,33 @@ static void refuse(const char *text) {
   _exit(EXIT_FAILURE);
 }
 
-/* The address to listen on: where ssh reached this node, else what the client says. */
+/* The address of this node on the way to another. */
+static bool address_towards(const char *other, char *own, size_t room) {
+  struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *list = NULL;
+  struct sockaddr_storage at;
+  socklen_t size = sizeof at;
+  if (getaddrinfo(other, "9", &hints, &list) != 0)
+    return false;
+  int fd = socket(list->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0); /* sends nothing */
+  bool found =
+      fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) == 0 &&
+      getsockname(fd, (struct sockaddr *)&at, &size) == 0 &&
+      getnameinfo((struct sockaddr *)&at, size, own, (socklen_t)room, NULL, 0, NI_NUMERICHOST) == 0;
+  if (fd >= 0)
+    close(fd);
+  freeaddrinfo(list);
+  return found;
+}
+
+/* The address to listen on: what the client says, else where ssh reached this node, or the one on
+ * the way to where srun was called. */
 static const char *address_of(char *asked) {
   static char reached[OFFLOAD_ENDPOINT_MAX];
-  const char *ssh = getenv("SSH_CONNECTION");
+  const char *ssh = getenv("SSH_CONNECTION"), *srun = getenv("SLURM_LAUNCH_NODE_IPADDR");
   if (strcmp(asked, "-") != 0)
     return asked;
+  if (srun && address_towards(srun, reached, sizeof reached))
+    return reached;
   if (ssh && sscanf(ssh, "%*s %*s %127s", reached) == 1)
     return reached;
   refuse("the address to listen on is not known; say one (ses_offload_options.address)");

@@ -90,10 +90,10 @@ static bool has_prefix(const char **address, const char *prefix) {
   return true;
 }
 
-/* The command that starts the storage part, NODE out of the address, and whether ssh leads there;
- * false: not understood. */
+/* The command that starts the storage part, NODE out of the address, and whether the storage part
+ * knows where it was reached; false: not understood. */
 static bool command_of(const char *address, const ses_offload_options *options, struct words *to,
-                       const char **node, bool *by_ssh) {
+                       const char **node, bool *knows) {
   struct words part = {.count = 0};
   char *const *own = offload_command();
   add(&part, options->program ? options->program : own[0]);
@@ -103,17 +103,24 @@ static bool command_of(const char *address, const ses_offload_options *options, 
   const char *rsh = options->rsh;
   *node = address;
   bool understood = true;
-  *by_ssh = rsh && strstr(rsh, "ssh");
+  *knows = rsh && strstr(rsh, "ssh");
   if (strcmp(address, "here") == 0) {
     *node = "127.0.0.1";
-    *by_ssh = false;
+    *knows = false;
   } else if (has_prefix(node, "command:")) {
     understood = rsh != NULL;
     if (rsh)
       add_rsh(to, rsh, *node);
+  } else if (has_prefix(node, "slurm:")) {
+    *knows = true;
+    add_rsh(to, rsh ? rsh : "srun", *node);
+    add_all(to, (const char *const[]){"--nodelist", *node, "--nodes=1", "--ntasks=1", "--quiet",
+                                      "--unbuffered", "--job-name=ses-offload", NULL});
+    if (getenv("SLURM_JOB_ID"))
+      add(to, "--overlap"); /* beside the job's other steps */
   } else {
     has_prefix(node, "ssh:");
-    *by_ssh = true;
+    *knows = true;
     add_rsh(to, rsh ? rsh : "ssh", *node);
     add_all(to, (const char *const[]){"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T", "-o",
                                       "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", "--",
@@ -133,12 +140,12 @@ static bool command_of(const char *address, const ses_offload_options *options, 
 }
 
 /* The address to listen on there, as a number; "-": the storage part finds it out. */
-static void address_of(const char *node, const ses_offload_options *options, bool by_ssh,
+static void address_of(const char *node, const ses_offload_options *options, bool knows,
                        char *found, size_t room) {
   char *asked = options->address ? with_node(options->address, node) : NULL;
   struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list = NULL;
   snprintf(found, room, "-");
-  if ((asked || !by_ssh) && getaddrinfo(asked ? asked : node, NULL, &hints, &list) == 0) {
+  if ((asked || !knows) && getaddrinfo(asked ? asked : node, NULL, &hints, &list) == 0) {
     getnameinfo(list->ai_addr, list->ai_addrlen, found, (socklen_t)room, NULL, 0, NI_NUMERICHOST);
     freeaddrinfo(list);
   }
@@ -232,16 +239,16 @@ int offload_start_part(const char *address, const ses_offload_options *options, 
   struct words words = {.count = 0};
   const char *node;
   char listen[256];
-  bool by_ssh;
+  bool knows;
   *part = (struct offload_part){.line = -1};
   int status = SES_OFFLOAD_INVALID;
-  if (!command_of(address, options, &words, &node, &by_ssh)) {
+  if (!command_of(address, options, &words, &node, &knows)) {
     snprintf(reason, OFFLOAD_REASON_MAX,
-             "%s: not an address; say NODE, ssh:NODE, here, "
+             "%s: not an address; say NODE, ssh:NODE, slurm:NODE, here, "
              "or command:NODE with a command (rsh)",
              address);
   } else {
-    address_of(node, options, by_ssh, listen, sizeof listen);
+    address_of(node, options, knows, listen, sizeof listen);
     int error = spawn(&words, part);
     status = SES_OFFLOAD_NOT_STARTED;
     if (error != 0)

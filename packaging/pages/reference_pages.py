@@ -32,6 +32,7 @@ _TABLES: tuple[tuple[str, type[BaseModel]], ...] = (
 _READERS = {
     "library": "programs under the library",
     "ses.api": "`ses.api` in Python",
+    "ses.offload": "`ses.offload` in Python",
 }
 
 

@@ -1,6 +1,7 @@
 """``ses run-near`` finds the node that holds a file by the file's layout and what the site says."""
 
 import json
+import os
 
 import pytest
 from selection_service_double import element
@@ -64,3 +65,24 @@ def test_a_file_outside_the_site_runs_here(ses, held, tmp_path):
     found = plan(ses, tmp_path / "other")
     assert found["node"] is None
     assert "does not say where files lie" in found["reason"]
+
+
+def test_nodes_of_names_the_node_that_run_near_would_choose(ses, held, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")  # no Slurm
+    assert ses.json("nodes", "of", str(held)) == {
+        "file": str(held), "node": "store1", "address": "ssh:store1", "elements": ["union/b2"],
+    }  # fmt: skip
+    assert ses("nodes", "of", "--address", str(held)).output == "ssh:store1\n"
+
+
+def test_nodes_of_says_here_where_the_file_is(ses, held, service):
+    own = os.uname().nodename
+    service.node_selection |= {"candidates": [{**RANKED, "node": own}]}
+    assert ses("nodes", "of", "--address", str(held)).output == "here\n"
+
+
+def test_nodes_of_exits_with_5_where_nobody_holds_the_file(ses, held, service):
+    service.node_classes = []
+    result = ses("nodes", "of", str(held))
+    assert result.exit_code == 5
+    assert "No one node is known to hold union/b2" in result.output

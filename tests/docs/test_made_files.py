@@ -26,6 +26,7 @@ READERS = {
     "library": ("libses/src", "libses/api", "libses/run"),
     "ses-agent": ("libses/agent",),
     "ses.api": ("libses/python/ses/api",),
+    "ses.offload": ("libses/python/ses/offload",),
     "ses": ("libses/python/ses", "libses/client"),
     "ses-service": ("ses-service/ses_service",),
     "smed-monitor": ("smed-monitor",),

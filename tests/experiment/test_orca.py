@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ses.experiment import scan
 from ses.experiment.orca import Cell, right_share, write_text
 
 SES = Path(sys.executable).parent / "ses"
@@ -17,7 +18,8 @@ def cell(**facts):
     usual = {
         "program": "grep", "megabytes": 64, "clients": 4, "choice": "near", "reason": "", "near_seconds": 1.0,
         "here_seconds": 2.0, "near_predicted": 1.0, "here_predicted": 2.0, "near_wire": 1, "here_wire": 2,
-        "same_output": True, "load": 0.0,
+        "near_cpu": 0.5, "same_output": True,
+        "load": 0.0,
     }  # fmt: skip
     return Cell(**{**usual, **facts})
 
@@ -46,6 +48,15 @@ def test_the_text_is_always_the_same_and_one_line_in_500_is_looked_for(tmp_path)
     assert 0.001 < sum(b"needle" in line for line in lines) / len(lines) < 0.003
 
 
+def test_the_table_is_always_the_same_and_one_row_in_80_is_looked_for(tmp_path):
+    for name in ("a", "b"):
+        scan.write_table(tmp_path / name, 3)
+    rows = [line.split(",") for line in (tmp_path / "a").read_text().splitlines()]
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert {len(row) for row in rows} == {scan.COLUMNS}
+    assert sum(row[0] == "7" for row in rows) == len(rows) / scan.SELECTED
+
+
 @pytest.mark.root
 def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(traces):
     """Figures of such a short run on a busy machine mean nothing, so none is asked for."""
@@ -56,10 +67,12 @@ def test_outputs_agree_the_wire_carries_what_is_selected_and_nothing_is_left(tra
     )
     report = json.loads(done.stdout)
     cells = {one["program"]: one for one in report["cells"]}
-    assert set(cells) == {"grep", "wc", "sort"}
+    assert set(cells) == {"grep", "wc", "sort", "index", "scan"}
     assert all(one["same_output"] for one in cells.values())
     assert all(one["here_wire"] > 4e6 for one in cells.values())
-    assert cells["grep"]["here_wire"] > 30 * cells["grep"]["near_wire"]
+    assert all(one["near_cpu"] > 0 for one in cells.values())
+    for name in ("grep", "scan"):
+        assert cells[name]["here_wire"] > 30 * cells[name]["near_wire"]
     assert cells["sort"]["choice"] == "here"
     assert done.returncode == (0 if report["right"] >= 0.95 else 1)
     assert traces.files() == []

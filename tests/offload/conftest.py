@@ -1,3 +1,5 @@
+from offload_programs import prefix
+from postgresql_server import postgresql
 from sshd import sshd
 
-__all__ = ["sshd"]
+__all__ = ["postgresql", "prefix", "sshd"]

@@ -237,6 +237,17 @@ static void over(const char *address, const char *rsh, const char *program) {
   ses_offload_close(domain);
 }
 
+static void file(const char *path, const char *fallback) {
+  ses_offload_options options = {.fallback = atoi(fallback)};
+  ses_offload_report report;
+  int number = 0;
+  printf("call=%d\n", ses_offload_call_file(path, &options, "pid", NULL, &number, &report));
+  printf("here=%d\n", report.ran_here);
+  printf("apart=%d\n", number && number != getpid());
+  printf("status=%d %s\n", report.status, report.message);
+  printf("reason=%s\n", ses_offload_reason());
+}
+
 int main(int argc, char **argv) {
   ses_offload_init(&argc, &argv);
   SES_OFFLOAD_FUNCTION(pid, NULL, &ses_type_int);
@@ -269,5 +280,7 @@ int main(int argc, char **argv) {
     cut(argv[2]);
   else if (strcmp(what, "over") == 0 && argc > 4)
     over(argv[2], argv[3], argv[4]);
+  else if (strcmp(what, "file") == 0 && argc > 3)
+    file(argv[2], argv[3]);
   return 0;
 }

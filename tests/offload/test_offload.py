@@ -14,56 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from offload_programs import PLAIN, answers, run
+from postgresql_server import PostgresServer
 from sshd import Sshd
 
-ROOT = Path(__file__).parents[2]
-PLAIN = 65534
 PATIENCE = 60
-
-
-@pytest.fixture(scope="session")
-def prefix() -> Iterator[Path]:
-    """Where the library and the programs are, for every user to read."""
-    folder = Path(f"/tmp/ses-offload-{os.getpid()}")
-    folder.mkdir(mode=0o755)
-    command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
-    subprocess.run(command, check=True, capture_output=True)
-    pkg = {**os.environ, "PKG_CONFIG_PATH": str(next(folder.glob("lib*/**/pkgconfig")))}
-    flags = subprocess.run(
-        ["pkg-config", "--cflags", "--libs", "ses-offload"],
-        env=pkg,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    library = next(folder.glob("lib*/**/libses-offload.so")).parent
-    own = [*flags, f"-Wl,-rpath,{library}"]
-    programs = {
-        "examples/offload/text.c": own,
-        "tests/offload/probe.c": own,
-        "tests/offload/stranger.c": ["-lzmq"],
-    }
-    for source, linked in programs.items():
-        program = folder / Path(source).stem
-        subprocess.run(
-            ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", ROOT / source, "-o", program,
-             *linked],
-            check=True,
-        )  # fmt: skip
-    yield folder
-    shutil.rmtree(folder)
-
-
-def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
-
-
-def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
-    assert done.returncode == 0, done.stderr
-    return dict(line.split("=", 1) for line in done.stdout.splitlines())
 
 
 def test_numbers_arrive_exactly_or_are_refused(prefix: Path) -> None:
@@ -79,6 +34,14 @@ def test_calls_globals_futures_and_lost_parts(prefix: Path) -> None:
         "open": "0", "apart": "1", "globals": "3 13", "failed": "10 5 as asked", "deep": "0 5.5",
         "unknown": "3", "poll": "12", "wait": "12", "cancelled": "11", "after": "0", "lost": "9",
         "again": "9", "other": "0", "repeated": "0 1",
+    }  # fmt: skip
+
+
+def test_values_of_cpp_travel_and_exceptions_arrive(prefix: Path) -> None:
+    assert answers(run(prefix / "values")) == {
+        "grown": "1 5 2 10 b", "futures": "-5 1 1", "refused": "1 10 42 the function failed: as asked",
+        "lost": "the function failed: lost it", "waits": "0 12", "cancelled": "11", "after": "1",
+        "unknown": "3", "nowhere": "1 1 1", "deep": "5",
     }  # fmt: skip
 
 
@@ -264,6 +227,64 @@ def test_results_are_those_of_a_local_run(prefix: Path, text: Path, program: str
     assert told["cpu_seconds"] > 0
     if program != "sort":
         assert told["sent"] + told["received"] < text.stat().st_size / 30
+
+
+def test_an_inverted_index_is_that_of_a_local_run(prefix: Path) -> None:
+    documents = prefix / "documents"
+    documents.mkdir()
+    for name, first in (("one", 0), ("two", 50)):
+        words = [f"w{first + number % 100}" for number in range(20000)]
+        (documents / name).write_text("\n".join(words))
+    here = run(prefix / "text", "local", "inverted_index", documents)
+    there = run(prefix / "text", "here", "inverted_index", documents)
+    assert here.returncode == there.returncode == 0, there.stderr
+    assert there.stdout == here.stdout
+    expected = [f"w{number} one" for number in range(100)] + [f"w{number} two" for number in range(50, 150)]
+    assert there.stdout.splitlines() == sorted(expected)
+    told = json.loads(there.stderr)
+    assert told["cpu_seconds"] > 0
+    assert told["sent"] + told["received"] < sum(one.stat().st_size for one in documents.iterdir()) / 30
+
+
+COLUMNS = 100
+SELECTED = 80  # one row of so many
+
+
+@pytest.fixture
+def table(prefix: Path, postgresql: PostgresServer) -> Iterator[Path]:
+    """A file beside the database that is the table `numbers` of it; each test gets it afresh."""
+    path = prefix / "numbers.csv"
+    rows = [",".join(str(row * column % 9973) for column in range(COLUMNS)) for row in range(8000)]
+    path.write_text("".join(f"{number % SELECTED},{row}\n" for number, row in enumerate(rows)))
+    columns = ", ".join(f"c{number} int" for number in range(COLUMNS + 1))
+    postgresql.sql(
+        "create extension file_fdw",
+        "create server files foreign data wrapper file_fdw",
+        f"create foreign table numbers ({columns}) server files options (filename '{path}', format 'csv')",
+    )
+    yield path
+    postgresql.sql("drop extension file_fdw cascade")
+
+
+def test_a_scan_of_postgresql_sends_a_plan_and_returns_rows(
+    prefix: Path, table: Path, postgresql: PostgresServer
+) -> None:
+    words = (postgresql.connection, "select * from numbers where c0 = 7 order by c2")
+    here, there = (run(prefix / "scan", where, *words) for where in ("local", "here"))
+    assert (here.returncode, there.returncode) == (0, 0), there.stderr
+    assert there.stdout == here.stdout
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    expected = sorted((row for row in rows if row[0] == "7"), key=lambda row: int(row[2]))
+    assert sorted(there.stdout.splitlines()) == sorted("\t".join(row) for row in expected)
+    told = json.loads(there.stderr)
+    assert told["server_cpu_seconds"] > 0
+    assert told["sent"] + told["received"] < table.stat().st_size / 30
+
+
+def test_what_postgresql_refuses_is_explained(prefix: Path, postgresql: PostgresServer) -> None:
+    done = run(prefix / "scan", "here", postgresql.connection, "select * from nowhere")
+    assert done.returncode == 1
+    assert 'relation "nowhere" does not exist' in done.stderr
 
 
 def test_a_missing_file_is_explained(prefix: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgresql_server import postgresql
 from ses_service.decision.question import Decision, Question, View
 from ses_service.decision.rows import Rows
 from ses_service.decision.selection import decide
@@ -36,6 +37,8 @@ from ses_service.model.entities import (
 from ses_service.model.policies import Policies
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+__all__ = ["postgresql"]
 
 MB, GB = 1e6, 1e9
 NOW = 1_000_000.0
@@ -354,19 +357,6 @@ class Service:
 def service(site: type[Site], clock: Clock) -> Service:
     """Three equal elements b0, b1, b2 of union, read and trusted."""
     return Service(site.equal(3).environment, clock).refresh()
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[Any]:
-    """A running PostgreSQL server, see :mod:`postgresql_server`."""
-    from postgresql_server import PostgresServer
-
-    server = PostgresServer()
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -25,11 +25,14 @@ from cluster import (
     start_slurm,
     write_configuration,
 )
+from offload_programs import prefix
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.processes import Processes
 from ses.demo.site import write_site
 from ses.demo.storage import mount_union
+
+__all__ = ["cluster", "directory", "prefix"]
 
 BRANCHES = 8
 

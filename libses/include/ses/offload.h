@@ -31,7 +31,7 @@
  * function may be called from any thread; a future belongs to one thread at a
  * time.  A child of fork() cannot use domains of its parent.
  *
- * Trust: the storage part runs as the calling user, started by ssh or by a
+ * Trust: the storage part runs as the calling user, started by ssh, srun or a
  * command of the caller's, and never as root.  It listens on one address
  * for one client, whose key it was given through that start, and ends when the
  * client goes.  All that travels is encrypted and authenticated (CurveZMQ).
@@ -142,12 +142,18 @@ typedef struct ses_offload_options {
  * same node, so that many programs can use one node and one program many nodes. */
 typedef struct ses_offload_domain ses_offload_domain;
 
-/* Starts a storage part.  ADDRESS is "NODE" or "ssh:NODE" (by ssh), "command:NODE" (by
- * options.rsh), or "here" (another process on this machine).  OPTIONS may be NULL.  A storage part
+/* Starts a storage part.  ADDRESS is "NODE" or "ssh:NODE" (by ssh), "slurm:NODE" (by srun, in the
+ * caller's allocation if there is one), "command:NODE" (by options.rsh), or "here" (another process
+ * on this machine).  OPTIONS may be NULL.  A storage part
  * starts no other.  OK, INVALID, MEMORY, NOT_STARTED, OTHER_VERSION; with a fallback OK in place of
  * NOT_STARTED.  ses_offload_reason says more. */
 SES_OFFLOAD_API int ses_offload_open(const char *address, const ses_offload_options *options,
                                      ses_offload_domain **domain);
+
+/* The same on the node that holds a file, "here" if that is this one.  The command `ses nodes of`
+ * is asked for it, so also NOT_STARTED when no one node is known to hold the file. */
+SES_OFFLOAD_API int ses_offload_open_file(const char *path, const ses_offload_options *options,
+                                          ses_offload_domain **domain);
 
 /* Ends the storage part at once, also a function that runs.  Free its futures before.  NULL is
  * allowed. */
@@ -177,6 +183,12 @@ typedef struct ses_offload_report {
  */
 SES_OFFLOAD_API int ses_offload_call(ses_offload_domain *domain, const char *name, const void *in,
                                      void *out, ses_offload_report *report);
+
+/* Runs one function where a file lies, in a storage part of its own: ses_offload_open_file, a call,
+ * and ses_offload_close.  For many calls open once.  What either of them returns. */
+SES_OFFLOAD_API int ses_offload_call_file(const char *path, const ses_offload_options *options,
+                                          const char *name, const void *in, void *out,
+                                          ses_offload_report *report);
 
 /* A call on its way.  IN is copied before ses_offload_start returns.  Calls of one domain run in
  * the order they were started, one at a time. */

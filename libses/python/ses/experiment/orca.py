@@ -1,4 +1,4 @@
-"""The experiment of ORCA: programs beside the storage node's disk, against reading it over the network.
+"""The experiment of ORCA: five programs beside the storage node's disk, against reading it over the network.
 
 For each program, size and number of clients of the storage node's link: what ``ses run-near`` would decide,
 the time of both ways, and the bytes on the wire.  N clients of a link are one client with an N-th of its
@@ -23,6 +23,7 @@ from ses.demo.branches import BranchPlan
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
+from ses.experiment import scan
 from ses.experiment.machine import load, machine
 from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.execution.conversation import Conversation
@@ -33,11 +34,18 @@ DISK_RATE = 107  # MB/s: Type I of the paper's Table II
 LINK_BITS = 1e9
 TOLERANCE = 0.10
 """A decision is right if what it chose takes at most this much longer than the other way."""
+# Words, and the blocks of 10,000 lines that have them.
+_INDEX = """awk '{ block = int(NR / 10000) + 1
+  for (i = 1; i <= NF; i++) if (seen[$i] != block) { seen[$i] = block; blocks[$i] = blocks[$i] " " block } }
+  END { for (word in blocks) print word blocks[word] }' "$0" | LC_ALL=C sort"""
 PROGRAMS = {
     "grep": ("grep", "needle", "{}"),
     "wc": ("sh", "-c", "wc -w < $0", "{}"),
     "sort": ("sort", "-S", "64M", "{}"),
+    "index": ("sh", "-c", _INDEX, "{}"),
 }
+SCAN = "scan"
+"""By PostgreSQL, where that is installed: its command is made with its database."""
 _DISK = "disk"
 _LINES = 200_000
 _SELECTED = 0.002  # of the lines hold the needle
@@ -45,7 +53,10 @@ _SELECTED = 0.002  # of the lines hold the needle
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One program, size (MB) and number of clients.  ``choice``: ``near`` or ``here``; wire: bytes."""
+    """One program, size (MB) and number of clients.  ``choice``: ``near`` or ``here``; wire: bytes.
+
+    ``near_cpu``: CPU seconds on the storage node, of the last run there.
+    """
 
     program: str
     megabytes: int
@@ -58,6 +69,7 @@ class Cell:
     here_predicted: float | None
     near_wire: int
     here_wire: int
+    near_cpu: float
     same_output: bool
     load: float
 
@@ -74,7 +86,7 @@ class Cell:
 class Grid:
     """What is run; ``repeats`` of each cell, of which the fastest of each way counts."""
 
-    programs: tuple[str, ...] = tuple(PROGRAMS)
+    programs: tuple[str, ...] = (*PROGRAMS, SCAN)
     sizes: tuple[int, ...] = (64, 256, 512)
     clients: tuple[int, ...] = (1, 2, 4, 8)
     repeats: int = 3
@@ -89,42 +101,53 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
     with ExitStack() as undo:
         try:
             work = work_directory(undo, "ses-orca-")
-            room = sum(grid.sizes) + 64
+            commands = dict(PROGRAMS)
+            database = scan.installed() if SCAN in grid.programs else None
+            if database:
+                commands[SCAN] = scan.prepare(work, database)
+            elif SCAN in grid.programs:
+                progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
+            room = 2 * sum(grid.sizes) + 64
             disk = BranchPlan(_DISK, DISK_RATE, DISK_RATE, room, room)
             stand = set_up(work, [disk], undo, interrupts, progress)
             undo.enter_context(own_state(work))
             for size in grid.sizes:
                 progress(f"writing {size} MB")
                 write_text(stand.disks / _DISK / f"{size}.txt", size)
+                if SCAN in commands:
+                    scan.write_table(stand.disks / _DISK / f"{size}.csv", size)
             cells = []
             for size in grid.sizes:
-                for program in grid.programs:
+                for program in (one for one in grid.programs if one in commands):
                     for clients in grid.clients:
                         progress(f"{program}, {size} MB, {clients} clients")
                         interrupts.check()
-                        cells.append(_cell(stand, program, size, clients, grid.repeats))
+                        cells.append(_cell(stand, program, commands[program], size, clients, grid.repeats))
             return cells
         finally:
             interrupts.hold()
             progress("removing everything")
 
 
-def _cell(stand: RemoteStorage, program: str, size: int, clients: int, repeats: int) -> Cell:
+def _cell(
+    stand: RemoteStorage, program: str, command: tuple[str, ...], size: int, clients: int, repeats: int
+) -> Cell:
     rate = stand.shape(LINK_BITS / clients)
-    name = f"{_DISK}/{size}.txt"
+    name = f"{_DISK}/{size}.{'csv' if program == SCAN else 'txt'}"
     wanted = Wanted(
-        files=(stand.mount / name,), argv=PROGRAMS[program], node=ADDRESS, executor="ssh", rsh=stand.rsh,
+        files=(stand.mount / name,), argv=command, node=ADDRESS, executor="ssh", rsh=stand.rsh,
         disk_rate=DISK_RATE * 1e6, link_rate=rate * clients, clients=clients,
         path_map=(str(stand.mount), str(stand.disks)),
     )  # fmt: skip
     made = plan(wanted, _no_site)
     ways = {"near": _near, "here": _here}
-    seconds, wire, outputs = {"near": [], "here": []}, {}, set()  # type: ignore[var-annotated]
+    seconds, wire, cpu, outputs = {"near": [], "here": []}, {}, {}, set()  # type: ignore[var-annotated]
     for turn in range(repeats):
         for way in ("near", "here") if turn % 2 else ("here", "near"):
             stand.forget(name)
             before, began = stand.sent(), time.monotonic()
-            outputs.add(ways[way](wanted))
+            output, cpu[way] = ways[way](wanted)
+            outputs.add(output)
             seconds[way].append(time.monotonic() - began)
             wire[way] = stand.sent() - before
     decision = made.decision
@@ -132,19 +155,19 @@ def _cell(stand: RemoteStorage, program: str, size: int, clients: int, repeats: 
         program, size, clients, "near" if made.node else "here", made.reason,
         min(seconds["near"]), min(seconds["here"]),
         decision.near.seconds if decision else None, decision.here.seconds if decision else None,
-        wire["near"], wire["here"], len(outputs) == 1, load(),
+        wire["near"], wire["here"], cpu["near"], len(outputs) == 1, load(),
     )  # fmt: skip
 
 
-def _near(wanted: Wanted) -> str:
+def _near(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
     ended = Conversation(wanted.run(ADDRESS)).hold(digest.update, _drop, None)
     if ended.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {ended.status} on the storage node.")
-    return digest.hexdigest()
+    return digest.hexdigest(), ended.cpu_seconds
 
 
-def _here(wanted: Wanted) -> str:
+def _here(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
     process = subprocess.Popen(wanted.command(there=False), stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -152,7 +175,7 @@ def _here(wanted: Wanted) -> str:
         digest.update(data)
     if process.wait() != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {process.returncode}.")
-    return digest.hexdigest()
+    return digest.hexdigest(), 0.0
 
 
 def _drop(_data: bytes) -> None:

@@ -6,6 +6,7 @@ Reads the file system and asks the service; decides nothing.  Rates are bytes pe
 from __future__ import annotations
 
 import math
+import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,19 +49,9 @@ class Site:
         self._nodes: dict[str, str] = {}
 
     def place_of(self, file: Path) -> Place:
-        """Return the best node for a file; raises NowhereError and SesError with the reason.
-
-        Of several classes of nodes the one with the widest link; of its nodes the one where a stream gets
-        most.
-        """
-        elements = elements_of(file, self._elements)
+        """Return the best node for a file, with rates; raises NowhereError and SesError with the reason."""
+        elements, best = self._holding(file)
         names = tuple(one.id for one in elements)
-        able = [one for one in self._classes if set(names) <= set(one.holds)]
-        if not able:
-            raise NowhereError(
-                f"No one node is known to hold {', '.join(names)}, where {file} lies (qsm:holds)."
-            )
-        best = max(able, key=lambda one: (one.link is None, one.link or 0.0))
         held = set(best.holds)
         others = sum(one.open_placements for one in self._elements if one.id in held)
         holder = Holder(
@@ -70,6 +61,11 @@ class Site:
             clients=1 + others,
         )
         return Place(self._node_of(best), holder, names)
+
+    def node_of(self, file: Path) -> tuple[str, tuple[str, ...]]:
+        """Return the best node for a file and the elements it lies on; raises as :meth:`place_of`."""
+        elements, best = self._holding(file)
+        return self._node_of(best), tuple(one.id for one in elements)
 
     def here(self, cores: float) -> Here:
         """Return this node, with the link that the site states for it."""
@@ -82,6 +78,22 @@ class Site:
         mine = classes.get(chosen[1]) if chosen else None
         return Here(math.inf if mine is None or mine.link is None else mine.link * MB, cores)
 
+    def _holding(self, file: Path) -> tuple[list[Element], NodeClass]:
+        """Return a file's elements, and the nodes for it.
+
+        Of several classes of nodes the one with the widest link; of its nodes the one where a stream gets
+        most.
+        """
+        elements = elements_of(file, self._elements)
+        names = {one.id for one in elements}
+        able = [one for one in self._classes if names <= set(one.holds)]
+        if not able:
+            raise NowhereError(
+                f"No one node is known to hold {', '.join(one.id for one in elements)}, where {file} lies "
+                "(qsm:holds)."
+            )
+        return elements, max(able, key=lambda one: (one.link is None, one.link or 0.0))
+
     def _node_of(self, one: NodeClass) -> str:
         if one.nodes not in self._nodes:
             chosen = self._best(one.nodes)
@@ -93,6 +105,12 @@ class Site:
     def _best(self, nodes: str) -> tuple[str, str | None] | None:
         ranked = self._client.select_nodes(Subject(self._user), count=1, nodes=nodes, limit=1).nodes
         return (ranked[0].node, ranked[0].node_class) if ranked else None
+
+
+def own_names() -> Sequence[str]:
+    """Return the names of this node, as sites write them."""
+    name = os.uname().nodename
+    return (name, name.partition(".")[0])
 
 
 def elements_of(file: Path, elements: Sequence[Element]) -> list[Element]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.execution.conversation import File, Run
 from ses.near.execution.executors import NO_LIMITS, Limits, usual
 from ses.near.history import Seen, recall, remember
-from ses.near.placing import Place, Site
+from ses.near.placing import Place, Site, own_names
 from ses.near.sampling import sample
 
 START_SECONDS = 0.5
@@ -83,7 +83,7 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
         place, here = _place(wanted, site, cores)
     except SesError as error:
         return Plan(None, str(error))
-    if place.node in _own_names():
+    if place.node in own_names():
         return Plan(None, "the files are here", elements=place.elements)
     best = decide(Work(0.0, 0.0), [place.holder], here, START_SECONDS)
     if not best.pays and wanted.where == "auto":
@@ -142,8 +142,3 @@ def _seen(wanted: Wanted, place: Place) -> Seen | None:
     seen = sample(run, os.fspath(largest), wanted.name_there(largest), largest.stat().st_size)
     remember(wanted.argv, place.node, seen)
     return seen
-
-
-def _own_names() -> Sequence[str]:
-    name = os.uname().nodename
-    return (name, name.partition(".")[0])

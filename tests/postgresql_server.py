@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 
 class PostgresServer:
-    """Debian's PostgreSQL in a folder of its own; ``url`` names its empty database."""
+    """Debian's PostgreSQL in a folder of its own; ``url`` names its empty database,
+    ``connection`` says the same to libpq."""
 
     def __init__(self) -> None:
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -27,6 +29,7 @@ class PostgresServer:
                 pytest.skip("PostgreSQL does not run as root and setpriv is missing")
             shutil.chown(self._base, "nobody")
             self._as = ["setpriv", "--reuid=nobody", "--clear-groups", "--"]
+        self.connection = f"host={self._base} user=service dbname=postgres"
         self.url = f"postgresql+psycopg://service@/postgres?host={self._base}"
         self._run("initdb", "-D", self._data, "-A", "trust", "-U", "service", "--no-sync")
 
@@ -42,10 +45,14 @@ class PostgresServer:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-w", "-t", "60", "-m", "immediate", "stop")
 
+    def sql(self, *statements: str) -> None:
+        """Run statements as the database's owner; the server must be running."""
+        commands = [word for one in statements for word in ("-c", one)]
+        self._run("psql", "-h", str(self._base), "-U", "service", *commands, "postgres")
+
     def ask_for_password(self, user: str, password: str) -> None:
         """Make a user who must give a password; the server must be running."""
-        made = f"create role {user} login password '{password}'"
-        self._run("psql", "-h", str(self._base), "-U", "service", "-c", made, "postgres")
+        self.sql(f"create role {user} login password '{password}'")
         rules = self._base / "data" / "pg_hba.conf"
         rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text('utf-8')}", "utf-8")
         self._run("pg_ctl", "-D", self._data, "reload")
@@ -58,3 +65,14 @@ class PostgresServer:
     def _run(self, program: str, *arguments: str) -> None:
         command = [*self._as, str(self._programs / program), *arguments]
         subprocess.run(command, check=True, capture_output=True, cwd=self._base)
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[PostgresServer]:
+    """A running server."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

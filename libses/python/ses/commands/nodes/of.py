@@ -1,0 +1,37 @@
+"""``ses nodes of``: which node holds a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ses.commands.options import current_user, service_command
+from ses.errors import NotFoundError
+from ses.near.execution.executors import usual
+from ses.near.placing import Site, own_names
+from ses.output import console, line, print_json
+from ses.service import ServiceClient
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--address", is_flag=True,
+              help="For programs: here, slurm:NODE or ssh:NODE, as libses-offload takes it.")  # fmt: skip
+@service_command
+def of(client: ServiceClient, as_json: bool, file: Path, address: bool) -> None:
+    """Name the node that holds a file: the one on which ses run-near would run a program.
+
+    Of several it is the one with the widest link, and there the one where a stream gets most.  Exits with 5
+    when no one node is known to hold the file.
+    """
+    if not file.is_file():
+        raise NotFoundError(f"There is no regular file {file}.")
+    node, elements = Site(client, current_user()).node_of(file)
+    found = "here" if node in own_names() else f"{usual()}:{node}"
+    if as_json:
+        print_json({"file": str(file), "node": node, "address": found, "elements": elements})
+    elif address:
+        click.echo(found)
+    else:
+        line(console(), f"{file}: {node} holds it ({', '.join(elements)})")

@@ -1,0 +1,67 @@
+"""The scan of a table by PostgreSQL, as a program like others: it reads a file and returns rows.
+
+Debian's PostgreSQL in single-user mode runs one query over a file of comma-separated numbers (``file_fdw``).
+No server runs, so what the scan takes is what the program takes.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ses.demo.faults import DemoError
+
+COLUMNS = 100  # integers of a row, as in the paper
+SELECTED = 80
+"""One row of so many is returned."""
+_USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
+_BLOCK_ROWS = 800
+
+
+def installed() -> Path | None:
+    """Return the folder of PostgreSQL's programs, if it is installed with file_fdw."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/lib/file_fdw.so"))
+    return found[-1].parents[1] / "bin" if found else None
+
+
+def prepare(work: Path, programs: Path) -> tuple[str, ...]:
+    """Make a database below ``work``; returns the command that scans ``{}``.  Raises DemoError."""
+    data = work / "database"
+    data.mkdir(mode=0o700)
+    shutil.chown(data, "nobody")
+    _quiet([*_USER, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "owner", "--no-sync"])
+    columns = ", ".join(f"c{number} int" for number in range(COLUMNS))
+    # The shell has the file open, whoever may open it: a sample is a pipe.
+    table = (
+        "create extension file_fdw; create server files foreign data wrapper file_fdw; "
+        f"create foreign table numbers ({columns}) server files options (program 'cat <&3', format 'csv')"
+    )
+    single = [*_USER, str(programs / "postgres"), "--single", "-D", str(data), "postgres"]
+    _quiet(single, f"{table}\n")
+    query = "copy (select * from numbers where c0 = 7) to stdout"
+    return ("sh", "-c", 'exec 3<"$0"; cd /; query=$1; shift; echo "$query" | "$@"', "{}", query, *single)
+
+
+def write_table(path: Path, megabytes: int) -> None:
+    """Write rows of numbers, at least so many; ``c0`` is 7 in one of 80.  Always the same for a size."""
+    chance = random.Random(megabytes)
+    rows = [
+        ",".join([str(number % SELECTED), *(str(chance.randrange(10_000)) for _ in range(COLUMNS - 1))])
+        for number in range(_BLOCK_ROWS)
+    ]
+    block = "".join(f"{row}\n" for row in rows).encode()
+    with path.open("wb") as file:
+        for _ in range(-(-megabytes * 1_000_000 // len(block))):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _quiet(argv: Sequence[str], text: str = "") -> None:
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False, cwd="/")
+    if done.returncode != 0 or "ERROR" in done.stderr:
+        raise DemoError(f"PostgreSQL cannot be set up: {done.stderr.strip()}")

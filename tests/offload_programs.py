@@ -1,0 +1,59 @@
+"""libses-offload installed, and programs linked with it, for plain users to run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PLAIN = 65534
+PATIENCE = 60
+
+
+@pytest.fixture(scope="session")
+def prefix() -> Iterator[Path]:
+    """Where the library and the programs are, for every user to read."""
+    folder = Path(f"/tmp/ses-offload-{os.getpid()}")
+    folder.mkdir(mode=0o755)
+    command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
+    subprocess.run(command, check=True, capture_output=True)
+    pkg = {**os.environ, "PKG_CONFIG_PATH": str(next(folder.glob("lib*/**/pkgconfig")))}
+
+    def flags_of(package: str) -> list[str]:
+        argv = ["pkg-config", "--cflags", "--libs", package]
+        return subprocess.run(argv, env=pkg, check=True, capture_output=True, text=True).stdout.split()
+
+    library = next(folder.glob("lib*/**/libses-offload.so")).parent
+    own = [*flags_of("ses-offload"), f"-Wl,-rpath,{library}"]
+    programs = {
+        "examples/offload/text.c": own,
+        "examples/offload/scan.c": [*own, *flags_of("libpq")],
+        "tests/offload/probe.c": own,
+        "tests/offload/stranger.c": ["-lzmq"],
+        "tests/offload/values.cpp": own,
+    }
+    for source, linked in programs.items():
+        compiler = ["gcc", "-std=gnu11"] if source.endswith(".c") else ["g++", "-std=c++17", "-Wpedantic"]
+        program = folder / Path(source).stem
+        subprocess.run(
+            [*compiler, "-Wall", "-Wextra", "-Werror", ROOT / source, "-o", program, *linked], check=True
+        )
+    yield folder
+    shutil.rmtree(folder)
+
+
+def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, cwd="/", user=user, group=user, extra_groups=[], env={**os.environ, **more},
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+
+
+def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    assert done.returncode == 0, done.stderr
+    return dict(line.split("=", 1) for line in done.stdout.splitlines())
