@@ -8,6 +8,8 @@ how things are shown.  Not safe for several threads.
 from __future__ import annotations
 
 import json
+import math
+import time
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +32,8 @@ from ses.settings import ServiceAddress, read_token
 JSON = dict[str, Any]
 
 VERSION = version("qstorman-ses")
+
+_USED_SHARE = 0.75  # of the life of a session; then the next is opened
 
 _LONG = 600.0
 """Seconds: checking a site of 10,000 elements takes minutes on a busy machine."""
@@ -55,11 +59,12 @@ class ServiceClient:
     def __init__(self, address: ServiceAddress, timeout_seconds: float = 10.0) -> None:
         self.url = address.url
         self.token_file = address.token_file
+        self.munge = address.munge
         shown = {"cert_file": address.certificate, "key_file": address.key}
         try:
             self._pool = pool(
                 address.url,
-                secret=address.token_file is not None,
+                secret=address.token_file is not None or address.munge is not None,
                 ca=address.ca,
                 timeout=urllib3.Timeout(connect=min(3.0, timeout_seconds), read=timeout_seconds),
                 retries=False,
@@ -69,6 +74,7 @@ class ServiceClient:
             raise NotAllowedError(str(error)) from None
         self._base = base_url(address.url)
         self._headers: dict[str, str] | None = None
+        self._renew_at = math.inf  # of the monotonic clock
 
     def elements(self) -> JSON:
         """Return all elements with what a stream that starts now would get from each."""
@@ -268,7 +274,24 @@ class ServiceClient:
                 f"SES_SERVICE_URL{more}."
             ) from error
 
+    def open_session(self) -> None:
+        """Exchange a credential of MUNGE for a token, and show that from now on.
+
+        Raises NotAllowedError when munged gives none or the service does not take it.
+        """
+        assert self.munge is not None
+        body = {"credential": self.munge.credential()}
+        found = self._json("POST", "/v1/sessions", body=body, authorised=False)
+        try:
+            token, seconds = str(found["token"]), float(found["seconds"])
+        except (KeyError, TypeError, ValueError):
+            raise BadAnswerError(f"What {self.url} answers to a MUNGE credential is no session.") from None
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._renew_at = time.monotonic() + seconds * _USED_SHARE
+
     def _authorisation(self) -> dict[str, str]:
+        if self.munge is not None and (self._headers is None or time.monotonic() >= self._renew_at):
+            self.open_session()
         if self._headers is None:
             token = None if self.token_file is None else read_token(self.token_file)
             self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}

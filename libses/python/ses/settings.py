@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses.errors import NotAllowedError, UsageError
+from ses.munge import Munge, munge_of
 
 DEFAULT_URL = "http://127.0.0.1:8630"
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
@@ -27,6 +28,7 @@ class ServiceAddress:
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    munge: Munge | None = None
 
 
 def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
@@ -42,12 +44,15 @@ def service_address(url: str | None, token_file: Path | None, ca: Path | None = 
         raise UsageError(f"The service address {chosen!r} must start with https://, http:// or unix:/.")
     if token_file is None:
         token_file = _configured_token_file()
+    munge = munge_of(os.environ.get("SES_MUNGE"), os.environ.get("SES_MUNGE_SOCKET"))
     return ServiceAddress(
         chosen,
         token_file,
         ca or _path("SES_SERVICE_CA"),
         _path("SES_TLS_CERT"),
         _path("SES_TLS_KEY"),
+        # A socket's other end knows the caller by the kernel.
+        munge if token_file is None and not chosen.startswith("unix:") else None,
     )
 
 
