@@ -47,7 +47,7 @@ class Munge:
 
 
 def munge_of(named: str | None, at: str | None) -> Munge | None:
-    """Return what ``SES_MUNGE`` and ``SES_MUNGE_SOCKET`` say: 1, or the name of this host; empty or 0: none."""
+    """Return what ``SES_MUNGE`` (1, or this host's name; empty or 0: none) and ``SES_MUNGE_SOCKET`` say."""
     if not named or named == "0":
         return None
     return Munge(socket.gethostname() if named == "1" else named, Path(at) if at else None)

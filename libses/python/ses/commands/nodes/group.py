@@ -6,6 +6,7 @@ import click
 
 from ses.answers import parse
 from ses.commands.groups import WholeSentences
+from ses.commands.nodes.publish import publish
 from ses.commands.nodes.rank import rank
 from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
@@ -54,5 +55,6 @@ def _row(one: NodeClass) -> list[str]:
     ]
 
 
+nodes.add_command(publish)
 nodes.add_command(rank)
 nodes.add_command(weigh)
