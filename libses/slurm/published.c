@@ -83,7 +83,9 @@ static FILE *open_fresh(const char *path) {
 }
 
 static const char *amount(double value, char text[32]) {
-  snprintf(text, 32, value < 0 ? "an unknown number of" : "%.0f", value);
+  if (value < 0)
+    return "an unknown number of";
+  snprintf(text, 32, value < 10 ? "%.2f" : "%.0f", value);
   return text;
 }
 

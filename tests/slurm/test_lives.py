@@ -39,17 +39,23 @@ def test_tasks_of_an_array_end_one_by_one(cluster: Cluster, directory: Path) -> 
     wait_for(cluster, directory, 0)
 
 
-def test_each_part_of_a_heterogeneous_job_has_its_own_need(cluster: Cluster, directory: Path) -> None:
+def test_parts_of_a_heterogeneous_job_have_the_need_of_the_first_or_of_their_step(
+    cluster: Cluster, directory: Path
+) -> None:
     show = f'echo "$SES_REQUIRE" >"$0/need.$SLURM_JOB_ID.$SLURM_PROCID"; {HOLD}'
+    (directory / "second").mkdir()
     job = cluster.output(
         *("sbatch", "--parsable", "--output=/dev/null"),
-        *("-N1", "-n1", "--storage=write>=20MB/s", ":", "-N1", "-n2", "--storage=read>=30MB/s"),
-        f"--wrap=srun --het-group=0,1 sh -c '{show}' {directory}",
+        *("-N1", "-n1", "--storage=write>=20MB/s", ":", "-N1", "-n2"),
+        f"--wrap=srun --overlap --het-group=0,1 sh -c '{show}' {directory} & "
+        f"srun --overlap --het-group=1 '--storage=read>=30MB/s' sh -c '{show}' {directory}/second",
     ).strip()
-    files = wait_for(cluster, directory, 3)
+    files = wait_for(cluster, directory, 5)
     assert {one["job"] for one in files} == {job}
-    needs = sorted(one.read_text().strip() for one in directory.glob("need.*"))
-    assert needs == ["read>=30MB/s", "read>=30MB/s", "write>=20MB/s"]
+    first, second = (
+        [one.read_text().strip() for one in at.glob("need.*")] for at in (directory, directory / "second")
+    )
+    assert (first, second) == (["write>=20MB/s"] * 3, ["read>=30MB/s"] * 2)
     cluster.output("scancel", job)
     wait_for(cluster, directory, 0)
 
