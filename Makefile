@@ -18,6 +18,11 @@ help: ## Show the targets
 demo: install-demo native ## Install what is missing, build, place files of unmodified programs (KEEP=1 leaves it running)
 	$(BIN)/ses demo $(if $(KEEP),--keep)
 
+.PHONY: demo-slurm
+demo-slurm: install-demo native ## The same with a small Slurm: what three jobs asked for, and what they got
+	@packaging/install.sh slurm
+	$(BIN)/ses demo --slurm
+
 # As many workers as processors: some calls that are tested have a time limit of milliseconds.
 PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK  := command core docs libses lustre monitor ontology packaging simulate streaming

@@ -4,30 +4,36 @@
  *
  * In plugstack.conf:
  *
- *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes]
+ *     optional ses-slurm.so [library=FILE] [jobs=all] [check=nodes|FILE] [comment=batch]
  *
  * library: the preload library, instead of the one installed with the plugin.  jobs=all: jobs that
- * ask for nothing run under it too.  check=nodes: hard requirements that no node can meet are
- * refused at the submission.  The agent is found as by programs (SES_AGENT_SOCKET of slurmd).
+ * ask for nothing run under it too.  check: hard requirements that no node can meet are
+ * refused at the submission, as the service says, or a FILE of ses nodes publish.  comment=batch:
+ * what the files of a job got goes into its record when its batch script ends.  The agent is found
+ * as by programs (SES_AGENT_SOCKET of slurmd).
  *
  * A step inherits the options of its job; of all that are given the last holds.  Where the job is
  * submitted it is known which that is: there it goes into the environment.
  *
  * Fails a submission whose options are wrong, and nothing else: no step fails or waits longer than
- * PATIENCE_MS because of it.
+ * PATIENCE_MS because of it, and the end of a batch script than COMMENT_SECONDS.
  */
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "comment.h"
 #include "node.h"
 #include "offer.h"
 #include "profile.h"
+#include "published.h"
 #include "request.h"
 #include "settings/preload_list.h"
 
 #define PATIENCE_MS 1000u
+#define COMMENT_SECONDS 15
 #define LIST_MAX 8192 /* bytes of LD_PRELOAD */
 #define PROFILE_VARIABLE "SES_REQUIRE_PROFILE"
 
@@ -36,6 +42,7 @@ SPANK_PLUGIN(qstorman, 1)
 int slurm_spank_init(spank_t spank, int count, char **arguments);
 int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments);
 int slurm_spank_user_init(spank_t spank, int count, char **arguments);
+int slurm_spank_exit(spank_t spank, int count, char **arguments);
 #pragma GCC visibility pop
 
 enum { STORAGE, PROFILE };
@@ -43,7 +50,7 @@ enum { STORAGE, PROFILE };
 static struct ses_request request;
 static const char *profile; /* whose requirements these are; NULL: of none */
 static unsigned given;      /* bit I: option I; Slurm may tell of one twice */
-static bool checks_nodes;   /* check=nodes */
+static const char *checked; /* check=: "nodes", or an absolute path; NULL: nothing is */
 
 static const char *argument(const char *name, int count, char **arguments) {
   size_t length = strlen(name);
@@ -58,14 +65,21 @@ static bool is_set(const char *name, const char *value, int count, char **argume
   return found && strcmp(found, value) == 0;
 }
 
+static bool is_possible(const char *text, char *why, size_t size) {
+  if (!checked || getenv("SLURM_JOB_ID"))
+    return true;
+  return *checked == '/' ? ses_published_offer_exists(checked, text, why, size)
+                         : ses_offer_exists(text, why, size);
+}
+
 /* REMOTE: on a node, where what was accepted at the submission comes again. */
 static int take(const char *option, const char *text, int remote) {
   char why[SES_REQUEST_MAX + 256];
   bool is_good = ses_request_take(&request, text, why, sizeof why);
   if (remote)
     return 0;
-  if (is_good && checks_nodes && !request.is_off && !getenv("SLURM_JOB_ID"))
-    is_good = ses_offer_exists(text, why, sizeof why);
+  if (is_good && !request.is_off)
+    is_good = is_possible(text, why, sizeof why);
   if (!is_good)
     slurm_error("%s %s", option, why);
   return is_good ? 0 : -1;
@@ -115,7 +129,7 @@ static struct spank_option options[] = {
 
 int slurm_spank_init(spank_t spank, int count, char **arguments) {
   int result = 0;
-  checks_nodes = is_set("check=", "nodes", count, arguments);
+  checked = argument("check=", count, arguments);
   for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
     if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
       result = -1;
@@ -152,6 +166,13 @@ static void preload(spank_t spank, const char *library) {
     spank_setenv(spank, "LD_PRELOAD", longer, 1);
 }
 
+/* Programs ask the agent of their node, not the one of the node where the job was submitted. */
+static void name_agent(spank_t spank) {
+  const char *socket = getenv("SES_AGENT_SOCKET");
+  if (socket && *socket)
+    spank_setenv(spank, "SES_AGENT_SOCKET", socket, 1);
+}
+
 static bool is_one(void) { return given != 0 && (given & (given - 1)) == 0; }
 
 /* The environment came with the job; without it, one option says it all. */
@@ -177,6 +198,19 @@ int slurm_spank_user_init(spank_t spank, int count, char **arguments) {
   if (is_one() && request.is_off)
     return 0;
   preload(spank, library ? library : SES_PRELOAD_PATH);
+  name_agent(spank);
   ses_node_prepare(PATIENCE_MS);
+  return 0;
+}
+
+/* In the daemon of a batch script that has ended, as root: Slurm hears of the end after this. */
+int slurm_spank_exit(spank_t spank, int count, char **arguments) {
+  uint32_t job = 0, step = 0;
+  bool is_placed =
+      given > 0 ? !(is_one() && request.is_off) : is_set("jobs=", "all", count, arguments);
+  if (spank_remote(spank) == 1 && is_placed && is_set("comment=", "batch", count, arguments) &&
+      spank_get_item(spank, S_JOB_ID, &job) == ESPANK_SUCCESS &&
+      spank_get_item(spank, S_JOB_STEPID, &step) == ESPANK_SUCCESS && step == SLURM_BATCH_SCRIPT)
+    ses_comment_write(job, COMMENT_SECONDS);
   return 0;
 }

@@ -1,4 +1,4 @@
-"""What the tests of Slurm stand on: one cluster, service and agent for all of them."""
+"""What the tests of Slurm stand on: one cluster and service for all of them, an agent per node."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cluster import (
-    BUILD,
-    Cluster,
-    environment_of,
-    missing_programs,
-    start_agent,
-    start_munged,
-    start_service,
-    start_slurm,
-    write_configuration,
-)
+from cluster import BUILD, LAYOUT, NODES, Cluster, start_agent, start_service
 from offload_programs import prefix
 from ses.demo.interrupts import Interrupts
 from ses.demo.parts import find_parts
 from ses.demo.processes import Processes
 from ses.demo.site import write_site
+from ses.demo.slurm.configuration import write_configuration
+from ses.demo.slurm.daemons import environment_of, need_slurm, start_munged, start_slurm
 from ses.demo.storage import mount_union
 
 __all__ = ["cluster", "directory", "prefix"]
@@ -41,7 +33,7 @@ BRANCHES = 8
 def cluster(public_wrapper: Path) -> Iterator[Cluster]:
     if os.geteuid() != 0:
         pytest.skip("needs root: mounts a union, and starts jobs of other users")
-    assert not missing_programs(), f"{missing_programs()} not there: packaging/install.sh test"
+    need_slurm()
     built = BUILD / "ses-slurm.so"
     assert built.exists(), f"{built} does not exist: run `make native` with libslurm-dev installed"
     work = Path(tempfile.mkdtemp(prefix="qstorman-slurm-"))
@@ -58,14 +50,14 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             processes = Processes(work / "logs", interrupts)
             undo.callback(processes.stop_all)
             url = start_service(work, write_site(parts.site, work), parts.service, processes)
-            write_configuration(work, f"optional {plugin} library={public_wrapper} check=nodes")
+            write_configuration(work, LAYOUT, f"optional {plugin} library={public_wrapper} check=nodes")
             start_munged(work, processes)
             processes.wait_ready()
-            socket = start_agent(work, parts.agent, url, processes)
-            environment = environment_of(work, socket, url, Path(sys.executable).parent)
-            start_slurm(work, processes, environment)
+            sockets = {node: start_agent(work, parts.agent, url, node, processes) for node in NODES}
+            environment = environment_of(work, url, Path(sys.executable).parent)
+            start_slurm(work, sockets, environment, processes)
             processes.wait_ready()
-            yield Cluster(work, url, public_wrapper, environment)
+            yield Cluster(work, url, public_wrapper, parts.agent, sockets, environment, processes)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -49,6 +49,21 @@ def test_a_job_is_summed_up_and_its_record_says_so(cluster: Cluster, directory: 
     cluster.output("scancel", job)
 
 
+def test_what_a_batch_job_got_is_in_its_record_when_it_has_ended(cluster: Cluster, directory: Path) -> None:
+    plugins = cluster.work / "plugstack.conf"
+    before = plugins.read_text()
+    plugins.write_text(before.replace("check=nodes", "check=nodes comment=batch"))
+    try:
+        job = submit(cluster, directory, after="true")
+        end = time.monotonic() + SECONDS
+        while "JobState=COMPLETED" not in (shown := cluster.output("scontrol", "show", "job", job)):
+            assert time.monotonic() < end, shown
+            time.sleep(0.1)
+    finally:
+        plugins.write_text(before)
+    assert "AdminComment=storage: 4 files on " in shown
+
+
 def test_a_job_that_has_ended_is_not_commented_and_that_is_told(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, after="true")
     end = time.monotonic() + SECONDS

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cluster import BUILD, Cluster
@@ -53,3 +57,58 @@ def test_without_a_service_nothing_is_refused_for_what_nodes_can(cluster: Cluste
     away = {"SES_SERVICE_URL": "unix:/nonexistent"}
     hard = ("--output=/dev/null", "--storage=write>=50GB/s!", "--wrap=true")
     assert cluster.run("sbatch", "-n1", *hard, **away).returncode == 0
+
+
+@pytest.fixture
+def published(cluster: Cluster) -> Iterator[Path]:
+    """What `ses nodes publish` writes, read by the plugin in place of asking the service."""
+    offers, plugins = cluster.work / "offers", cluster.work / "plugstack.conf"
+    before = plugins.read_text()
+    assert "8 offers in" in cluster.output("ses", "nodes", "publish", str(offers))
+    plugins.write_text(before.replace("check=nodes", f"check={offers}"))
+    yield offers
+    plugins.write_text(before)
+    offers.unlink()
+
+
+def outcome(cluster: Cluster, need: str) -> tuple[bool, str]:
+    """Whether a job is taken, and what is said; the service is away."""
+    away = {"SES_SERVICE_URL": "unix:/nonexistent", "PATH": "/usr/bin:/bin"}
+    done = cluster.run("sbatch", "-n1", "--output=/dev/null", f"--storage={need}", "--wrap=true", **away)
+    return done.returncode == 0, done.stderr
+
+
+def test_a_published_file_refuses_without_service_or_command(cluster: Cluster, published: Path) -> None:
+    taken, said = outcome(cluster, "write>=50GB/s!")
+    assert not taken
+    nearest = r"--storage can be met by no node now; the nearest is union/b\d from \S+, where a stream would"
+    assert re.search(nearest, said), said
+    assert outcome(cluster, "write>=1MB/s!")[0]
+    assert outcome(cluster, "write>=50GB/s")[0]
+    assert outcome(cluster, "average-write>=50GB/s!")[0], "averages are not in the file"
+
+
+def test_hard_needs_must_be_met_by_one_element_together(cluster: Cluster, published: Path) -> None:
+    known = "ses-offers 1\nu/fast 900 900 10 n1\nu/large 90 90 5000 n[1-2]\n"
+    published.write_text(known)
+    assert outcome(cluster, "write>=800MB/s!")[0]
+    assert outcome(cluster, "free>=4TB!")[0]
+    taken, said = outcome(cluster, "write>=800MB/s! free>=4TB! read>=100MB/s")
+    assert not taken
+    assert (
+        "the nearest is u/large from n[1-2], where a stream would write 90 and read 90 MB/s, and 5000" in said
+    )
+    published.write_text(f"{known}u/dark - - - n3\n")
+    assert outcome(cluster, "write>=800MB/s! free>=4TB!")[0], "nothing is known of one"
+
+
+@pytest.mark.parametrize("text", ["", "ses-offers 2\n", "ses-offers 1\n", "ses-offers 1\nu/b 1 2 x n1\n"])
+def test_a_file_that_says_nothing_refuses_nothing(cluster: Cluster, published: Path, text: str) -> None:
+    published.write_text(text)
+    assert outcome(cluster, "write>=50GB/s!")[0]
+
+
+def test_an_old_file_refuses_nothing(cluster: Cluster, published: Path) -> None:
+    before = time.time() - 400
+    os.utime(published, (before, before))
+    assert outcome(cluster, "write>=50GB/s!")[0]

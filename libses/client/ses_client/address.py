@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ses_client.errors import NotAllowedError
+from ses_client.munge import Munge
 
 DEFAULT_URL = "http://127.0.0.1:8630"
 
@@ -17,7 +18,8 @@ class ServiceAddress:
     """The service's base URL without a trailing slash, and the token file (``None``: no token).
 
     ``unix:`` and a path is a socket of this machine.  ``ca`` is the authority (PEM) of an https service, if
-    not the system's; ``certificate`` and ``key`` are shown to one that asks for them.
+    not the system's; ``certificate`` and ``key`` are shown to one that asks for them.  Without a token,
+    ``munge`` says who asks.
     """
 
     url: str = DEFAULT_URL
@@ -25,6 +27,12 @@ class ServiceAddress:
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    munge: Munge | None = None
+
+    @property
+    def secret(self) -> bool:
+        """Whether a token is sent."""
+        return self.token_file is not None or self.munge is not None
 
 
 def read_token(path: Path) -> str:

@@ -48,6 +48,10 @@ class ServiceClient:
         self._long = long_seconds
         self._acting: dict[str, str] = {}
 
+    def open_session(self) -> None:
+        """See :meth:`Connection.open_session`."""
+        self._connection.open_session()
+
     def acting(self, person: str) -> ServiceClient:
         """Return the same service, asked on behalf of a person."""
         made = copy.copy(self)

@@ -7,6 +7,7 @@ connection was closed and the question changes nothing.  Thread-safe.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -30,6 +31,7 @@ except PackageNotFoundError:  # packages of distributions hold it with the comma
 _MAX_BYTES = 256 * 1024 * 1024
 _CHUNK = 64 * 1024
 _CONNECTIONS = 16
+_USED_SHARE = 0.75  # of the life of a session; then the next is opened
 
 T = TypeVar("T")
 Observer = Callable[[str, str, float], None]
@@ -57,11 +59,12 @@ class Connection:
         self._timeout = timeout_seconds
         self._base = base_url(address.url)
         self._authorisation: dict[str, str] | None = None
+        self._renew_at = math.inf  # of the monotonic clock
         shown = {"cert_file": address.certificate, "key_file": address.key}
         try:
             self._pool = pool(
                 address.url,
-                secret=address.token_file is not None,
+                secret=address.secret,
                 ca=address.ca,
                 maxsize=_CONNECTIONS,
                 retries=False,
@@ -108,7 +111,7 @@ class Connection:
             status, data = self._exchange(question, timeout_seconds or self._timeout, writes)
             outcome = str(status)
             if status not in accept:
-                raise error_of(status, data, self.address.token_file is not None)
+                raise error_of(status, data, self.address.secret)
             outcome = "unreadable"
             made = self._read(data, reader)
             outcome = str(status)
@@ -117,11 +120,30 @@ class Connection:
             if self._observe:
                 self._observe(method, outcome, time.monotonic() - began)
 
+    def open_session(self) -> None:
+        """Exchange a credential of MUNGE for a token, and show that from then on.
+
+        Raises NotAllowedError when munged gives none or the service does not take it.
+        """
+        assert self.address.munge is not None
+        token, seconds = self.ask(
+            "POST",
+            "/v1/sessions",
+            lambda data: (str(data["token"]), float(data["seconds"])),
+            body={"credential": self.address.munge.credential()},
+            writes=True,
+            authorised=False,
+        )
+        self._authorisation = {"Authorization": f"Bearer {token}"}
+        self._renew_at = time.monotonic() + seconds * _USED_SHARE
+
     def _token(self) -> dict[str, str]:
+        if self.address.munge and (self._authorisation is None or time.monotonic() >= self._renew_at):
+            self.open_session()
         if self._authorisation is None:
             file = self.address.token_file
             self._authorisation = {} if file is None else {"Authorization": f"Bearer {read_token(file)}"}
-        return self._authorisation
+        return self._authorisation or {}
 
     def _read(self, data: bytes, reader: Callable[[Any], T]) -> T:
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ses_client.address import DEFAULT_URL, ServiceAddress
 from ses_client.errors import UsageError
+from ses_client.munge import munge_of
 
 DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
@@ -25,12 +26,15 @@ def service_address(url: str | None, token_file: Path | None, ca: Path | None = 
         raise UsageError(f"The service address {chosen!r} must start with https://, http:// or unix:/.")
     if token_file is None:
         token_file = _configured_token_file()
+    munge = munge_of(os.environ.get("SES_MUNGE"), os.environ.get("SES_MUNGE_SOCKET"))
     return ServiceAddress(
         chosen,
         token_file,
         ca or _path("SES_SERVICE_CA"),
         _path("SES_TLS_CERT"),
         _path("SES_TLS_KEY"),
+        # A socket's other end knows the caller by the kernel.
+        munge if token_file is None and not chosen.startswith("unix:") else None,
     )
 
 

@@ -15,6 +15,8 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.report import Report
 from ses.demo.report import show as show_report
 from ses.demo.run import Options, Running, demonstrate
+from ses.demo.slurm.report import JobsReport, show_jobs
+from ses.demo.slurm.run import demonstrate_jobs
 from ses.output import console, line, write_json
 from ses.progress import Progress
 
@@ -33,25 +35,36 @@ from ses.progress import Progress
     "--build", type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Where CMake built libses. [build/libses of the checkout]",
 )  # fmt: skip
-def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None) -> None:
+@click.option(
+    "--slurm",
+    is_flag=True,
+    help="Show jobs of a small Slurm instead: what they asked for, and what they got.",
+)
+def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None, slurm: bool) -> None:
     """Place files of unmodified programs on eight small file systems, and show why there.
 
     Needs root. Makes eight ext4 file systems of different speeds under one mergerfs union, starts
     the whole chain on free loopback ports, keeps two branches busy, runs programs with and without
     the library, one after the other and eight at the same time, and undoes everything at the end.
-    Exits with 1 when a file is not where it was placed or another place was nearer to what it needs,
-    and with 128 and the signal's number when stopped by one.
+    With --slurm, jobs of a Slurm with two nodes write there, and one is refused. Exits with 1 when a
+    file is not where it was placed or another place was nearer to what it needs, and with 128 and the
+    signal's number when stopped by one.
     """
     as_dash = json_file is not None and str(json_file) == "-"
     out = console(sys.stderr if as_dash else sys.stdout)
     if json_file is not None and not as_dash and not json_file.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no directory {json_file.absolute().parent}", param_hint="--json")
+    if slurm and keep:
+        raise click.UsageError("--slurm leaves nothing running: it does not go with --keep.")
     kept = False
     with Interrupts() as interrupts, Progress(out) as progress:
 
-        def show(report: Report) -> None:
+        def show(report: Report | JobsReport) -> None:
             progress.clear()
-            show_report(out, report)
+            if isinstance(report, JobsReport):
+                show_jobs(out, report)
+            else:
+                show_report(out, report)
             if json_file is not None:
                 write_json(json_file, report.as_json())
 
@@ -62,8 +75,11 @@ def demo(keep: bool, json_file: Path | None, megabytes: int, build: Path | None)
             _show_running(out, running)
 
         try:
-            report = demonstrate(
-                Options(megabytes, build), interrupts, progress.step, show, tell if keep else None
+            options = Options(megabytes, build)
+            report: Report | JobsReport = (
+                demonstrate_jobs(options, interrupts, progress.step, show)
+                if slurm
+                else demonstrate(options, interrupts, progress.step, show, tell if keep else None)
             )
         except StoppedError as stopped:
             progress.clear()

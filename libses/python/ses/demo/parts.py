@@ -55,6 +55,15 @@ def find_parts(build: Path | None = None) -> Parts:
     )  # fmt: skip
 
 
+def find_plugin(build: Path | None = None) -> Path:
+    """Find the plugin of Slurm; raises DemoError."""
+    built = (build or _CHECKOUT / "build" / "libses") / "ses-slurm.so"
+    how = "Build it: apt-get install libslurm-dev; make native"
+    return _first(
+        "ses-slurm.so", how, built, *(one / "qstorman/ses-slurm.so" for one in _INSTALLED_LIBRARIES)
+    )
+
+
 def _first(what: str, how: str, *places: Path) -> Path:
     for place in places:
         if place.exists():

@@ -101,6 +101,14 @@ class Processes:
         """Return how the log of a process ends."""
         return "\n".join(f"{one.name}'s log ends:\n{one.tail()}" for one in self._running if one.name == name)
 
+    def kill(self, name: str) -> None:
+        """Kill a process and its session, as when its machine fails; it is not missed by ``check()``."""
+        one = next(one for one in self._running if one.name == name)
+        self._running.remove(one)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait()
+
     def stop_all(self) -> None:
         """Stop all, those started last first; whoever does not end by SIGTERM is killed."""
         _stop(list(reversed(self._running)))

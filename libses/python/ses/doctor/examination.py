@@ -11,6 +11,7 @@ from ses.doctor.agent import check_answers, check_socket
 from ses.doctor.finding import Finding, State, skipped
 from ses.doctor.library import check_library
 from ses.doctor.mounts import MOUNT, check_mounts
+from ses.doctor.munge import check_munge
 from ses.doctor.service import (
     DATA,
     check_data,
@@ -31,6 +32,7 @@ def examine(client: ServiceClient, library: Path, socket: Path, trial: Path | No
     findings += at_socket
     findings.append(check_token(client))
     reachable, readiness = check_readiness(client)
+    findings += check_munge(client, reachable)
     found, about_site = inventory(client) if reachable else (None, [])
     if all(one.state is State.OK for one in at_socket):
         findings += check_answers(socket, None if found is None else found.elements)

@@ -9,7 +9,8 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
-from ses.errors import SesError
+from ses_client.errors import SesError
+
 from ses.offload.functions import begin, name_of
 from ses.offload.library import Fallback, Status, ffi, library, put, taken, text
 

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from ses.errors import SesError
+from ses_client.errors import SesError
+
 from ses.offload.library import ffi, library, put, taken, text
 
 P = ParamSpec("P")

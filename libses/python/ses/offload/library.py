@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cffi import FFI
-
-from ses.errors import SesError
+from ses_client.errors import SesError
 
 NAME = "libses-offload.so.0"
 _CHECKOUT = Path(__file__).parents[4] / "build" / "libses"

@@ -9,6 +9,7 @@ from ses_client.errors import NotFoundError
 
 from ses.commands.groups import WholeSentences
 from ses.commands.nodes.of import of
+from ses.commands.nodes.publish import publish
 from ses.commands.nodes.rank import rank
 from ses.commands.nodes.weigh import weigh
 from ses.commands.options import service_command
@@ -54,5 +55,6 @@ def _row(one: NodeClass) -> list[str]:
 
 
 nodes.add_command(of)
+nodes.add_command(publish)
 nodes.add_command(rank)
 nodes.add_command(weigh)

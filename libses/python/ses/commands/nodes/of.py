@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from ses_client.client import ServiceClient
+from ses_client.errors import NotFoundError
 
 from ses.commands.options import current_user, service_command
-from ses.errors import NotFoundError
 from ses.near.execution.executors import usual
 from ses.near.placing import Site, own_names
 from ses.output import console, line, print_json
-from ses.service import ServiceClient
 
 
 @click.command()

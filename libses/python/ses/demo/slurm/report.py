@@ -1,0 +1,88 @@
+"""What the jobs of the demonstration asked for, were promised and got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.console import Console
+from ses_client.answers.reading import JSON
+
+from ses.job import Job, middle
+from ses.output import line, table
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job.  ``files``: how many its ranks are to write.  ``refused``: what the submission said."""
+
+    title: str
+    asked: str
+    files: int
+    found: Job | None = None
+    refused: str = ""
+
+    @property
+    def as_wanted(self) -> bool:
+        """Whether a job is refused that should be, and every file of any other is known."""
+        if self.found is None:
+            return self.files == 0 and bool(self.refused)
+        return self.found.total.files == self.files > 0 and self.found.total.open == 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobsReport:
+    """All jobs.  ``notes``: on what storage they ran."""
+
+    notes: tuple[str, ...]
+    rows: tuple[JobRow, ...]
+
+    @property
+    def verified(self) -> bool:
+        """Whether all is as it should be."""
+        return all(one.as_wanted for one in self.rows)
+
+    def as_json(self) -> JSON:
+        """Return what ``--json`` writes."""
+        jobs = [
+            {
+                "title": one.title,
+                "asked": one.asked,
+                "refused": one.refused or None,
+                "got": None if one.found is None else one.found.as_json(),
+                "as_wanted": one.as_wanted,
+            }
+            for one in self.rows
+        ]
+        return {"verified": self.verified, "notes": list(self.notes), "jobs": jobs}
+
+
+def show_jobs(out: Console, report: JobsReport) -> None:
+    """Print the table, and what was said of jobs that were refused."""
+    for note in report.notes:
+        line(out, note)
+    line(out)
+    headers = ("job", "asked", ">files", "elements", ">promised", ">got", "")
+    table(out, headers, [_cells(one) for one in report.rows])
+    for one in report.rows:
+        if one.refused:
+            line(out, f"\n{one.title}: {one.refused}")
+    line(out, "\nRates are medians of the files in MB/s.")
+    if not report.verified:
+        wrong = ", ".join(one.title for one in report.rows if not one.as_wanted)
+        line(out, f"Not as it should be: {wrong}.", "red")
+
+
+def _cells(one: JobRow) -> list[str]:
+    if one.found is None:
+        return [one.title, one.asked, "0", "-", "-", "-", "refused" if one.refused else "not refused"]
+    need = next(iter(one.found.needs.values()), None)
+    names = sorted(name.rpartition("/")[2] for name in one.found.elements)
+    return [
+        one.title,
+        one.asked,
+        str(one.found.total.files),
+        ", ".join(names),
+        "-" if need is None else middle(need.promised),
+        "-" if need is None else middle(need.got),
+        "" if need is None else need.told,
+    ]

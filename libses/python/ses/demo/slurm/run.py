@@ -1,0 +1,137 @@
+"""The demonstration of jobs: a Slurm of two nodes on this machine, and three jobs; one is refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ses.demo.chain import Services, start_agent, start_services
+from ses.demo.faults import DemoError
+from ses.demo.interrupts import Interrupts
+from ses.demo.parts import find_parts, find_plugin
+from ses.demo.run import Options
+from ses.demo.site import write_site
+from ses.demo.slurm.configuration import Layout, write_configuration
+from ses.demo.slurm.daemons import environment_of, need_slurm, start_munged, start_slurm
+from ses.demo.slurm.report import JobRow, JobsReport
+from ses.demo.storage import set_up
+from ses.demo.work import need_root, work_directory
+from ses.job import Job
+
+LAYOUT = Layout("demo", {"n1": "thin", "n2": "thin"}, {"leaf1": "n[1-2]"})
+_PATIENCE = 90.0
+_RANK = 'dd if=/dev/zero of="$0/$SLURM_JOB_ID.$SLURM_PROCID" bs=1M count="$1" conv=fsync status=none'
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A job of so many ranks, each of which writes one file."""
+
+    title: str
+    need: str
+    ranks: int
+
+
+PLANS = (
+    Plan("checkpoint", "write>=40MB/s", 2),
+    Plan("archive", "write>=10MB/s free>=200MB", 4),
+    Plan("too much", "write>=50GB/s!", 0),
+)
+
+
+def demonstrate_jobs(
+    options: Options,
+    interrupts: Interrupts,
+    progress: Callable[[str], None],
+    show: Callable[[JobsReport], None],
+) -> JobsReport:
+    """Run the demonstration and undo everything it made, however it ends.  Raises DemoError."""
+
+    def step(text: str) -> None:
+        interrupts.check()
+        progress(text)
+
+    need_root("The demonstration", "make demo-slurm")
+    need_slurm()
+    parts, plugin = find_parts(options.build), find_plugin(options.build)
+    with ExitStack() as undo:
+        try:
+            work = work_directory(undo, "qstorman-demo-")
+            storage = set_up(work, undo, step)
+            step("starting the services")
+            site = write_site(parts.site, work)
+            services = start_services(work, parts, site, storage.branches, undo, interrupts)
+            processes, offers = services.processes, work / "offers"
+            start_munged(work, processes)
+            processes.wait_ready()
+            environment = {
+                **environment_of(work, services.service_url, Path(sys.executable).parent),
+                "SES_TOKEN_FILE": str(services.tokens.admin),
+            }
+            step("starting Slurm, with an agent on each node")
+            loaded = f"{shutil.copy(plugin, work)} library={services.preload} check={offers} comment=batch"
+            write_configuration(work, LAYOUT, f"optional {loaded}")
+            sockets = {
+                node: start_agent(work, parts, services, f"agent-{node}", ("--node", node))
+                for node in LAYOUT.nodes
+            }
+            start_slurm(work, sockets, environment, processes)
+            processes.wait_ready()
+            _run(("ses", "nodes", "publish", str(offers)), environment)
+            rows = []
+            for plan in PLANS:
+                step(f"job {plan.title}: sbatch --storage='{plan.need}'")
+                directory = storage.union / plan.title.replace(" ", "-")
+                directory.mkdir()
+                rows.append(_job(plan, directory, options.megabytes, environment, services, interrupts))
+            report = JobsReport(storage.notes, tuple(rows))
+            show(report)
+        finally:
+            interrupts.hold()
+            progress("stopping and removing everything")
+    return report
+
+
+def _job(
+    plan: Plan,
+    directory: Path,
+    megabytes: int,
+    environment: Mapping[str, str],
+    services: Services,
+    interrupts: Interrupts,
+) -> JobRow:
+    ranks = max(1, plan.ranks)
+    done = subprocess.run(
+        ["sbatch", "--parsable", f"--nodes={min(ranks, 2)}", f"--ntasks={ranks}", "--output=/dev/null",
+         f"--storage={plan.need}",
+         f"--wrap=srun sh -c '{_RANK}' {directory} {megabytes}"],
+        env=dict(environment), capture_output=True, text=True, timeout=_PATIENCE, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        return JobRow(plan.title, plan.need, plan.ranks, refused=done.stderr.strip().splitlines()[0])
+    job, client = done.stdout.strip(), services.client()
+
+    def found() -> Job:
+        return Job.of(job, client.files({"job": job}, limit=100).json["files"])
+
+    def has_ended() -> bool:
+        services.processes.check()
+        total = found().total
+        return total.files >= ranks and total.open == 0
+
+    interrupts.until(has_ended, _PATIENCE, f"The files of job {job} ({plan.title}) did not become known")
+    return JobRow(plan.title, plan.need, plan.ranks, found())
+
+
+def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        env=dict(environment), capture_output=True, text=True, timeout=_PATIENCE, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise DemoError(f"{' '.join(command)} failed: {done.stderr.strip()}")

@@ -1,0 +1,64 @@
+"""What programs have open below a directory, as the kernel says and as the service's ledger says."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from cluster import SECONDS, Cluster
+from ses_client.answers.reading import JSON
+
+# A file of each rank, open until it is told to go on.  $0: the directory.
+HOLD = (
+    'exec 3>"$0/$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}.${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}"; '
+    "echo written >&3; "
+    'until [ -e "$0/go" ]; do sleep 0.2; done'
+)
+
+
+def held(directory: Path) -> set[str]:
+    """Return the files below a directory that any process has open; agents only look at them."""
+    found = set()
+    for descriptors in Path("/proc").glob("[0-9]*/fd"):
+        with suppress(OSError):
+            if (descriptors.parent / "comm").read_text() == "ses-agent\n":
+                continue
+            for one in os.scandir(descriptors):
+                with suppress(OSError):
+                    found.add(str(Path(one.path).readlink()))
+    return {path for path in found if path.startswith(f"{directory}/")}
+
+
+def counted(cluster: Cluster, directory: Path) -> list[JSON]:
+    """Return what the ledger holds open below a directory."""
+    files: list[JSON] = cluster.client().files({"state": "open"}, limit=1000).json["files"]
+    return [one for one in files if (one["path"] or "").startswith(f"{directory}/")]
+
+
+def wait(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.05)
+
+
+def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
+    """Wait until so many files are really open, and the ledger says just these; returns what it says."""
+
+    def told() -> set[str]:
+        return {one["path"] for one in counted(cluster, directory)}
+
+    wait(
+        lambda: len(held(directory)) == count,
+        lambda: f"open are {sorted(held(directory))}, not {count} files; {cluster.logs()}",
+    )
+    begun = time.monotonic()
+    wait(
+        lambda: told() == held(directory),
+        lambda: f"the ledger has {sorted(told())}, open are {sorted(held(directory))}; {cluster.logs()}",
+    )
+    print(f"the ledger says {count} open files {time.monotonic() - begun:.2f} s after it was so")
+    return counted(cluster, directory)
