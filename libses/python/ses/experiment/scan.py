@@ -40,7 +40,8 @@ def prepare(work: Path, programs: Path) -> tuple[str, ...]:
         "create extension file_fdw; create server files foreign data wrapper file_fdw; "
         f"create foreign table numbers ({columns}) server files options (program 'cat <&3', format 'csv')"
     )
-    single = [*_USER, str(programs / "postgres"), "--single", "-D", str(data), "postgres"]
+    settings = ("-c", "log_checkpoints=off", "-D", str(data))
+    single = [*_USER, str(programs / "postgres"), "--single", *settings, "postgres"]
     _quiet(single, f"{table}\n")
     query = "copy (select * from numbers where c0 = 7) to stdout"
     return ("sh", "-c", 'exec 3<"$0"; cd /; query=$1; shift; echo "$query" | "$@"', "{}", query, *single)
