@@ -13,6 +13,9 @@
 #define STATED (UNKNOWN + 1)
 #define WRITE (offsetof(struct ses_core_offer, write) / sizeof(double))
 
+/* States in which an element takes nothing. */
+#define CLOSED ((uint32_t)SES_CORE_INACTIVE | SES_CORE_READ_ONLY | SES_CORE_DRAINING)
+
 union offered {
   struct ses_core_offer offer;
   double values[UNKNOWN + 1];
@@ -115,12 +118,13 @@ static double excess(double value, double bound) {
   return value <= bound ? 0.0 : shortfall(bound / value);
 }
 
-static uint8_t refusal_of(bool excluded, uint32_t state) {
+static inline uint8_t refusal_of(bool excluded, uint32_t state) {
+  if (!excluded && (state & CLOSED) == 0)
+    return SES_CORE_ACCEPTED;
   return excluded                       ? SES_CORE_REFUSED_EXCLUDED
          : (state & SES_CORE_INACTIVE)  ? SES_CORE_REFUSED_INACTIVE
          : (state & SES_CORE_READ_ONLY) ? SES_CORE_REFUSED_READ_ONLY
-         : (state & SES_CORE_DRAINING)  ? SES_CORE_REFUSED_DRAINING
-                                        : SES_CORE_ACCEPTED;
+                                        : SES_CORE_REFUSED_DRAINING;
 }
 
 static inline double value_for(const struct part *one, const struct ses_core_element *element,
@@ -131,11 +135,18 @@ static inline double value_for(const struct part *one, const struct ses_core_ele
                              : (double)element->stated[one->value - STATED];
 }
 
-/* Returns whether it is accepted.  SINGLE: nothing but one rate is asked for, and its distance is
- * what is missing of it: the square root of a square. */
+/* What a query asks for, from which it is known what need not be looked at in each row. */
+enum shape {
+  ANYTHING,
+  PLAIN, /* soft minimums of what is predicted */
+  SINGLE /* one rate and nothing else: its distance is what is missing of it, the square root of a
+            square */
+};
+
+/* Returns whether it is accepted.  SHAPE is constant where it is called. */
 static inline __attribute__((always_inline)) bool judge(const struct ses_core_element *element,
                                                         const struct asked *asked, double claims,
-                                                        bool excluded, bool single,
+                                                        bool excluded, enum shape shape,
                                                         struct ses_core_verdict *verdict) {
   union offered offered;
   struct ses_core_offer *offer = &offered.offer;
@@ -149,25 +160,25 @@ static inline __attribute__((always_inline)) bool judge(const struct ses_core_el
   bool plenty = asked->plenty;
   double distance = 0.0;
   double squares = 0.0;
-  if (single) {
+  if (shape == SINGLE) {
     double met = value_for(&asked->parts[0], element, &offered) * asked->parts[0].factor;
     distance = shortfall(met);
     plenty &= met >= asked->plenty_times;
   }
-  for (uint32_t i = 0; i < asked->count && !single; i++) {
+  for (uint32_t i = 0; i < asked->count && shape != SINGLE; i++) {
     const struct part *one = &asked->parts[i];
-    double value = value_for(one, element, &offered);
+    double value = shape == PLAIN ? offered.values[one->value] : value_for(one, element, &offered);
     double met = value * one->factor;
-    double missing = one->at_most ? excess(value, one->factor) : shortfall(met);
+    double missing = shape != PLAIN && one->at_most ? excess(value, one->factor) : shortfall(met);
     squares += one->weight * missing * missing;
     plenty &= !one->rate | (met >= asked->plenty_times);
-    if (one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
+    if (shape != PLAIN && one->hard && missing > 0 && refusal == SES_CORE_ACCEPTED) {
       refusal = SES_CORE_REFUSED_REQUIREMENT;
       unmet = one->place;
     }
   }
   double share = asked->reads ? 1.0 / (1.0 / offer->write + 1.0 / offer->read) : offer->write;
-  if (!single)
+  if (shape != SINGLE)
     distance = __builtin_sqrt(smaller(larger(squares, 0.0), 1.0));
   verdict->distance = (float)distance;
   verdict->share = (float)share;
@@ -184,6 +195,17 @@ static bool is_single(const struct asked *asked) {
   return asked->count == 1 && one->rate && !one->hard && one->weight == 1.0;
 }
 
+static enum shape shape_of(const struct asked *asked) {
+  if (is_single(asked))
+    return SINGLE;
+  bool plain = true;
+  for (uint32_t i = 0; i < asked->count; i++) {
+    const struct part *one = &asked->parts[i];
+    plain &= !one->hard & !one->at_most & (one->value <= UNKNOWN);
+  }
+  return plain ? PLAIN : ANYTHING;
+}
+
 size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdict *verdicts) {
   const struct ses_core_element *elements = query->elements;
   const uint64_t *excluded = query->excluded;
@@ -194,13 +216,17 @@ size_t ses_core_judge(const struct ses_core_query *query, struct ses_core_verdic
   size_t accepted = 0;
   size_t degraded = 0;
   uint64_t word = 0;
-  bool single = is_single(&asked);
+  enum shape shape = shape_of(&asked);
+  if (shape == PLAIN && (claims || excluded))
+    shape = ANYTHING;
   for (size_t row = 0; row < count; row++, word >>= 1) {
     if (row % 64 == 0 && excluded)
       word = excluded[row / 64];
     double claimed = claims ? claims[row] : 0.0;
-    bool takes = single ? judge(&elements[row], &asked, claimed, word & 1, true, &verdicts[row])
-                        : judge(&elements[row], &asked, claimed, word & 1, false, &verdicts[row]);
+    bool takes = shape == PLAIN ? judge(&elements[row], &asked, 0.0, false, PLAIN, &verdicts[row])
+                 : shape == SINGLE
+                     ? judge(&elements[row], &asked, claimed, word & 1, SINGLE, &verdicts[row])
+                     : judge(&elements[row], &asked, claimed, word & 1, ANYTHING, &verdicts[row]);
     accepted += takes;
     degraded += takes & ((elements[row].state & SES_CORE_DEGRADED) != 0);
   }

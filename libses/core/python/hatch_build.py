@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _CORE = Path(__file__).resolve().parent.parent
 _HEADER = _CORE.parent / "include" / "ses" / "core.h"
-_FLAGS = ("-std=gnu11", "-O2", "-fno-math-errno", "-fPIC", "-shared", "-fvisibility=hidden")
+_FLAGS = ("-std=gnu11", "-O3", "-fno-math-errno", "-fPIC", "-shared", "-fvisibility=hidden")
 
 
 def _compiler() -> str:

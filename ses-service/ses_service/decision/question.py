@@ -1,4 +1,8 @@
-"""What the decision is asked, what it sees, and what it answers."""
+"""What the decision is asked, what it sees, and what it answers.
+
+Never changed once made.  What is made for every decision is not frozen all the same, because Python takes
+three times as long to make a frozen one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ses_service.model.entities import Requirement, ResolvedRequirement, Subject
 REQUEST, HISTORY = "request", "history"  # where an expected size is from
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Question:
     """Who asks for what.
 
@@ -36,7 +40,7 @@ class Question:
         return tuple(resolved.requirement for resolved in self.requirements)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class View:
     """What is known at one moment: table, observations and rows have the same elements in the same order."""
 
@@ -53,7 +57,7 @@ class Stripes:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decision:
     """The answer.  ``refused_total`` counts refused elements that are not listed, too.
 

@@ -61,19 +61,29 @@ def resolve(
     ``profile`` is one the request itself names.  ``subject.vo`` must have been filled by
     :func:`ses_service.model.entities.with_home_vo`.
     """
-    asked = RequirementSet(Level.EXPLICIT, EXPLICIT_NAME, tuple(explicit), profile=profile)
     found: dict[Kind, ResolvedRequirement] = {}
-    for one in (asked, *(sets.get(key) for key in levels_of(subject))):
-        if one is None:
-            continue
-        for requirement in one.requirements:
-            if requirement.kind not in found and requirement.applies(now):
-                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name)
-        for requirement in one.profile.requirements if one.profile else ():
-            if requirement.kind not in found and requirement.applies(now):
-                source = one.profile.name if one.profile else None
-                found[requirement.kind] = ResolvedRequirement(requirement, one.level, one.name, source)
+    _take(found, explicit, now, Level.EXPLICIT, EXPLICIT_NAME)
+    if profile is not None:
+        _take(found, profile.requirements, now, Level.EXPLICIT, EXPLICIT_NAME, profile.name)
+    for one in filter(None, map(sets.get, levels_of(subject))):
+        _take(found, one.requirements, now, one.level, one.name)
+        if one.profile is not None:
+            _take(found, one.profile.requirements, now, one.level, one.name, one.profile.name)
     return tuple(found[kind] for kind in in_order(found))
+
+
+def _take(
+    found: dict[Kind, ResolvedRequirement],
+    stated: Iterable[Requirement],
+    now: float,
+    level: Level,
+    name: str,
+    profile: str | None = None,
+) -> None:
+    """Take the requirements of kinds that nobody before stated."""
+    for one in stated:
+        if one.kind not in found and one.applies(now):
+            found[one.kind] = ResolvedRequirement(one, level, name, profile)
 
 
 @dataclass(frozen=True, slots=True)

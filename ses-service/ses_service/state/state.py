@@ -59,7 +59,7 @@ class NoEnvironmentError(Exception):
     """The site has not been read yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asked:
     """A request for a decision before its requirements are resolved.
 

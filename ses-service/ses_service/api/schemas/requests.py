@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from ses_service.api.schemas.kinds import (
     bounds_by_kind,
@@ -79,12 +80,11 @@ class Requirement(Body):
     strictness: StrictnessName = "soft"
     valid_from: Moment | None = None
     valid_until: Moment | None = None
-    _made: entities.Requirement = PrivateAttr()
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Requirement:
         try:
-            self._made = made = self._in_base_units()
+            made = self.in_base_units
         except (UnknownKindError, UnknownUnitError) as error:
             raise ValueError(str(error)) from None
         needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
@@ -98,9 +98,11 @@ class Requirement(Body):
 
     def to_model(self) -> entities.Requirement:
         """Return the requirement in the base unit of its kind."""
-        return self._made
+        return self.in_base_units
 
-    def _in_base_units(self) -> entities.Requirement:
+    @cached_property
+    def in_base_units(self) -> entities.Requirement:
+        """The requirement in the base unit of its kind; made once."""
         described = vocabulary().metric(self.kind).described
         return entities.Requirement(
             described.kind,
