@@ -322,7 +322,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   spdlog::warn("the service refuses a report, which is dropped: HTTP {} {}", reply.status,
                problem_detail(reply.body));
   attempts_ = 0;
-  complete_due_ = false;
+  complete_due_ = !batch.ended.empty(); // then what is not listed has ended
   book_.drop(batch);
 }
 
