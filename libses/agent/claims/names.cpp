@@ -59,7 +59,7 @@ Names::Looked Names::in_directory(const ClaimedFile &file, bool is_process) {
 
 UniqueFd Names::handle_in_directory(const ClaimedFile &file) const {
   const auto directory = opened_.find(*file.claim.directory);
-  UniqueFd handle = open_cached(directory->second.handle.get(), name_in(file.claim.path));
+  UniqueFd handle = open_below(directory->second.handle.get(), name_in(file.claim.path));
   return is_file(handle.get(), file.claim.file) ? std::move(handle) : UniqueFd();
 }
 
