@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -47,7 +48,8 @@ select cast(1000000000000000 + i as text), 'user' || (i * 7919 % 200), 'applicat
   '/lustre/user' || (i * 7919 % 200) || '/run' || (i / 1000) || '/output.' || i,
   :now - :seconds + i * :seconds / :files - 60.0, :now - :seconds + i * :seconds / :files, 'closed',
   1e9, 0.0, 1e8, 0.0,
-  case when i % 5 = 0 then 'missed' when i % 7 = 0 then 'nearly' when i % 11 = 0 then 'cannot-say' else 'met' end,
+  case when i % 5 = 0 then 'missed' when i % 7 = 0 then 'nearly' when i % 11 = 0 then 'cannot-say'
+    else 'met' end,
   case when i % 5 = 0 then 'others' end, 'current-write-rate', 1e8, 1.1e8,
   case when i % 5 = 0 then 4e7 when i % 7 = 0 then 9e7 else 1.2e8 end
 from n
@@ -127,9 +129,9 @@ def main() -> int:
             database = Database(url)
             history = FileHistory(database)
             for what, wanted in ASKED.items():
-                show(name, f"report: {what}", lambda wanted=wanted: history.groups(wanted), given.rounds)
+                show(name, f"report: {what}", partial(history.groups, wanted), given.rounds)
             for what, wanted in LISTS.items():
-                show(name, f"list: {what}", lambda wanted=wanted: history.page(wanted, LISTED), given.rounds)
+                show(name, f"list: {what}", partial(history.page, wanted, LISTED), given.rounds)
             database.close()
     return 0
 

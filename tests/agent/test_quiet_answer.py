@@ -30,8 +30,9 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sources = ("announcements/announcement", "announcements/quiet_answer", "service/json", "service/json_text",
-               "service/needs", "table/candidates", "table/choice", "table/table_answer")  # fmt: skip
+    of_service = (f"service/{name}" for name in ("json", "json_text", "needs"))
+    of_table = (f"table/{name}" for name in ("candidates", "choice", "table_answer"))
+    sources = ("announcements/announcement", "announcements/quiet_answer", *of_service, *of_table)
     core = tmp_path_factory.getbasetemp() / "core_of_answers.o"
     libses = Path(__file__).resolve().parents[2] / "libses"
     parts = [libses / "core" / f"{name}.c" for name in ("judge", "predict", "rank", "stripe")]

@@ -33,8 +33,8 @@ public:
   [[nodiscard]] std::vector<int> descriptors() const;
   // A file of CHOICE with so many BYTES takes so long to read that add() follows it.  Any thread.
   [[nodiscard]] bool is_worth_following(const Choice &choice, double bytes) const;
-  // Takes the file of HANDLE (invalid: it is not followed), of BYTES, that was chosen by CHOICE and is closed; its end is told
-  // later.  False, with ENDING as it was: it can be no stream any more.
+  // Takes the file of HANDLE (invalid: it is not followed), of BYTES, that was chosen by CHOICE and
+  // is closed; its end is told later.  False, with ENDING as it was: it can be no stream any more.
   [[nodiscard]] bool add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
                          double bytes, Time now);
   // When ended() is due; none: never.
@@ -61,7 +61,7 @@ private:
   void stays_until(uint64_t id, File &file, Time until);
 
   const WritingOut &writing_out_;
-  FileEvents uses_, reads_; // opens and closes in their order
+  FileEvents uses_, reads_;                  // opens and closes in their order
   std::unordered_map<uint64_t, File> files_; // by placement
   std::multimap<Time, uint64_t> due_;
   std::vector<IdleFiles::Changed> changed_;

@@ -1,5 +1,5 @@
-// quiet_answer FILE...: answers of the service, each in a file of its own, as an agent gets them one
-// after the other.  Prints of each whether it was parsed, and what was made of it.
+// quiet_answer FILE...: answers of the service, each in a file of its own, as an agent gets them
+// one after the other.  Prints of each whether it was parsed, and what was made of it.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
