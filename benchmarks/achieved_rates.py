@@ -157,7 +157,7 @@ class Site:
     def run(self, command: list[str], error: bool = False) -> str:
         """Run a program under the library; what it printed."""
         environment = {**os.environ, "LD_PRELOAD": str(self.library), "LC_ALL": "C"}
-        environment |= {"SES_AGENT_SOCKET": str(self.agent.socket)}
+        environment |= {"SES_AGENT_SOCKET": str(self.agent.socket), "SES_SYNC_MS": "10000"}
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True, timeout=300
         )

@@ -49,12 +49,18 @@ def branches(base: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def tmp_path(base: Path, branches: dict[str, Path]) -> Iterator[Path]:
+def union_options() -> str:
+    """How the union is mounted, beside what it needs anyway."""
+    return "use_ino"
+
+
+@pytest.fixture
+def tmp_path(base: Path, branches: dict[str, Path], union_options: str) -> Iterator[Path]:
     """A mounted mergerfs union: an agent stages on branches of one and nowhere else."""
     path = base / "union"
     path.mkdir()
     together = ":".join(str(branch) for branch in branches.values())
-    options = "category.create=ff,use_ino" + (",allow_other" if os.geteuid() == 0 else "")
+    options = f"category.create=ff,{union_options}" + (",allow_other" if os.geteuid() == 0 else "")
     subprocess.run(["mergerfs", "-o", options, together, path], check=True, timeout=60)
     yield path
     unmount = ["umount"] if os.geteuid() == 0 else ["fusermount", "-u"]

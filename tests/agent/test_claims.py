@@ -221,6 +221,7 @@ def test_choice_from_an_earlier_epoch_is_explained(
     claims: Claims, service: ServiceDouble, tmp_path: Path
 ) -> None:
     for number in itertools.count():
+        wait_until(lambda: not any(claims.table.own().values()), "no file of the round before counts")
         service.loads["union/b2"] = {}
         os.close(claims.create(claims.choose(row=0), tmp_path / f"idle{number}"))
         wait_until(lambda: claims.table.rows()[2].others == 0, "the element is idle")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agent_sources import build
 from claims_program import Claims
 from patience import wait_until
 from running_agent import Agent
@@ -72,12 +74,8 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
     def streams() -> float:
         return sum(claims.table.own().values())
 
-    claim = claims.choose()
-    fd = claims.create(claim, tmp_path / "large")
-    large = claims.id_of(claim)
-    wait_until(lambda: service.opened(large), "it is told")  # one that is closed sooner is not followed
-    os.write(fd, bytes(int(3 * SLOW)))
-    os.close(fd)
+    large = close(claims, tmp_path / "large", bytes(int(3 * SLOW)))  # before the agent can look, as a rule
+    wait_until(lambda: service.opened(large), "it is told")
     wait_until(lambda: streams() == 0, "it is written, and nobody reads it")
     for _ in range(3):
         with (tmp_path / "large").open("rb") as file:
@@ -85,3 +83,30 @@ def test_file_that_is_read_again_is_a_stream_meanwhile(
             file.read()
         wait_until(lambda: streams() == 0, "it is none")
     assert large not in service.ended_as
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What is told of files by what happened to them since they were closed."""
+    place = tmp_path_factory.mktemp("closed")
+    sources = ("files/closed_files", "node/file_events", "node/proc_files", "table/writing_out")
+    program = build(place / "closed_files", "closed_files.cpp", sources)
+    said = subprocess.run([program, place], capture_output=True, text=True, check=True, timeout=60)
+    return said.stdout.splitlines()
+
+
+@pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
+@pytest.mark.parametrize(
+    ("case", "looks"),
+    [
+        ("opened and closed", [" moves idle"]),
+        ("closed and opened", [" moves", " idle moves", " idle"]),
+        ("read by who had it open before", [" moves", " idle"]),
+        ("read and closed by who had it open before", [""]),
+        ("removed", [" ended"]),
+    ],
+)
+def test_closed_file_is_a_stream_while_somebody_has_it_open(
+    told: list[str], case: str, looks: list[str]
+) -> None:
+    assert [line for line in told if line.startswith(f"{case}:")] == [f"{case}:{look}" for look in looks]

@@ -253,12 +253,19 @@ def test_report_that_breaks_the_service_does_not_hold_up_the_others(
     files = [one.create(tmp_path / f"f{number}") for number, one in enumerate(asked)]
     cursed, *others = (one.answer.placement for one in asked)
     wait_until(lambda: len(service.open_now()) == 5, "all are told")
+    before = len(service.announcements())
     service.instead = broken
     for fd in files:
         os.close(fd)
     wait_until(lambda: all(service.ended(placement) for placement in others), "the others are told")
     agent.wait_for("the service refuses a report, which is dropped: HTTP 500")
     assert 3 <= len(tried) < 20, "it is not tried for ever"
+
+    def complete() -> list[Request]:
+        return [one for one in service.announcements()[before:] if one.body["complete"]]
+
+    wait_until(complete, "all that is open is told: what is not listed has ended")
+    assert cursed not in {file["placement_id"] for file in complete()[-1].body["opened"]}
 
 
 def test_token_of_the_file_is_shown_to_the_service(

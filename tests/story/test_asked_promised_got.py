@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,16 @@ while reads and os.read(back, 1000000):
 os.close(fd)
 """
 
+# Reads a file that exists again and again, 20 MB/s at most.
+READER = """
+import sys, time
+with open(sys.argv[1], "rb", buffering=0) as file:
+    while True:
+        while file.read(1000000):
+            time.sleep(0.05)
+        file.seek(0)
+"""
+
 
 def run(site: Site, name: str, *arguments: str) -> str:
     path = site.storage.union / name
@@ -60,6 +71,19 @@ def file(site: Site, path: str) -> dict[str, Any]:
             return found[0]
         assert time.monotonic() < end, told.stdout
         time.sleep(0.2)
+
+
+def streams(site: Site, element: str) -> int:
+    """Return what the ledger counts on an element."""
+    found = site.chain.client().elements()["elements"]
+    return next(one["open_placements"] for one in found if one["id"] == element)
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
 
 
 def require(site: Site, *texts: str) -> None:
@@ -92,3 +116,20 @@ def test_files_are_met_or_missed_with_what_the_program_did_as_the_cause(site: Si
         "average-read-rate": "met",
         "average-write-rate": "met",
     }
+
+    read_by_others(site, reads["element"], Path(reads["path"]))
+
+
+def read_by_others(site: Site, element: str, path: Path) -> None:
+    """A program reads a file that another one made: a stream of its element for as long as it reads."""
+    copy = path.with_name("made-elsewhere.dat")
+    branch = next(one for one in site.storage.branches if element.endswith(f"/{one.name}"))
+    (branch.directory / copy.name).write_bytes(bytes(20 * MB))  # no file that the ledger knows
+    wait_for(lambda: streams(site, element) == 0, "nothing is open on it")
+    environment = {"PATH": os.environ["PATH"], **site.chain.preloaded()}
+    with subprocess.Popen([sys.executable, "-c", READER, str(copy)], env=environment) as program:
+        try:
+            wait_for(lambda: streams(site, element) == 1, "its reader counts")
+        finally:
+            program.kill()
+    wait_for(lambda: streams(site, element) == 0, "nobody reads it any more")

@@ -251,7 +251,7 @@ void Announcer::send(Lock &lock, Batch batch) {
   announcement.in_use = announcement.busy && in_use;
   const Reply reply =
       client_.request("POST", announcement_path(service_.node), announcement_body(announcement));
-  auto parsed = reply.status == 200 ? parse_announcement_reply(reply.body) : std::nullopt;
+  auto parsed = read(reply);
   lock.lock();
   if (!parsed) {
     reading_due_ = reading_due_ || reading;
@@ -259,6 +259,18 @@ void Announcer::send(Lock &lock, Batch batch) {
     return;
   }
   settle(lock, std::move(batch), std::move(*parsed), now);
+}
+
+// None: it is no answer to an announcement.
+std::optional<AnnouncementReply> Announcer::read(const Reply &reply) {
+  auto read = reply.status == 200 ? quiet_.read(reply.body) : std::nullopt;
+  if (!read && reply.status == 200) {
+    read = parse_announcement_reply(reply.body);
+    if (read) {
+      quiet_.remember(reply.body, *read);
+    }
+  }
+  return read;
 }
 
 Announcement Announcer::announcement_of(const Batch &batch, const std::vector<uid_t> &users) {
@@ -322,7 +334,7 @@ void Announcer::failed(Batch batch, const Reply &reply) {
   spdlog::warn("the service refuses a report, which is dropped: HTTP {} {}", reply.status,
                problem_detail(reply.body));
   attempts_ = 0;
-  complete_due_ = false;
+  complete_due_ = !batch.ended.empty(); // then what is not listed has ended
   book_.drop(batch);
 }
 

@@ -23,6 +23,7 @@
 
 #include "announcements/announcement.h"
 #include "announcements/announcement_book.h"
+#include "announcements/quiet_answer.h"
 #include "node/identity.h"
 #include "node/idle_files.h"
 #include "service/client.h"
@@ -89,6 +90,7 @@ private:
   [[nodiscard]] std::chrono::milliseconds pause() const;
   [[nodiscard]] Batch next_batch();
   void send(Lock &lock, Batch batch);
+  [[nodiscard]] std::optional<AnnouncementReply> read(const Reply &reply);
   [[nodiscard]] Announcement announcement_of(const Batch &batch, const std::vector<uid_t> &users);
   void failed(Batch batch, const Reply &reply);
   void settle(Lock &lock, Batch batch, AnnouncementReply reply, Clock::time_point asked_at);
@@ -97,7 +99,8 @@ private:
   [[nodiscard]] bool is_to_look(size_t more) const;
 
   const Service service_;
-  ServiceClient client_; // of the thread, as the three below
+  ServiceClient client_; // of the thread, as the four below
+  QuietAnswer quiet_;
   UserNames names_;
   std::map<std::string, uid_t> uid_of_;
   std::map<uid_t, std::string> generation_of_;

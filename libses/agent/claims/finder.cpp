@@ -220,6 +220,10 @@ Finder::Found Finder::look_for(const ClaimedFile &file, ProcessLook &process, Pl
   if (has(named.facts)) {
     placed.size = named.facts->size;
     placed.path = std::move(named.path);
+    if (named.has_directory && file.choice &&
+        watcher_.is_worth_following(*file.choice, named.facts->size)) {
+      placed.handle = names_.handle_in_directory(file);
+    }
   }
   if (named.facts && (!has(named.facts) || !is_own(*named.facts, file.uid))) {
     return Found::kStranger;

@@ -6,8 +6,8 @@
 // Files are looked for in rounds.  A round that comes soon after another waits for more files, so
 // that the cost of a look at a process, a directory or all processes is that of many files; the
 // longer a round takes, the longer the next one waits.  Most files are closed by then: their name
-// gives the size, and no handle is made.  One that cannot be found (closed and removed, its process
-// gone) is handed on with what is known.
+// gives the size, and a handle is made only of those that are large enough to be followed.  One
+// that cannot be found (closed and removed, its process gone) is handed on with what is known.
 #ifndef SES_AGENT_FINDER_H
 #define SES_AGENT_FINDER_H
 

@@ -57,6 +57,12 @@ Names::Looked Names::in_directory(const ClaimedFile &file, bool is_process) {
   return looked;
 }
 
+UniqueFd Names::handle_in_directory(const ClaimedFile &file) const {
+  const auto directory = opened_.find(*file.claim.directory);
+  UniqueFd handle = open_below(directory->second.handle.get(), name_in(file.claim.path));
+  return is_file(handle.get(), file.claim.file) ? std::move(handle) : UniqueFd();
+}
+
 const Names::Opened &Names::open_directory(const ClaimedFile &file, bool is_process) {
   const auto [known, first] = opened_.try_emplace(*file.claim.directory);
   Opened &opened = known->second;

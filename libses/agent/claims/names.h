@@ -33,6 +33,8 @@ public:
 
   // The file in its directory, which is opened once for all of its files until forget().
   [[nodiscard]] Looked in_directory(const ClaimedFile &file, bool is_process);
+  // A handle to a file that was found so; invalid when it is gone.
+  [[nodiscard]] UniqueFd handle_in_directory(const ClaimedFile &file) const;
   // A handle to it, by whatever is known.
   [[nodiscard]] UniqueFd handle_of(const ClaimedFile &file, bool is_process);
   // Closes the directories.

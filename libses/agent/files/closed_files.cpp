@@ -15,11 +15,14 @@ constexpr std::chrono::seconds kFollowed{60}, kOpenAtMost{600};
 
 // Who opened it before it was watched is seen by a read.
 ClosedFiles::ClosedFiles(const WritingOut &writing_out)
-    : writing_out_(writing_out), opens_(IN_OPEN), reads_(IN_ACCESS | IN_ONESHOT),
-      closes_(IN_CLOSE_WRITE | IN_CLOSE_NOWRITE) {}
+    : writing_out_(writing_out), uses_(IN_OPEN | IN_CLOSE), reads_(IN_ACCESS | IN_ONESHOT) {}
 
 std::vector<int> ClosedFiles::descriptors() const {
-  return {opens_.descriptor(), reads_.descriptor(), closes_.descriptor()};
+  return {uses_.descriptor(), reads_.descriptor()};
+}
+
+bool ClosedFiles::is_worth_following(const Choice &choice, double bytes) const {
+  return writing_out_.lasts(choice, bytes, 0).reading >= kWorthFollowing;
 }
 
 bool ClosedFiles::add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
@@ -28,11 +31,14 @@ bool ClosedFiles::add(AnnouncementBook::Ending &ending, int handle, const Choice
   const std::chrono::duration<double> open_for = now - choice.decided;
   const WritingOut::Seconds seconds = writing_out_.lasts(choice, bytes, open_for.count());
   File file;
-  file.followed = seconds.reading >= kWorthFollowing && files_.size() < kMost &&
-                  closes_.add(handle, id) && opens_.add(handle, id) && reads_.add(handle, id);
+  file.followed = handle >= 0 && seconds.reading >= kWorthFollowing && files_.size() < kMost &&
+                  uses_.add(handle, id) && reads_.add(handle, id);
   if (!file.followed && seconds.writing <= 0) {
+    uses_.remove(id);
     return false;
   }
+  const auto facts = facts_of(handle);
+  file.id = facts ? facts->id : FileId();
   file.ending = std::move(ending);
   const auto writing = std::chrono::duration<double>(seconds.writing);
   const auto found = files_.insert_or_assign(id, std::move(file)).first;
@@ -52,6 +58,7 @@ void ClosedFiles::set_open(uint64_t id, bool open, Time now) {
   }
   File &file = found->second;
   file.open = open;
+  file.was_opened = file.was_opened || open;
   if (file.written) {
     changed_.push_back({id, !open});
     stays_until(id, file, now + (open ? kOpenAtMost : kFollowed));
@@ -59,15 +66,44 @@ void ClosedFiles::set_open(uint64_t id, bool open, Time now) {
 }
 
 std::vector<IdleFiles::Changed> ClosedFiles::look(Time now) {
-  for (FileEvents *events : {&opens_, &reads_}) {
-    for (const uint64_t id : events->read_all().placements) {
-      set_open(id, true, now);
+  const bool lost_some = uses_.read_each([&](uint64_t id, uint32_t kinds) {
+    if ((kinds & IN_IGNORED) != 0) {
+      set_gone(id, now);
+    } else {
+      set_open(id, (kinds & IN_OPEN) != 0, now);
+    }
+  });
+  FileEvents::Happened read = reads_.read_all();
+  std::erase_if(read.placements, [&](uint64_t id) {
+    const auto found = files_.find(id);
+    return found == files_.end() || found->second.open || found->second.was_opened;
+  });
+  if (lost_some || read.lost_some) {
+    for (const auto &[id, file] : files_) {
+      read.placements.insert(id);
     }
   }
-  for (const uint64_t id : closes_.read_all().placements) {
-    set_open(id, false, now);
-  }
+  look_for(read.placements, now);
   return std::exchange(changed_, {});
+}
+
+// A read says that somebody had the file open, not that they still do: processes are looked at.
+void ClosedFiles::look_for(const std::set<uint64_t> &placements, Time now) {
+  std::set<FileId> wanted;
+  for (const uint64_t id : placements) {
+    wanted.insert(files_.at(id).id);
+  }
+  const std::set<FileId> open = wanted.empty() ? wanted : open_anywhere(wanted);
+  for (const uint64_t id : placements) {
+    set_open(id, open.contains(files_.at(id).id), now);
+  }
+}
+
+void ClosedFiles::set_gone(uint64_t id, Time now) {
+  if (const auto found = files_.find(id); found != files_.end()) {
+    found->second.followed = false;
+    stays_until(id, found->second, now);
+  }
 }
 
 std::optional<ClosedFiles::Time> ClosedFiles::due() const {
@@ -91,9 +127,8 @@ std::vector<AnnouncementBook::Ending> ClosedFiles::ended(Time by) {
       stays_until(id, file, by + (file.open ? kOpenAtMost : kFollowed));
       continue;
     }
-    opens_.remove(id);
+    uses_.remove(id);
     reads_.remove(id);
-    closes_.remove(id);
     ended.push_back(std::move(file.ending));
     files_.erase(found);
   }

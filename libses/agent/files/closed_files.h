@@ -3,7 +3,7 @@
 // A cache may still write one out (table/writing_out.h): it counts on until that is done.  Then one
 // that takes a second to read, or longer, is followed for a minute: while a program of this node
 // has it open again, it is a stream.  Nothing is held open for that, so that a file that is removed
-// is gone.
+// is gone, and ends.
 //
 // Used by one thread.
 #ifndef SES_AGENT_CLOSED_FILES_H
@@ -11,12 +11,14 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "announcements/announcement_book.h"
 #include "node/file_events.h"
 #include "node/idle_files.h"
+#include "node/proc_files.h"
 #include "table/writing_out.h"
 
 namespace ses::agent {
@@ -29,8 +31,10 @@ public:
 
   // Readable when one is opened, or closed again.
   [[nodiscard]] std::vector<int> descriptors() const;
-  // Takes the file of HANDLE, of BYTES, that was chosen by CHOICE and is closed; its end is told
-  // later.  False, with ENDING as it was: it can be no stream any more.
+  // A file of CHOICE with so many BYTES takes so long to read that add() follows it.  Any thread.
+  [[nodiscard]] bool is_worth_following(const Choice &choice, double bytes) const;
+  // Takes the file of HANDLE (invalid: it is not followed), of BYTES, that was chosen by CHOICE and
+  // is closed; its end is told later.  False, with ENDING as it was: it can be no stream any more.
   [[nodiscard]] bool add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
                          double bytes, Time now);
   // When ended() is due; none: never.
@@ -43,17 +47,21 @@ public:
 private:
   struct File {
     AnnouncementBook::Ending ending;
+    FileId id;
     Time until{};          // it is written out, or is followed no longer
     bool followed = false; // after it is written out
     bool written = false;
     bool open = false;
+    bool was_opened = false; // since it is watched
   };
 
   void set_open(uint64_t id, bool open, Time now);
+  void set_gone(uint64_t id, Time now);
+  void look_for(const std::set<uint64_t> &placements, Time now);
   void stays_until(uint64_t id, File &file, Time until);
 
   const WritingOut &writing_out_;
-  FileEvents opens_, reads_, closes_;
+  FileEvents uses_, reads_;                  // opens and closes in their order
   std::unordered_map<uint64_t, File> files_; // by placement
   std::multimap<Time, uint64_t> due_;
   std::vector<IdleFiles::Changed> changed_;

@@ -100,6 +100,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
       }
       if (file.handle.get() >= highest_handle_) {
         file.handle.reset(); // looked for again when its turn comes
+        file.searched = false;
       }
       arrived_.push_back(std::move(file));
     }
@@ -240,8 +241,8 @@ void Watcher::compare_now(const std::vector<LedgerFile> &files) {
 }
 
 void Watcher::begin(PlacedFile file, ProcessLooks &looks) {
-  if (!file.handle &&
-      !file.searched) { // perhaps it lives on as another descriptor, as after a shell's redirection
+  if (!file.handle && !file.searched &&
+      !file.closed) { // perhaps it lives on as another descriptor, as after a shell's redirection
     file.handle = find_handle(file.pid, file.id);
     if (file.handle && file.path.empty()) {
       file.path = path_of(file.handle.get());
@@ -345,93 +346,6 @@ bool Watcher::follow_process(pid_t pid) {
   return static_cast<bool>(process.pidfd);
 }
 
-void Watcher::read_events() {
-  FileEvents::Happened closed = closes_.read_all();
-  if (closed.lost_some) {
-    for (const auto &[id, watched] : files_) {
-      if (!watched.orphaned) { // those are looked for anyway
-        closed.placements.insert(id);
-      }
-    }
-  }
-  for (const uint64_t id : closed.placements) {
-    if (const auto it = files_.find(id); it != files_.end()) {
-      it->second.told = true;
-      unchecked_.insert(id);
-    }
-  }
-}
-
-// Ends those of PLACEMENTS whose process does not have the file open any more, nor one it may have
-// left it to.  Each process is looked at once, however many of its files were closed.
-void Watcher::check(const std::set<uint64_t> &placements) {
-  ProcessLooks looks;
-  std::set<uint64_t> orphans;
-  for (const uint64_t id : placements) {
-    const auto it = files_.find(id);
-    if (it == files_.end()) {
-      continue;
-    }
-    auto &[file, polled, orphaned, told] = it->second;
-    if (orphaned) {
-      orphans.insert(id);
-      continue;
-    }
-    // The maker first: it closes the file after the other process has it.
-    if (file.maker != 0 && looks.at(file.maker).has_open(file.id)) {
-      continue;
-    }
-    ProcessLook &process = looks.at(file.pid);
-    if (!std::exchange(told, false) && process.has_at(file.fd, file.id)) {
-      continue;
-    }
-    const bool has_it = polled ? process.has_moved(file.id) : process.has_open(file.id);
-    if (!has_it && process.child_with(file.id) == 0) {
-      end(it, process.is_exiting() ? EndReason::kExited : EndReason::kClosed);
-    }
-  }
-  check_orphans(orphans, EndReason::kClosed);
-}
-
-// Ends those of PLACEMENTS that no process has open any more.
-void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
-  if (placements.empty()) {
-    return;
-  }
-  std::set<FileId> wanted;
-  for (const uint64_t id : placements) {
-    wanted.insert(files_.at(id).file.id);
-  }
-  const std::set<FileId> open = open_anywhere(wanted);
-  for (const uint64_t id : placements) {
-    const auto it = files_.find(id);
-    if (!open.contains(it->second.file.id)) {
-      end(it, reason);
-    }
-  }
-}
-
-void Watcher::process_gone(pid_t pid) {
-  const auto found = processes_.find(pid);
-  if (found == processes_.end()) {
-    return;
-  }
-  const std::set<uint64_t> placements = found->second.placements;
-  for (const uint64_t id : placements) {
-    const auto it = files_.find(id);
-    if (it == files_.end()) {
-      continue;
-    }
-    if (it->second.polled) {
-      end(it, EndReason::kExited);
-    } else { // no close event: a child still has it
-      it->second.orphaned = true;
-      orphans_.insert(id);
-    }
-  }
-  processes_.erase(pid); // closes the pidfd, which takes it out of epoll
-}
-
 // Lets go of processes without files, but not at once: most have others soon.
 void Watcher::forget_processes() {
   const auto now = Clock::now();
@@ -449,11 +363,6 @@ void Watcher::forget_processes() {
   }
 }
 
-void Watcher::look_around() {
-  check(std::set<uint64_t>(polled_));
-  check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
-}
-
 void Watcher::end(Files::iterator it, EndReason reason) {
   const uint64_t id = it->first;
   const Watched watched = std::move(it->second);
@@ -467,6 +376,7 @@ void Watcher::end(Files::iterator it, EndReason reason) {
   }
   polled_.erase(id);
   unchecked_.erase(id);
+  closed_before_.erase(id);
   orphans_.erase(id);
   closes_.remove(id);
   idle_.remove(id);
@@ -491,8 +401,8 @@ void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string p
                                    file.closed
                                        ? OpenRates::never_seen(bytes, file.open_for())
                                        : rates_.end(file.placement_id, bytes, Clock::now())}};
-  if (!facts || facts->links == 0 || !file.choice ||
-      !closed_.add(ending, handle, *file.choice, static_cast<double>(facts->size), Clock::now())) {
+  if (!size || (facts && facts->links == 0) || !file.choice ||
+      !closed_.add(ending, handle, *file.choice, static_cast<double>(bytes), Clock::now())) {
     ended_.push_back(std::move(ending));
   }
 }

@@ -2,13 +2,14 @@
 //
 // A placement is in use until the last descriptor made by the create is closed: the kernel then
 // sends IN_CLOSE, however often it was duplicated or inherited.  The placement goes on when the
-// creating process has the same file open once more; otherwise it has ended, "closed", or
-// "exited" when the process went away with the file open.  A file that outlives its process is
-// watched on in the hands of its children.  Where inotify has no room left, the process's
-// descriptors are looked at twice a second instead.  What happens soon after a look waits a little,
-// so that one look at a process is about many of its files.  A file is created once: when one is
-// reported under the device and inode of another, that one is gone and its number was given out
-// again.
+// creating process has the same file open once more, and is looked at every ten seconds from then
+// on: what the process has open may be another file, which got the number of one that was removed.
+// Otherwise it has ended, "closed", or "exited" when the process went away with the file open.  A
+// file that outlives its process is watched on in the hands of its children.  Where inotify has no
+// room left, the process's descriptors are looked at twice a second instead.  What happens soon
+// after a look waits a little, so that one look at a process is about many of its files.  A file is
+// created once: when one is reported under the device and inode of another, that one is gone and
+// its number was given out again.
 //
 // An open file in which nothing moves for a while is told to be idle (node/idle_files.h), unless it
 // has to be looked for in its process.  At its end it is told at which rates it was written and
@@ -86,6 +87,11 @@ public:
   // Finds out which of FILES, open as far as the ledger knows, some process has open; those are
   // watched from now on, the others are reported as ended.  Any thread, never waits.
   void compare(std::vector<LedgerFile> files);
+  // A file of CHOICE that is closed, with so many BYTES, is followed if it has a handle.  Any
+  // thread.
+  [[nodiscard]] bool is_worth_following(const Choice &choice, uint64_t bytes) const {
+    return closed_.is_worth_following(choice, static_cast<double>(bytes));
+  }
   // Ends the thread; returns how many files were still open.
   size_t stop();
 
@@ -151,6 +157,7 @@ private:
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
   std::set<uint64_t> unchecked_;                  // closed, perhaps
+  std::set<uint64_t> closed_before_;              // and open all the same, as it seemed
   std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
   std::vector<AnnouncementBook::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;

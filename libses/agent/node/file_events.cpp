@@ -50,19 +50,26 @@ void FileEvents::forget(int watch) {
 
 FileEvents::Happened FileEvents::read_all() {
   Happened happened;
+  happened.lost_some =
+      read_each([&](uint64_t placement, uint32_t) { happened.placements.insert(placement); });
+  return happened;
+}
+
+bool FileEvents::read_each(const std::function<void(uint64_t, uint32_t)> &visit) {
+  bool lost_some = false;
   alignas(inotify_event) char buffer[16384];
   for (;;) {
     const ssize_t length = read(inotify_.get(), buffer, sizeof buffer);
     if (length <= 0) {
-      return happened;
+      return lost_some;
     }
     for (const char *at = buffer; at < buffer + length;) {
       const auto *event = reinterpret_cast<const inotify_event *>(at);
       at += sizeof *event + event->len;
-      happened.lost_some = happened.lost_some || (event->mask & IN_Q_OVERFLOW) != 0;
+      lost_some = lost_some || (event->mask & IN_Q_OVERFLOW) != 0;
       const auto [first, last] = placements_of_.equal_range(event->wd);
       for (auto it = first; it != last; ++it) {
-        happened.placements.insert(it->second);
+        visit(it->second, event->mask);
       }
       if ((event->mask & IN_IGNORED) != 0) {
         forget(event->wd);

@@ -5,6 +5,7 @@
 #define SES_AGENT_FILE_EVENTS_H
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -30,8 +31,11 @@ public:
     std::set<uint64_t> placements;
     bool lost_some = false; // the kernel's queue was full: it may have been any file
   };
-  // What happened since the last call; never waits.
+  // What happened since the last call; never waits, as the next.
   [[nodiscard]] Happened read_all();
+  // Calls VISIT(placement, what happened to its file) for each event since the last call, in the
+  // order of the events; IN_IGNORED: the file is gone.  True when the kernel lost some.
+  bool read_each(const std::function<void(uint64_t placement, uint32_t kinds)> &visit);
 
 private:
   void forget(int watch);

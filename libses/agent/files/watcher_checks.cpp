@@ -1,0 +1,113 @@
+// Which of the watched files are still open, asked when one was closed, its process ended, or time
+// has passed.
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "files/watcher.h"
+#include "node/process_look.h"
+
+namespace ses::agent {
+
+void Watcher::read_events() {
+  FileEvents::Happened closed = closes_.read_all();
+  if (closed.lost_some) {
+    for (const auto &[id, watched] : files_) {
+      if (!watched.orphaned) { // those are looked for anyway
+        closed.placements.insert(id);
+      }
+    }
+  }
+  for (const uint64_t id : closed.placements) {
+    if (const auto it = files_.find(id); it != files_.end()) {
+      it->second.told = true;
+      unchecked_.insert(id);
+      if (!closed.lost_some && !it->second.orphaned) {
+        closed_before_.insert(id);
+      }
+    }
+  }
+}
+
+// Ends those of PLACEMENTS whose process does not have the file open any more, nor one it may have
+// left it to.  Each process is looked at once, however many of its files were closed.
+void Watcher::check(const std::set<uint64_t> &placements) {
+  ProcessLooks looks;
+  std::set<uint64_t> orphans;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    auto &[file, polled, orphaned, told] = it->second;
+    if (orphaned) {
+      orphans.insert(id);
+      continue;
+    }
+    // The maker first: it closes the file after the other process has it.
+    if (file.maker != 0 && looks.at(file.maker).has_open(file.id)) {
+      continue;
+    }
+    ProcessLook &process = looks.at(file.pid);
+    if (!std::exchange(told, false) && process.has_at(file.fd, file.id)) {
+      continue;
+    }
+    const bool has_it = polled ? process.has_moved(file.id) : process.has_open(file.id);
+    if (!has_it && process.child_with(file.id) == 0) {
+      end(it, process.is_exiting() ? EndReason::kExited : EndReason::kClosed);
+    }
+  }
+  check_orphans(orphans, EndReason::kClosed);
+}
+
+// Ends those of PLACEMENTS that no process has open any more.
+void Watcher::check_orphans(const std::set<uint64_t> &placements, EndReason reason) {
+  if (placements.empty()) {
+    return;
+  }
+  std::set<FileId> wanted;
+  for (const uint64_t id : placements) {
+    wanted.insert(files_.at(id).file.id);
+  }
+  const std::set<FileId> open = open_anywhere(wanted);
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (!open.contains(it->second.file.id)) {
+      end(it, reason);
+    }
+  }
+}
+
+void Watcher::process_gone(pid_t pid) {
+  const auto found = processes_.find(pid);
+  if (found == processes_.end()) {
+    return;
+  }
+  const std::set<uint64_t> placements = found->second.placements;
+  for (const uint64_t id : placements) {
+    const auto it = files_.find(id);
+    if (it == files_.end()) {
+      continue;
+    }
+    if (it->second.polled) {
+      end(it, EndReason::kExited);
+    } else { // no close event: a child still has it
+      it->second.orphaned = true;
+      orphans_.insert(id);
+      closed_before_.erase(id);
+    }
+  }
+  processes_.erase(pid); // closes the pidfd, which takes it out of epoll
+}
+
+void Watcher::look_around() {
+  for (const uint64_t id : closed_before_) {
+    files_.at(id).told = true;
+  }
+  check(std::set<uint64_t>(closed_before_));
+  check(std::set<uint64_t>(polled_));
+  check_orphans(std::set<uint64_t>(orphans_), EndReason::kExited);
+}
+
+} // namespace ses::agent
