@@ -1,10 +1,10 @@
 """What ``ses profile`` costs a program: the same program with and without it, in pairs.
 
-Three programs: one that computes, one that writes and reads in blocks of 64 KiB on tmpfs, one that starts a
-process for each of many small files.  For each: the ratio of seconds, and the ratio of processor time, that of
-the looks included, with the median over the pairs and the smallest and largest ratio.  The start of ``ses``
-itself, before the program begins, is not part of it.  On a busy machine believe processor time.  No number
-makes this fail.
+Three programs: one that computes, one that writes and reads in blocks of 64 KiB on tmpfs, one that starts
+a process for each of many small files.  For each: the ratio of seconds, and the ratio of processor time,
+that of the looks included, with the median over the pairs and the smallest and largest ratio.  The start of
+``ses`` itself, before the program begins, is not part of it.  On a busy machine believe processor time.  No
+number makes this fail.
 
     .venv/bin/python benchmarks/profile_cost.py [--pairs 9] [--seconds 4]
 """
