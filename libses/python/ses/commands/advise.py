@@ -23,7 +23,7 @@ from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
 from ses.quantities import quantity
 from ses.service import ServiceClient
-from ses.streaming.advice import Forecast, Place, Work, advice, fitting, forecasts
+from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting_on_all, forecasts
 from ses.streaming.kept import Kept, keep
 
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
@@ -112,6 +112,7 @@ def advise(
                 "measured_seconds": found.seconds,
                 "advice": say,
                 "forecasts": [_facts(one) for one in predicted],
+                "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
             }
         )
     else:
@@ -191,4 +192,5 @@ def _show(found: ProgramProfile, predicted: list[Forecast], say: str, ran: bool)
         rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
     line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
+    line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, say)
