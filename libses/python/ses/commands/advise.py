@@ -15,6 +15,7 @@ from ses.answers import Profile, Selection, Vocabulary, parse
 from ses.commands.advise_last import compare
 from ses.commands.options import service_command, subject_options
 from ses.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
+from ses.kept_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
@@ -24,7 +25,6 @@ from ses.profiling.run import profile as run_and_watch
 from ses.quantities import quantity
 from ses.service import ServiceClient
 from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting_on_all, forecasts
-from ses.streaming.kept import Kept, keep
 
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 

@@ -7,9 +7,9 @@ import time
 from ses.answers import parse
 from ses.errors import NotFoundError
 from ses.files import CAUSES, listed
+from ses.kept_forecast import Kept, last
 from ses.output import console, line, number, print_json, table
 from ses.service import ServiceClient
-from ses.streaming.kept import Kept, last
 from ses.streaming.outcome import Ended, Outcome, outcome
 
 
