@@ -48,8 +48,8 @@ class Stays : public Failure {
 class FileCopy {
 public:
   // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
-  // where that is possible.  EXISTS: there is a TARGET already, which may be SOURCE by another name.
-  // Raises Failure; Stays where a replaced file would not lie elsewhere.
+  // where that is possible.  EXISTS: there is a TARGET already, which may be SOURCE by another
+  // name. Raises Failure; Stays where a replaced file would not lie elsewhere.
   FileCopy(std::string source, std::string target, bool exists, const Manner &manner,
            Possible &possible, Watch watch);
   FileCopy(const FileCopy &) = delete;
@@ -94,7 +94,7 @@ private:
   struct stat made_ {}; // the copy, before anything was written
   Devices devices_{};
   bool direct_pays_ = false;
-  bool shared_ = false; // all blocks are: nothing is left to copy
+  bool shared_ = false;        // all blocks are: nothing is left to copy
   bool grows_to_size_ = false; // by its last piece, with nothing behind it
   std::atomic<Way> way_{Way::kReflink};
   off_t there_ = 0; // bytes an interrupted copy left
