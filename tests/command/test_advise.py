@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,3 +72,32 @@ def test_without_an_element_or_a_profile_it_says_so(
     assert result.exit_code == 2
     assert "not what ses profile --output writes" in result.stderr
     assert ses("advise").exit_code == 2
+
+
+def ended(element: str, **more: object) -> dict[str, object]:
+    now = time.time()
+    return {
+        "element": element, "state": "ended", "opened_at": now + 1, "ended_at": now + 7, "bytes_read": 2e8,
+        "bytes_written": 9e7, "read_mb_s": 80.0, "write_mb_s": 15.0, "cause": "others", **more,
+    }  # fmt: skip
+
+
+def test_the_last_forecast_is_told_beside_what_files_achieved(
+    ses: Ses, kept: str, service: SelectionServiceDouble
+) -> None:
+    assert ses("advise", "--last").exit_code == 5, "nothing was forecast"
+    ses.json("advise", "--profile", kept, "--user", "alice", "--application", "sim")
+    assert ses("advise", "--last").exit_code == 5, "nothing ran"
+    service.files = [ended("union/b2"), ended("union/b2", state="open", ended_at=None),
+                     ended("union/b1", opened_at=1.0)]  # fmt: skip
+    told = ses.json("advise", "--last", "--job", "7")
+    assert {name: service.asked[name] for name in ("user", "application", "job")} == {
+        "user": "alice", "application": "sim", "job": "7",
+    }  # fmt: skip
+    assert (told["elements"], told["files"], told["open_files"]) == (["union/b2"], 1, 1)
+    (seconds, *_) = told["compared"]
+    assert (seconds["forecast"], seconds["measured"]) == pytest.approx((3.0, 6.0), rel=0.01)
+    assert (told["binding_forecast"], told["binding_measured"]) == ("disk", "disk")
+    text = ses("advise", "--last").stdout
+    assert "Bound by the disk, as forecast." in text
+    assert "1 files: others came." in text

@@ -253,3 +253,18 @@ def test_copies_are_placed(built: Path, union: Union, tmp_path: Path) -> None:
     assert [one[2] for one in ask.requirements] == [50.0]
     assert ask.expected_bytes == 1
     assert ask.application == "ses-copy"
+
+
+def test_a_small_file_costs_no_more_system_calls_than_with_cp(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    for number in range(100):
+        (tmp_path / f"from/{number}").write_text("small")
+    calls = {}
+    for name, program in {"ses-copy": [built / "ses-copy"], "cp": ["cp", "-a"]}.items():
+        counted = ["strace", "-f", "-c", "-U", "calls", "-e", "trace=!futex", "-o", tmp_path / "calls"]
+        run = [*counted, *program, "from", f"to {name}"]
+        subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        *_, total, _ = (tmp_path / "calls").read_text().split()
+        calls[name] = int(total)
+    assert len(list((tmp_path / "to ses-copy").iterdir())) == 100
+    assert calls["ses-copy"] <= calls["cp"], calls

@@ -6,7 +6,7 @@ import math
 
 import pytest
 from ses.profiling.result import FileUse, Phase, ProgramProfile, from_json
-from ses.streaming.advice import Place, Work, advice, fitting, forecast, forecasts
+from ses.streaming.advice import Place, Work, advice, fitting, fitting_on_all, forecast, forecasts
 from ses.streaming.model import Resource
 
 MB = 1e6
@@ -35,6 +35,12 @@ def test_how_many_fit_is_told_with_its_arithmetic() -> None:
     one = forecast(Work(1000 * MB, 500 * MB, cpu_seconds=2.0), [SLOW])
     assert fitting(one) == "u/slow: one could move 750 MB/s, storage gives 75: 1 fills it."
     assert "takes all of the 75 MB/s" in fitting(forecast(Work(1000 * MB, 500 * MB, 0.0), [SLOW]))
+
+
+def test_how_many_fit_is_told_of_every_element_and_of_all() -> None:
+    found = forecasts(Work(1000 * MB, 500 * MB, cpu_seconds=40.0), [SLOW, FAST])
+    assert [one.together for one in found] == [2, 8, 4]
+    assert fitting_on_all(found) == "all 2 elements: 10 at once (u/slow 2, u/fast 8)."
 
 
 def test_the_link_binds_a_fast_element_behind_a_slow_one() -> None:

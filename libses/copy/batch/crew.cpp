@@ -20,16 +20,16 @@ Crew::~Crew() {
     const std::lock_guard lock(mutex_);
     over_ = true;
   }
-  changed_.notify_all();
+  task_.notify_all();
 }
 
 void Crew::give(Task task) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return line_.size() < kLine; });
+    room_.wait(lock, [this] { return line_.size() < kLine; });
     line_.push_back(std::move(task));
   }
-  changed_.notify_all();
+  task_.notify_one();
 }
 
 void Crew::give_first(Task task) {
@@ -37,18 +37,18 @@ void Crew::give_first(Task task) {
     const std::lock_guard lock(mutex_);
     line_.push_front(std::move(task));
   }
-  changed_.notify_all();
+  task_.notify_one();
 }
 
 void Crew::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return line_.empty() && busy_ == 0; });
+  done_.wait(lock, [this] { return line_.empty() && busy_ == 0; });
 }
 
 void Crew::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return over_ || !line_.empty(); });
+    task_.wait(lock, [this] { return over_ || !line_.empty(); });
     if (line_.empty()) {
       return;
     }
@@ -56,11 +56,12 @@ void Crew::run() {
     line_.pop_front();
     ++busy_;
     lock.unlock();
-    changed_.notify_all();
+    room_.notify_one();
     task();
     lock.lock();
-    --busy_;
-    changed_.notify_all();
+    if (--busy_ == 0 && line_.empty()) {
+      done_.notify_all();
+    }
   }
 }
 

@@ -33,7 +33,9 @@ private:
   void run();
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable task_; // one more in line, or over
+  std::condition_variable room_; // one less in line
+  std::condition_variable done_; // nothing in line and nothing being done
   std::deque<Task> line_;
   unsigned busy_ = 0;
   bool over_ = false;

@@ -92,7 +92,7 @@ void Tree::walk(const std::vector<std::string> &sources, const std::string &targ
   }
 }
 
-void Tree::visit(const std::string &source, const std::string &target) {
+void Tree::visit(const std::string &source, const std::string &target, bool in_a_fresh_one) {
   if (stop_) {
     return;
   }
@@ -107,7 +107,7 @@ void Tree::visit(const std::string &source, const std::string &target) {
       return;
     }
     struct stat there {};
-    const bool exists = lstat(target.c_str(), &there) == 0;
+    const bool exists = !in_a_fresh_one && lstat(target.c_str(), &there) == 0;
     if (exists && S_ISDIR(there.st_mode)) {
       throw Failure(target, "is a directory, and " + source + " is not");
     }
@@ -119,7 +119,7 @@ void Tree::visit(const std::string &source, const std::string &target) {
       return;
     }
     if (S_ISREG(from.st_mode)) {
-      take_(source, target, from);
+      take_(source, target, from, exists);
     } else if (S_ISLNK(from.st_mode)) {
       link(source, target, from);
     } else {
@@ -132,7 +132,8 @@ void Tree::visit(const std::string &source, const std::string &target) {
 
 void Tree::enter(const std::string &source, const std::string &target, const struct stat &from) {
   struct stat there {};
-  if (mkdir(target.c_str(), 0700) != 0) {
+  const bool is_fresh = mkdir(target.c_str(), 0700) == 0;
+  if (!is_fresh) {
     const int error = errno;
     if (error != EEXIST || stat(target.c_str(), &there) != 0 || !S_ISDIR(there.st_mode)) {
       errno = error;
@@ -156,7 +157,7 @@ void Tree::enter(const std::string &source, const std::string &target, const str
     report_.failure(failed(source, "cannot be read to its end").what());
   }
   for (const std::string &name : names) {
-    visit(joined(source, name), joined(target, name));
+    visit(joined(source, name), joined(target, name), is_fresh);
   }
 }
 
@@ -212,8 +213,10 @@ void Tree::finish() {
   for (auto made = directories_.rbegin(); made != directories_.rend(); ++made) {
     const Descriptor in(open(made->source.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const Descriptor out(open(made->target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const std::string lost = in && out ? keep_metadata(in.get(), out.get(), made->from)
-                                       : failed(made->target, "cannot be opened").what();
+    struct stat there {};
+    const std::string lost = in && out && fstat(out.get(), &there) == 0
+                                 ? keep_metadata(in.get(), out.get(), made->from, there)
+                                 : failed(made->target, "cannot be opened").what();
     if (!lost.empty()) {
       report_.warning(made->target + ": not kept: " + lost);
     }

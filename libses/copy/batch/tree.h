@@ -17,8 +17,9 @@ namespace ses::copy {
 
 class Tree {
 public:
-  // Called for each regular file, in the thread that walks.
-  using Take = std::function<void(std::string source, std::string target, const struct stat &file)>;
+  // Called for each regular file, in the thread that walks.  EXISTS: there is a target already.
+  using Take = std::function<void(std::string source, std::string target, const struct stat &file,
+                                  bool exists)>;
 
   // NO_CLOBBER: what exists stays as it is; directories are entered all the same.
   Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take);
@@ -38,7 +39,8 @@ private:
     struct stat from;
   };
 
-  void visit(const std::string &source, const std::string &target);
+  // IN_A_FRESH_ONE: the directory of TARGET was made just now, so that nothing is in it.
+  void visit(const std::string &source, const std::string &target, bool in_a_fresh_one = false);
   void enter(const std::string &source, const std::string &target, const struct stat &from);
   void link(const std::string &source, const std::string &target, const struct stat &from);
   void special(const std::string &source, const std::string &target, const struct stat &from);

@@ -68,21 +68,37 @@ Moved by_the_kernel(int in, int out, off_t offset, off_t length, Watch watch) {
   });
 }
 
-Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    return {Outcome::kFailed, errno};
+struct Pipe {
+  Descriptor out;
+  Descriptor in;
+
+  // 0, or an errno.
+  int open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+      return errno;
+    }
+    out = Descriptor(ends[0]);
+    in = Descriptor(ends[1]);
+    fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kBuffer)); // smaller is slower, not wrong
+    return 0;
   }
-  const Descriptor read_end(ends[0]);
-  const Descriptor write_end(ends[1]);
-  fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kBuffer)); // smaller is slower, not wrong
-  return repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
+};
+
+Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
+  thread_local Pipe kept; // empty between two ranges
+  Pipe through = std::move(kept);
+  if (const int error = through.out ? 0 : through.open(); error != 0) {
+    return {Outcome::kFailed, error};
+  }
+  const Moved moved = repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
     off_t from = at;
     off_t to = at;
     const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(size), kBuffer);
-    const ssize_t taken = splice(in, &from, ends[1], nullptr, wanted, 0);
+    const ssize_t taken = splice(in, &from, through.in.get(), nullptr, wanted, 0);
     for (ssize_t left = taken; left > 0;) {
-      const ssize_t given = splice(ends[0], nullptr, out, &to, static_cast<std::size_t>(left), 0);
+      const ssize_t given =
+          splice(through.out.get(), nullptr, out, &to, static_cast<std::size_t>(left), 0);
       if (given > 0) {
         left -= given;
       } else if (given == 0 || errno != EINTR) {
@@ -91,10 +107,14 @@ Moved by_splice(int in, int out, off_t offset, off_t length, Watch watch) {
     }
     return taken;
   });
+  if (moved.outcome == Outcome::kDone) {
+    kept = std::move(through);
+  }
+  return moved;
 }
 
 Moved by_a_buffer(int in, int out, off_t offset, off_t length, Watch watch) {
-  const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
+  thread_local const auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
   return repeat(offset, length, watch, [&](off_t at, off_t size) -> ssize_t {
     const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(size), kBuffer);
     const ssize_t taken = pread(in, buffer.get(), wanted, at);

@@ -71,10 +71,11 @@ int run(Options options) {
   listen_for_signals();
   Report report("ses-copy", options.verbose, options.json);
   Runner runner(options.manner, options.only, options.jobs, report);
-  Tree tree(options.no_clobber, report, stop_asked,
-            [&runner](std::string source, std::string target, const struct stat &file) {
-              runner.give(std::move(source), std::move(target), file);
-            });
+  Tree tree(
+      options.no_clobber, report, stop_asked,
+      [&runner](std::string source, std::string target, const struct stat &file, bool exists) {
+        runner.give(std::move(source), std::move(target), file, exists);
+      });
   try {
     tree.walk(options.files, target);
   } catch (const Failure &failure) {

@@ -22,6 +22,7 @@ constexpr off_t kPiece = off_t{64} << 20; // what one thread takes of a large fi
 constexpr off_t kDirectPiece = off_t{1}
                                << 30;  // the same with O_DIRECT, which is parallel by itself
 constexpr off_t kWorthNoting = kPiece; // smaller files begin again
+constexpr off_t kWorthAnnouncing = off_t{1} << 20; // smaller files are read ahead whole
 
 Descriptor create_placed(const std::string &path, off_t size, const ses_policy *needs,
                          ses_result &result) {
@@ -42,8 +43,8 @@ bool is_same_moment(const timespec &one, const timespec &other) {
 
 } // namespace
 
-FileCopy::FileCopy(std::string source, std::string target, const Manner &manner, Possible &possible,
-                   Watch watch)
+FileCopy::FileCopy(std::string source, std::string target, bool exists, const Manner &manner,
+                   Possible &possible, Watch watch)
     : source_(std::move(source)), target_(std::move(target)), partial_(partial_path(target_)),
       manner_(manner), possible_(possible), watch_(watch),
       in_(open(source_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)) {
@@ -59,7 +60,7 @@ FileCopy::FileCopy(std::string source, std::string target, const Manner &manner,
                                  " names, and the others would keep the old bytes");
     }
     refuse_in_use(in_.get(), source_, manner_.assume_unused);
-  } else {
+  } else if (exists) {
     refuse_same_file();
   }
   create();
@@ -103,6 +104,15 @@ void FileCopy::refuse_same_file() const {
   }
 }
 
+// The file without a byte; what an earlier copy left under its name is removed.
+Descriptor FileCopy::create_whole(ses_result &result) const {
+  auto file = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+  if (!file && errno == EEXIST && unlink(partial_.c_str()) == 0) {
+    file = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+  }
+  return file;
+}
+
 void FileCopy::create() {
   if (manner_.resume) {
     out_ = open_left_over(partial_, O_RDWR);
@@ -115,19 +125,15 @@ void FileCopy::create() {
   }
   ses_result result{};
   if (there_ == 0) {
-    if (unlink(partial_.c_str()) != 0 && errno != ENOENT) {
-      throw failed(partial_, "cannot be replaced");
-    }
-    out_ = create_placed(partial_, from_.st_size, manner_.needs.get(), result);
+    out_ = create_whole(result);
     result_.element = result.element;
     result_.not_placed =
         result.placed != 0 ? "" : ses_strerror(static_cast<ses_status>(result.reason));
   }
-  struct stat made {};
-  if (!out_ || fstat(out_.get(), &made) != 0) {
+  if (!out_ || fstat(out_.get(), &made_) != 0) {
     throw failed(partial_, "cannot be created");
   }
-  devices_ = {from_.st_dev, made.st_dev};
+  devices_ = {from_.st_dev, made_.st_dev};
 }
 
 void FileCopy::plan() {
@@ -152,8 +158,11 @@ void FileCopy::plan() {
   if (shared_ || from_.st_size == 0) {
     return;
   }
+  grows_to_size_ = whole && there_ == 0 && way != Way::kDirect && !direct_pays_;
   const off_t piece = way == Way::kDirect ? kDirectPiece : kPiece;
-  posix_fadvise(in_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (from_.st_size >= kWorthAnnouncing) {
+    posix_fadvise(in_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
   for (const Extent &extent : extents_of(in_.get(), from_, piece)) {
     if (extent.offset + extent.length > there_) {
       pieces_.push_back(extent);
@@ -260,7 +269,7 @@ Copied FileCopy::finish() {
     set_direct(in_.get(), false);
     set_direct(out_.get(), false);
   }
-  if (!shared_ && ftruncate(out_.get(), from_.st_size) != 0) {
+  if (!shared_ && !grows_to_size_ && ftruncate(out_.get(), from_.st_size) != 0) {
     throw failed(target_, "cannot be given its size");
   }
   if (noted_ > 0 || there_ > 0) {
@@ -269,7 +278,7 @@ Copied FileCopy::finish() {
   if (manner_.verify) {
     verify();
   }
-  result_.lost = keep_metadata(in_.get(), out_.get(), from_);
+  result_.lost = keep_metadata(in_.get(), out_.get(), from_, made_);
   if (manner_.sync && fsync(out_.get()) != 0) {
     throw failed(target_, "cannot be brought to the device");
   }

@@ -48,9 +48,10 @@ class Stays : public Failure {
 class FileCopy {
 public:
   // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
-  // where that is possible.  Raises Failure; Stays where a replaced file would not lie elsewhere.
-  FileCopy(std::string source, std::string target, const Manner &manner, Possible &possible,
-           Watch watch);
+  // where that is possible.  EXISTS: there is a TARGET already, which may be SOURCE by another
+  // name. Raises Failure; Stays where a replaced file would not lie elsewhere.
+  FileCopy(std::string source, std::string target, bool exists, const Manner &manner,
+           Possible &possible, Watch watch);
   FileCopy(const FileCopy &) = delete;
   FileCopy &operator=(const FileCopy &) = delete;
   // A copy that is not finished leaves what it has for --resume where that is worth it, else
@@ -74,6 +75,7 @@ private:
   void refuse_same_file() const;
   void refuse_same_place() const;
   void create();
+  [[nodiscard]] Descriptor create_whole(ses_result &result) const;
   void plan();
   void copy_piece(std::size_t number);
   Way next_way(Way tried, int error);
@@ -89,9 +91,11 @@ private:
   Descriptor in_;
   Descriptor out_;
   struct stat from_ {};
+  struct stat made_ {}; // the copy, before anything was written
   Devices devices_{};
   bool direct_pays_ = false;
-  bool shared_ = false; // all blocks are: nothing is left to copy
+  bool shared_ = false;        // all blocks are: nothing is left to copy
+  bool grows_to_size_ = false; // by its last piece, with nothing behind it
   std::atomic<Way> way_{Way::kReflink};
   off_t there_ = 0; // bytes an interrupted copy left
   std::vector<Extent> pieces_;

@@ -79,7 +79,7 @@ bool may_not_give_away(int error) { return error == EPERM || error == EINVAL; }
 
 } // namespace
 
-std::string keep_metadata(int in, int out, const struct stat &source) {
+std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &made) {
   mode_t mode = source.st_mode & 07777;
   std::string lost;
   const auto note = [&lost](const char *what) {
@@ -87,13 +87,12 @@ std::string keep_metadata(int in, int out, const struct stat &source) {
       lost = std::string(what) + ": " + std::strerror(errno);
     }
   };
-  if (fchown(out, source.st_uid, source.st_gid) != 0) {
+  const bool has_owner = made.st_uid == source.st_uid && made.st_gid == source.st_gid;
+  if (!has_owner && fchown(out, source.st_uid, source.st_gid) != 0) {
     if (!may_not_give_away(errno)) {
       note("owner");
     }
-    struct stat made {};
-    if (fchown(out, static_cast<uid_t>(-1), source.st_gid) != 0 || fstat(out, &made) != 0 ||
-        made.st_uid != source.st_uid) {
+    if (fchown(out, static_cast<uid_t>(-1), source.st_gid) != 0 || made.st_uid != source.st_uid) {
       mode &= 01777;
     }
   }

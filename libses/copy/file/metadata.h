@@ -11,9 +11,10 @@ namespace ses::copy {
 // Gives OUT the owner, extended attributes (ACLs are among them), mode and times of IN, in this
 // order, because each undoes a part of the one before.  Attributes that say where bytes lie (Lustre
 // layouts) are the file system's own and are not copied.  Returns what could not be kept, as a text
-// without a path; "" when all was.  An owner that only root may give is left out without a word, as
-// by cp -p; then set-user-ID and set-group-ID bits are left out, too.
-std::string keep_metadata(int in, int out, const struct stat &source);
+// without a path; "" when all was.  MADE is what OUT was when it was made.  An owner that only root
+// may give is left out without a word, as by cp -p; then set-user-ID and set-group-ID bits are left
+// out, too.
+std::string keep_metadata(int in, int out, const struct stat &source, const struct stat &made);
 
 // The same of a symbolic link, which has neither mode nor attributes that a user sets.
 std::string keep_link_metadata(const std::string &path, const struct stat &source);

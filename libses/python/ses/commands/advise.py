@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from ses_client.answers.vocabulary import Profile
 from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_NOT_FOUND, NotFoundError, UsageError
 
+from ses.commands.advise_last import compare
 from ses.commands.options import service_command, subject_options
+from ses.kept_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
@@ -22,7 +25,7 @@ from ses.profiling.phases import BOTH
 from ses.profiling.result import Phase, ProgramProfile, from_json
 from ses.profiling.run import profile as run_and_watch
 from ses.quantities import quantity
-from ses.streaming.advice import Forecast, Place, Work, advice, fitting, forecasts
+from ses.streaming.advice import Forecast, Place, Work, advice, fitting, fitting_on_all, forecasts
 
 _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 
@@ -41,6 +44,11 @@ _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 @click.option("--system", help="Only this storage system.")
 @click.option("--link", metavar="RATE", help="What the link of the node carries, like 12.5GB/s.")
 @click.option("--in-turn", is_flag=True, help="The program waits for each transfer (O_DIRECT, O_SYNC).")
+@click.option(
+    "--last", is_flag=True,
+    help="Instead of a forecast: your last one beside what the files placed since then achieved.",
+)  # fmt: skip
+@click.option("--job", help="With --last: only files of this job.")
 @subject_options
 @service_command
 def advise(
@@ -52,6 +60,8 @@ def advise(
     system: str | None,
     link: str | None,
     in_turn: bool,
+    last: bool,
+    job: str | None,
     user: str,
     application: str | None,
     vo: str | None,
@@ -61,10 +71,14 @@ def advise(
     PROGRAM is run and measured, as by ses profile, unless a profile is given.  For each element that could be
     chosen now, and for 2, 4, 8 and 16 stripes over the best: the time, the resource that binds, and how many
     such programs fit before storage is what limits them; then what to change first.  The model and what it
-    leaves out: docs/streaming.md.  Exits with 5 when no element is left.
+    leaves out: docs/streaming.md.  Exits with 5 when no element is left.  The forecast is kept for
+    --last, which exits with 5 when nothing was forecast or no file ended since.
     """
-    if (bool(program), kept is not None, darshan is not None).count(True) != 1:
-        raise UsageError("Give one of: a program, --profile FILE or NAME, --darshan LOG.")
+    if (bool(program), kept is not None, darshan is not None, last).count(True) != 1:
+        raise UsageError("Give one of: a program, --profile FILE or NAME, --darshan LOG, --last.")
+    if last:
+        compare(client, as_json, application, job)
+        return
     carries = _rate(link) if link else math.inf
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
     found = _profile(program, kept, darshan) if stored is None else _as_run(stored)
@@ -85,12 +99,15 @@ def advise(
     work = _work(found, in_turn)
     predicted = forecasts(work, places, carries)
     say = advice(predicted[0], predicted, work)
+    named = " ".join(found.command) or "a program"
+    keep(Kept(time.time(), named, user, application, work, tuple(places), carries))
     if as_json:
         print_json(
             {
                 "measured_seconds": found.seconds,
                 "advice": say,
                 "forecasts": [_facts(one) for one in predicted],
+                "together_on_all": sum(one.together for one in predicted if len(one.elements) == 1),
             }
         )
     else:
@@ -169,4 +186,5 @@ def _show(found: ProgramProfile, predicted: list[Forecast], say: str, ran: bool)
         rows.append([where, number(one.seconds), str(one.binding), ", ".join(rates), str(one.together)])
     table(out, ("where", ">seconds", "binds", "would allow, MB/s", ">fit at once"), rows)
     line(out, f"Fit at once, {fitting(min(predicted, key=lambda one: one.seconds))}")
+    line(out, f"Fit at once, {fitting_on_all(predicted)}")
     line(out, say)

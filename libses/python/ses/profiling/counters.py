@@ -1,7 +1,8 @@
-"""Events of processor and kernel that perf_event_open(2) counts for a program and its children.
+"""Events of the processor, and calls, that perf_event_open(2) counts for a program and its children.
 
 Each event is asked for by itself: a virtual machine often has none of the processor's, and calls of the
-kernel by name need tracefs and the right to see it.
+kernel by name need tracefs and the right to see it.  Each also makes starting a process slower, so what the
+kernel adds up anyway (page faults, context switches: getrusage(2)) is not asked for here.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 _NUMBER = {"x86_64": 298, "aarch64": 241, "ppc64le": 319}.get(os.uname().machine)
-_HARDWARE, _SOFTWARE, _TRACEPOINT = 0, 1, 2
+_HARDWARE, _TRACEPOINT = 0, 2
 _EVENTS = {
     "instructions": (_HARDWARE, 1),
     "cache misses": (_HARDWARE, 3),
-    "page faults": (_SOFTWARE, 2),
-    "context switches": (_SOFTWARE, 3),
 }
 CALLS = {
     "opens": ("openat", "open", "creat"),

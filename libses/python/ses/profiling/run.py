@@ -52,7 +52,7 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         ended = time.monotonic()
         moved = moved_by(pid)
         counted = counters.read()
-        _, status = os.waitpid(pid, 0)
+        _, status, used = os.wait4(pid, 0)
     finally:
         os.close(failed)
         counters.close()
@@ -79,7 +79,11 @@ def profile(command: Sequence[str], calls: bool = False) -> tuple[ProgramProfile
         write_streams=write_streams,
         device_read_bytes=moved.device_read_bytes,
         device_written_bytes=moved.device_written_bytes,
-        counters=counted,
+        counters={
+            **counted,
+            "page faults": used.ru_minflt + used.ru_majflt,
+            "context switches": used.ru_nvcsw + used.ru_nivcsw,
+        },
     )
     exited = os.waitstatus_to_exitcode(status)
     notes = _notes(found, counters.refused, calls)

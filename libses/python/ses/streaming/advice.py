@@ -124,6 +124,13 @@ def fitting(found: Forecast) -> str:
     return f"{where}: storage {storage:.3g} MB/s / {alone:.3g} MB/s of one = {found.together} at once."
 
 
+def fitting_on_all(found: Sequence[Forecast]) -> str:
+    """Return how many such programs fit on all elements, each program on one of them, in one sentence."""
+    single = [one for one in found if len(one.elements) == 1]
+    counts = ", ".join(f"{one.elements[0]} {one.together}" for one in single)
+    return f"all {len(single)} elements: {sum(one.together for one in single)} at once ({counts})."
+
+
 _WORTH = 0.05
 
 

@@ -1,0 +1,103 @@
+"""What ``ses profile`` costs a program: the same program with and without it, in pairs.
+
+Three programs: one that computes, one that writes and reads in blocks of 64 KiB on tmpfs, one that starts
+a process for each of many small files.  For each: the ratio of seconds, and the ratio of processor time,
+that of the looks included, with the median over the pairs and the smallest and largest ratio.  The start of
+``ses`` itself, before the program begins, is not part of it.  On a busy machine believe processor time.  No
+number makes this fail.
+
+    .venv/bin/python benchmarks/profile_cost.py [--pairs 9] [--seconds 4]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+from ses.profiling.run import profile
+
+PROGRAMS = {
+    "computes": """
+import hashlib, sys
+block = bytes(65536)
+for _ in range(int(15000 * float(sys.argv[1]))):
+    hashlib.sha1(block).digest()
+""",
+    "writes and reads": """
+import os, sys
+block = bytes(65536)
+file = os.open(sys.argv[2] + "/data", os.O_RDWR | os.O_CREAT)
+for _ in range(int(25 * float(sys.argv[1]))):
+    os.lseek(file, 0, 0)
+    for _ in range(256):
+        os.write(file, block)
+    os.lseek(file, 0, 0)
+    while os.read(file, 65536):
+        pass
+""",
+    "starts processes": """
+import os, sys
+for number in range(int(500 * float(sys.argv[1]))):
+    if os.fork() == 0:
+        with open(f"{sys.argv[2]}/{number}", "w") as file:
+            file.write("x" * 4096)
+        os._exit(0)
+    os.wait()
+""",
+}
+
+
+def plain(command: list[str]) -> tuple[float, float]:
+    """Return seconds and processor seconds of a program that nobody looks at."""
+    began, before = time.monotonic(), _used()
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status, _ = os.wait4(pid, 0)
+    assert status == 0, status
+    return time.monotonic() - began, _used() - before
+
+
+def profiled(command: list[str]) -> tuple[float, float]:
+    """Return the same under ``ses profile``, with the processor time of the looks."""
+    began, before = time.monotonic(), _used()
+    _, status = profile(command)
+    assert status == 0, status
+    return time.monotonic() - began, _used() - before
+
+
+def _used() -> float:
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in both)
+
+
+def main() -> None:
+    """Measure the pairs and print a line for each program."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--pairs", type=int, default=9)
+    asked.add_argument("--seconds", type=float, default=4.0, help="about how long each program runs")
+    options = asked.parse_args()
+    ways: list[Callable[[list[str]], tuple[float, float]]] = [plain, profiled]
+    for name, text in PROGRAMS.items():
+        ratios: tuple[list[float], list[float]] = ([], [])
+        for pair in range(options.pairs):
+            found = {}
+            for way in ways if pair % 2 else ways[::-1]:
+                with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
+                    found[way] = way([sys.executable, "-S", "-c", text, str(options.seconds), work])
+            for kept, one, other in zip(ratios, found[profiled], found[plain], strict=True):
+                kept.append(one / other)
+        for what, several in zip(("seconds", "processor time"), ratios, strict=True):
+            least, most = min(several) - 1, max(several) - 1
+            print(
+                f"{name}: {statistics.median(several) - 1:+.1%} {what} ({least:+.1%} to {most:+.1%})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
