@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ses_client.answers.files import cause_words
+from ses_client.answers.files import File, cause_words
 from ses_client.client import ServiceClient
 from ses_client.errors import NotFoundError
 
@@ -25,7 +25,7 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
     found = [
         one for page in pages for one in page.files if one.opened_at is not None and one.opened_at >= kept.at
     ]
-    ended = [Ended.of(one) for one in found if one.state == "ended"]
+    ended = [_ended(one) for one in found if one.state == "ended"]
     came = outcome(kept.work, kept.places, kept.link, ended)
     if came is None:
         still = f" {len(found) - len(ended)} are open." if len(found) > len(ended) else ""
@@ -50,6 +50,19 @@ def compare(client: ServiceClient, as_json: bool, application: str | None, job: 
         line(out, f"Not forecast, and left out: files on {', '.join(came.unforeseen)}.")
     if len(found) > len(ended):
         line(out, f"Left out: {len(found) - len(ended)} files that are still open.")
+
+
+def _ended(file: File) -> Ended:
+    return Ended(
+        element=file.element,
+        opened_at=file.opened_at or 0.0,
+        ended_at=file.ended_at or 0.0,
+        read_bytes=file.bytes_read or 0.0,
+        written_bytes=file.bytes_written or 0.0,
+        read_rate=file.read_mb_s,
+        write_rate=file.write_mb_s,
+        cause=file.cause,
+    )
 
 
 def _bound(came: Outcome) -> str:

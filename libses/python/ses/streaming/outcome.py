@@ -10,13 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ses.streaming.advice import Forecast, Place, Work, forecast
 from ses.streaming.model import Resource
-
-if TYPE_CHECKING:
-    from ses_client.answers.files import File
 
 _NEAR = 0.15
 """As far as a forecast may be off."""
@@ -40,20 +37,6 @@ class Ended:
     read_rate: float | None
     write_rate: float | None
     cause: str | None
-
-    @classmethod
-    def of(cls, file: File) -> Ended:
-        """Make one from a file of the service's list."""
-        return cls(
-            element=file.element,
-            opened_at=file.opened_at or 0.0,
-            ended_at=file.ended_at or 0.0,
-            read_bytes=file.bytes_read or 0.0,
-            written_bytes=file.bytes_written or 0.0,
-            read_rate=file.read_mb_s,
-            write_rate=file.write_mb_s,
-            cause=file.cause,
-        )
 
 
 class Pair(NamedTuple):
