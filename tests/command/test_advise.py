@@ -78,7 +78,8 @@ def test_without_an_element_or_a_profile_it_says_so(
 def ended(element: str, **more: object) -> dict[str, object]:
     now = time.time()
     return {
-        **dict.fromkeys(COLUMNS), "placement_id": "00000000000000aa", "user": "alice", "element": element, "state": "ended", "opened_at": now + 1, "ended_at": now + 7, "bytes_read": 2e8,
+        **dict.fromkeys(COLUMNS), "placement_id": "00000000000000aa", "user": "alice",
+        "element": element, "state": "ended", "opened_at": now + 1, "ended_at": now + 7, "bytes_read": 2e8,
         "bytes_written": 9e7, "read_mb_s": 80.0, "write_mb_s": 15.0, "cause": "others", **more,
     }  # fmt: skip
 
