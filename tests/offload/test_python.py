@@ -22,8 +22,11 @@ def script(prefix: Path) -> Path:
     """The script and the binding, for every user to read."""
     package = prefix / "ses"
     shutil.copytree(ROOT / "libses/python/ses/offload", package / "offload")
+    shutil.copy(ROOT / "libses/python/ses/__init__.py", package)
+    client = prefix / "ses_client"
+    client.mkdir()
     for name in ("__init__.py", "errors.py"):
-        shutil.copy(ROOT / "libses/python/ses" / name, package)
+        shutil.copy(ROOT / "libses/client/ses_client" / name, client)
     return Path(shutil.copy(Path(__file__).with_name("sums.py"), prefix))
 
 

@@ -15,8 +15,8 @@ from ses.cli import main
 def look(command, path):
     with click.Context(command, info_name="ses") as context:
         assert command.get_help(context)
-    for name, below in getattr(command, "commands", {}).items():
-        look(below, [*path, name])
+        for name in getattr(command, "list_commands", lambda _: ())(context):
+            look(command.get_command(context, name), [*path, name])
     print(*path)
 
 look(main, [])
