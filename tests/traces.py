@@ -39,14 +39,15 @@ class Traces:
         return rules
 
     def processes(self) -> list[str]:
-        found = []
-        for command in Path("/proc").glob("[0-9]*/cmdline"):
+        """Processes that name the directory in their command line or environment."""
+        base, found = str(self.base).encode(), []
+        for process in Path("/proc").glob("[0-9]*"):
             try:
-                words = command.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                words, environment = ((process / name).read_bytes() for name in ("cmdline", "environ"))
             except OSError:
                 continue
-            if str(self.base) in words and command.parts[-2] != str(os.getpid()):
-                found.append(words)
+            if base in words + environment and process.name != str(os.getpid()):
+                found.append(words.replace(b"\0", b" ").decode("utf-8", "replace"))
         return found
 
     def files(self) -> list[str]:

@@ -21,7 +21,7 @@ from ses.demo.parts import find_parts
 from ses.demo.processes import Processes
 from ses.demo.site import write_site
 from ses.demo.slurm.configuration import write_configuration
-from ses.demo.slurm.daemons import environment_of, need_slurm, start_munged, start_slurm
+from ses.demo.slurm.daemons import end_jobs, environment_of, need_slurm, start_munged, start_slurm
 from ses.demo.storage import mount_union
 
 __all__ = ["cluster", "directory", "prefix"]
@@ -55,6 +55,7 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             processes.wait_ready()
             sockets = {node: start_agent(work, parts.agent, url, node, processes) for node in NODES}
             environment = environment_of(work, url, Path(sys.executable).parent)
+            undo.callback(end_jobs, work, environment)
             start_slurm(work, sockets, environment, processes)
             processes.wait_ready()
             yield Cluster(work, url, public_wrapper, parts.agent, sockets, environment, processes)

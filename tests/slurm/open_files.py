@@ -47,18 +47,18 @@ def wait(condition: Callable[[], bool], what: Callable[[], str]) -> None:
 
 def wait_for(cluster: Cluster, directory: Path, count: int) -> list[JSON]:
     """Wait until so many files are really open, and the ledger says just these; returns what it says."""
+    files: list[JSON] = []
 
-    def told() -> set[str]:
-        return {one["path"] for one in counted(cluster, directory)}
+    def as_it_is() -> bool:
+        nonlocal files
+        files, there = counted(cluster, directory), held(directory)
+        return len(there) == count and {one["path"] for one in files} == there
 
     wait(
         lambda: len(held(directory)) == count,
         lambda: f"open are {sorted(held(directory))}, not {count} files; {cluster.logs()}",
     )
     begun = time.monotonic()
-    wait(
-        lambda: told() == held(directory),
-        lambda: f"the ledger has {sorted(told())}, open are {sorted(held(directory))}; {cluster.logs()}",
-    )
+    wait(as_it_is, lambda: f"the ledger has {files}, open are {sorted(held(directory))}; {cluster.logs()}")
     print(f"the ledger says {count} open files {time.monotonic() - begun:.2f} s after it was so")
-    return counted(cluster, directory)
+    return files

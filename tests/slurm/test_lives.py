@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from cluster import Cluster
 from open_files import HOLD, counted, held, wait, wait_for
 
@@ -39,6 +40,7 @@ def test_tasks_of_an_array_end_one_by_one(cluster: Cluster, directory: Path) -> 
     wait_for(cluster, directory, 0)
 
 
+@pytest.mark.long
 def test_parts_of_a_heterogeneous_job_have_the_need_of_the_first_or_of_their_step(
     cluster: Cluster, directory: Path
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_job_that_is_preempted_leaves_the_nodes_to_the_other(cluster: Cluster,
     wait_for(cluster, directory, 0)
 
 
+@pytest.mark.long
 def test_files_of_a_failed_node_stop_counting_when_it_is_back(cluster: Cluster, directory: Path) -> None:
     job = submit(cluster, directory, "--requeue", "--nodelist=n[3-4]", "-N2", "-n4")
     wait_for(cluster, directory, 4)

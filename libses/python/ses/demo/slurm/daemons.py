@@ -1,11 +1,14 @@
-"""Starting munged, slurmctld and a slurmd for each node."""
+"""Starting munged, slurmctld and a slurmd for each node; ending the jobs before these are stopped."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from ses.demo.faults import DemoError
 from ses.demo.processes import Processes
 
 _SECONDS = 60.0
+_LEFT_SECONDS = 10.0  # for what is left of steps; they are told to end
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol")
 
 
@@ -75,9 +79,39 @@ def start_node(
     )
 
 
+def end_jobs(work: Path, environment: Mapping[str, str]) -> None:
+    """Cancel all jobs, and wait for their steps while slurmctld still hears that they end."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        jobs = _output(["/usr/bin/squeue", "--noheader", "--format=%A"], environment).split()
+        if jobs:
+            _output(["/usr/bin/scancel", *jobs], environment)
+    end = time.monotonic() + _LEFT_SECONDS
+    while (left := _steps(work)) and time.monotonic() < end:
+        time.sleep(0.05)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _steps(work: Path) -> list[int]:
+    """Return the processes of this Slurm that keep a step."""
+    named = f"SLURM_CONF={work}/slurm.conf".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "comm").read_text() == "slurmstepd\n" and named in (
+                process / "environ"
+            ).read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return found
+
+
 def _state(node: str, environment: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        ["/usr/bin/sinfo", "--noheader", f"--nodes={node}", "--format=%T", "--partition=all"],
-        env=dict(environment), capture_output=True, text=True, check=False, timeout=_SECONDS,
-    )  # fmt: skip
-    return done.stdout.strip()
+    sinfo = ["/usr/bin/sinfo", "--noheader", f"--nodes={node}", "--format=%T", "--partition=all"]
+    return _output(sinfo, environment).strip()
+
+
+def _output(command: list[str], environment: Mapping[str, str]) -> str:
+    return subprocess.run(
+        command, env=dict(environment), capture_output=True, text=True, check=False, timeout=_SECONDS
+    ).stdout

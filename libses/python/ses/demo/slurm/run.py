@@ -17,7 +17,7 @@ from ses.demo.parts import find_parts, find_plugin
 from ses.demo.run import Options
 from ses.demo.site import write_site
 from ses.demo.slurm.configuration import Layout, write_configuration
-from ses.demo.slurm.daemons import environment_of, need_slurm, start_munged, start_slurm
+from ses.demo.slurm.daemons import end_jobs, environment_of, need_slurm, start_munged, start_slurm
 from ses.demo.slurm.report import JobRow, JobsReport
 from ses.demo.storage import set_up
 from ses.demo.work import need_root, work_directory
@@ -80,6 +80,7 @@ def demonstrate_jobs(
                 node: start_agent(work, parts, services, f"agent-{node}", ("--node", node))
                 for node in LAYOUT.nodes
             }
+            undo.callback(end_jobs, work, environment)
             start_slurm(work, sockets, environment, processes)
             processes.wait_ready()
             _run(("ses", "nodes", "publish", str(offers)), environment)
