@@ -13,6 +13,7 @@ from ses_client.answers.selections import Placement, Prediction
 from ses.commands.decision import origin
 from ses.demo.programs import Run
 from ses.demo.verify import Verdict
+from ses.files import words
 from ses.output import line, table
 
 
@@ -257,7 +258,7 @@ def _predicted(one: Prediction) -> str:
 
 def _received(one: ReceivedKind) -> str:
     known = "" if one.achieved is None else f" {_value(one.achieved, one.kind)} {one.unit}"
-    return f"{_kind(one.kind)}{known}: {one.verdict}"
+    return f"{_kind(one.kind)}{known}: {words(one.verdict)}"
 
 
 def _value(value: float | None, kind: str) -> str:
