@@ -23,7 +23,7 @@ _COMMANDS = {
     "files": ("files", "List your files, the latest first: what was required, predicted and received."),
     "job": ("job", "Sum up the files of JOB: where they are, what was required, promised and received."),
     "report": ("report", "Say how often files received what was required, where not, and what would help."),
-    "requirements": ("requirements", "What users, applications, VOs and the site need from storage."),
+    "requirements": ("requirements.group", "What users, applications, VOs and the site need from storage."),
     "kb": (
         "kb.group",
         "Check descriptions of the site and of requirements, and exchange them with the knowledge base.",

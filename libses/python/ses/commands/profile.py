@@ -11,7 +11,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.commands.options import service_command
-from ses.commands.store_requirements import save_option, store
+from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, number, print_json, table, write_json
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import MARGIN, Implied, implied, listed

@@ -7,7 +7,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import UsageError
 
 from ses.commands.options import service_command
-from ses.commands.store_requirements import save_option, store
+from ses.commands.requirements.storing import save_option, store
 from ses.output import console, line, print_json, table
 from ses.quantities import written
 

@@ -14,8 +14,8 @@ from ses_client.errors import NotFoundError, UsageError
 from ses.commands.decision import origin
 from ses.commands.groups import WholeSentences
 from ses.commands.options import service_command, subject_options
-from ses.commands.requirements_derive import derive
-from ses.commands.store_requirements import LEVELS
+from ses.commands.requirements.derive import derive
+from ses.commands.requirements.storing import LEVELS
 from ses.output import console, line, print_json, table
 from ses.quantities import make_requirement, written
 from ses.quantities import requirement as parse_requirement

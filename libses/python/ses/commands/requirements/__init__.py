@@ -1,0 +1,1 @@
+"""``ses requirements``: a file per command; ``group.py`` has them together."""
