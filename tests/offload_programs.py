@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,8 @@ PATIENCE = 60
 @pytest.fixture(scope="session")
 def prefix() -> Iterator[Path]:
     """Where the library and the programs are, for every user to read."""
-    folder = Path(f"/tmp/ses-offload-{os.getpid()}")
-    folder.mkdir(mode=0o755)
+    folder = Path(tempfile.mkdtemp(prefix="ses-offload-", dir="/tmp"))
+    folder.chmod(0o755)
     command = ["cmake", "--install", ROOT / "build/libses", "--component", "offload", "--prefix", folder]
     subprocess.run(command, check=True, capture_output=True)
     pkg = {**os.environ, "PKG_CONFIG_PATH": str(next(folder.glob("lib*/**/pkgconfig")))}

@@ -24,9 +24,18 @@ def state(cluster: Cluster, job: str) -> str:
 
 
 def begin_again(cluster: Cluster, job: str) -> None:
-    """Let a job that was put back into the queue start at once, not after Slurm's two minutes."""
-    wait(lambda: state(cluster, job) == "PENDING", lambda: state(cluster, job))
-    cluster.output("scontrol", "update", f"JobId={job}", "StartTime=now")
+    """Let a job that was put back into the queue start at once, not after Slurm's two minutes.
+
+    Slurm sets these two minutes anew when the last part of the job's earlier life has ended: said until it runs.
+    """
+
+    def runs() -> bool:
+        now = state(cluster, job)
+        if now == "PENDING":
+            cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+        return now == "RUNNING"
+
+    wait(runs, lambda: f"{state(cluster, job)}; {cluster.logs()}")
 
 
 def test_tasks_of_an_array_end_one_by_one(cluster: Cluster, directory: Path) -> None:
