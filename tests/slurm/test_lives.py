@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from open_files import HOLD, counted, held, wait, wait_for
 
 BATCH = ("sbatch", "--parsable", "--output=/dev/null", "--storage=write>=20MB/s")
 RANKS = 64
+SAY_AGAIN = 4.0  # seconds
 
 
 def submit(cluster: Cluster, directory: Path, *options: str, ranks: str = "") -> str:
@@ -24,15 +26,19 @@ def state(cluster: Cluster, job: str) -> str:
 
 
 def begin_again(cluster: Cluster, job: str) -> None:
-    """Let a job that was put back into the queue start at once, not after Slurm's two minutes.
+    """Let a job that was put back into the queue start in some seconds, not after Slurm's two minutes.
 
-    Slurm sets these two minutes anew when the last part of the job's earlier life has ended: said until it runs.
+    Not at once: a node refuses a credential that is not a second younger than the end of the earlier life.
+    More than once: Slurm sets the two minutes anew when the last part of the earlier life has ended.
     """
+    said = time.monotonic()
 
     def runs() -> bool:
+        nonlocal said
         now = state(cluster, job)
-        if now == "PENDING":
+        if now == "PENDING" and time.monotonic() > said + SAY_AGAIN:
             cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now")
+            said = time.monotonic()
         return now == "RUNNING"
 
     wait(runs, lambda: f"{state(cluster, job)}; {cluster.logs()}")
