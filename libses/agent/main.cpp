@@ -34,7 +34,7 @@
 #include "systems/systems.h"
 #include "table/exchange.h"
 #include "table/file_place.h"
-#include "table/kept_state.h"
+#include "table/saved_state.h"
 #include "table/table_keeper.h"
 
 namespace ses::agent {
@@ -135,8 +135,8 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   }
   Systems systems;
   ServiceHealth health(services);
-  KeptState kept(options.state_dir);
-  if (auto known = parse_storage_systems(kept.systems())) {
+  SavedState saved(options.state_dir);
+  if (auto known = parse_storage_systems(saved.systems())) {
     systems.describe(std::move(*known));
   }
   Exchange exchange;
@@ -150,7 +150,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
     return kCannotStart;
   }
   lustre.start();
-  Announcer announcer({services, token, trust, options.node, health, exchange, kept});
+  Announcer announcer({services, token, trust, options.node, health, exchange, saved});
   Watcher watcher(announcer, writing_out, std::min<size_t>(descriptors / 3, kMostWatched),
                   static_cast<int>(std::min<size_t>(descriptors - descriptors / 8, INT_MAX)));
   Readers readers(
@@ -162,9 +162,9 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
        [&announcer](std::vector<Reading> reading) { announcer.reading(std::move(reading)); }});
   Housekeeper housekeeper(services, token, trust, health, systems,
                           {[&announcer] { announcer.service_found(); },
-                           [&kept](const std::string &text) {
-                             kept.set_systems(text);
-                             kept.save(kSaveEvery);
+                           [&saved](const std::string &text) {
+                             saved.set_systems(text);
+                             saved.save(kSaveEvery);
                            },
                            [&exchange] { exchange.mounts_changed(); },
                            [&announcer] { return announcer.pace(); }});
@@ -173,7 +173,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   });
   Stager stager(
       [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
-  Sleeper sleeper(table.board().asleep());
+  Sleeper sleeper(table.publisher().asleep());
   Survey survey(options.jobs_dir);
   ClaimsKeeper claims(
       {table, systems, health, announcer, exchange, finder, stager, sleeper, survey});
@@ -181,9 +181,9 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,
                        announcer, exchange, watcher, finder, stager, sleeper, table, claims});
-  table.apply_kept(kept.tables(), Clock::now());
+  table.apply_saved(saved.tables(), Clock::now());
   table.look_at_mounts(Clock::now());
-  claims.apply_kept(kept.needs());
+  claims.apply_saved(saved.needs());
   claims.adopt(Clock::now()); // before the service is told what is open here
   survey.start();
   announcer.start(
@@ -209,7 +209,7 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   housekeeper.stop();
   const size_t open_files = watcher.stop();
   announcer.stop(kLastReports);
-  kept.save();
+  saved.save();
   spdlog::info("stopped; {} placed files are still open", open_files);
   return 0;
 }

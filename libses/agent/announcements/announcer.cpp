@@ -47,7 +47,7 @@ bool moved_data(EndReason reason) {
 Announcer::Announcer(Service service)
     : service_(service), client_(service.services, service.token, service.trust),
       incarnation_(random_digits()), batch_limit_(kLargestBatch) {
-  for (const auto &[uid, needs] : service.kept.needs().users) {
+  for (const auto &[uid, needs] : service.saved.needs().users) {
     generation_of_[uid] = needs->generation;
   }
 }
@@ -403,7 +403,7 @@ void Announcer::pass_on(const Batch &batch, AnnouncementReply reply, Clock::time
     news.refused.push_back(id);
   }
   for (auto &table : reply.kept_tables) {
-    service_.kept.set_table(std::move(table));
+    service_.saved.set_table(std::move(table));
   }
   pass_on_needs(reply, news);
   news.tables = std::move(reply.tables);
@@ -422,11 +422,11 @@ void Announcer::pass_on_needs(AnnouncementReply &reply, ServiceNews &news) {
     const auto uid = uid_of_.find(user);
     if (user.empty()) {
       news.site_needs = needs;
-      service_.kept.set_needs(std::nullopt, entries[user]);
+      service_.saved.set_needs(std::nullopt, entries[user]);
     } else if (uid != uid_of_.end()) {
       news.needs[uid->second] = needs;
       generation_of_[uid->second] = needs->generation;
-      service_.kept.set_needs(uid->second, entries[user]);
+      service_.saved.set_needs(uid->second, entries[user]);
     }
   }
   for (const auto &[user, uid] : uid_of_) { // those it says nothing of need nothing

@@ -29,7 +29,7 @@
 #include "service/client.h"
 #include "service/health.h"
 #include "table/exchange.h"
-#include "table/kept_state.h"
+#include "table/saved_state.h"
 
 namespace ses::agent {
 
@@ -42,7 +42,7 @@ public:
     const std::string &node;
     ServiceHealth &health;
     Exchange &exchange; // where its answers go
-    KeptState &kept;
+    SavedState &saved;
   };
   // Called on the announcer's thread; none may wait for long.
   struct Listeners {

@@ -37,10 +37,10 @@ uint64_t in_ms(ClaimsKeeper::Time time) {
 } // namespace
 
 void ClaimsKeeper::adopt(Time now) {
-  for (const TableBoard::User &left : parts_.table.board().users()) {
+  for (const TablePublisher::User &left : parts_.table.publisher().users()) {
     auto segment = ClaimsSegment::take_over(left.segment, left.uid, left.instance);
     if (!segment) {
-      parts_.table.board().remove_user(left.uid);
+      parts_.table.publisher().remove_user(left.uid);
       continue;
     }
     User &user = users_[left.uid];
@@ -52,8 +52,8 @@ void ClaimsKeeper::adopt(Time now) {
   tick(now);
 }
 
-void ClaimsKeeper::apply_kept(KeptNeeds needs) {
-  kept_ = std::move(needs.users);
+void ClaimsKeeper::apply_saved(SavedNeeds needs) {
+  saved_ = std::move(needs.users);
   site_needs_ = std::move(needs.site);
 }
 
@@ -64,7 +64,7 @@ void ClaimsKeeper::apply(const ServiceNews &news, Time now) {
   for (const auto &[uid, needs] : news.needs) {
     const auto found = users_.find(uid);
     if (found == users_.end()) {
-      kept_[uid] = needs;
+      saved_[uid] = needs;
       continue;
     }
     User &user = found->second;
@@ -78,7 +78,7 @@ void ClaimsKeeper::apply(const ServiceNews &news, Time now) {
 
 void ClaimsKeeper::publish_needs(User &user) {
   if (user.claims && user.needs) {
-    user.claims->needs_board().publish(*user.needs);
+    user.claims->needs_publisher().publish(*user.needs);
   }
 }
 
@@ -100,9 +100,9 @@ std::shared_ptr<const UserNeeds> ClaimsKeeper::needs_of(uid_t uid) const {
 }
 
 void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
-  if (const auto kept = kept_.find(uid); kept != kept_.end()) {
-    user.needs = user.needs ? user.needs : kept->second;
-    kept_.erase(kept);
+  if (const auto saved = saved_.find(uid); saved != saved_.end()) {
+    user.needs = user.needs ? user.needs : saved->second;
+    saved_.erase(saved);
   }
   parts_.announcer.user_seen(uid);
   stage(uid, user, now);
@@ -122,7 +122,7 @@ void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
   show_staged(user);
   publish_needs(user);
   ClaimsSegment &made = user.claims->segment();
-  if (!parts_.table.board().set_user({uid, made.id(), made.instance()})) {
+  if (!parts_.table.publisher().set_user({uid, made.id(), made.instance()})) {
     made.retire();
     user.claims.reset();
     if (!std::exchange(said_many_, true)) {
@@ -137,7 +137,7 @@ void ClaimsKeeper::open(uid_t uid, User &user, Time now) {
 // Claims that are still open are lost; their files are placed all the same.
 void ClaimsKeeper::close(uid_t uid, User &user) {
   if (user.claims) {
-    parts_.table.board().remove_user(uid);
+    parts_.table.publisher().remove_user(uid);
     user.claims->counts().clear([this](unsigned system, unsigned row, int change) {
       parts_.table.claim(system, row, change);
     });
@@ -185,7 +185,7 @@ void ClaimsKeeper::review(Time now) {
     const auto stays = uid < kFirstPerson ? Time::duration(kServiceStays) : Time::duration(kStays);
     if (now - user.seen_at > stays) {
       if (user.needs) {
-        kept_[uid] = user.needs;
+        saved_[uid] = user.needs;
       }
       close(uid, user);
       it = users_.erase(it);
@@ -427,7 +427,7 @@ void ClaimsKeeper::tick(Time now) {
   parts_.table.tick(now);
   if (now - beaten_at_ >= kBeatEvery) {
     beaten_at_ = now;
-    parts_.table.board().beat(in_ms(now));
+    parts_.table.publisher().beat(in_ms(now));
   }
   if (look(now)) {
     busy_until_ = now + kBusyFor;

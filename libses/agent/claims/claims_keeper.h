@@ -22,7 +22,7 @@
 #include "service/health.h"
 #include "systems/stager.h"
 #include "table/exchange.h"
-#include "table/kept_state.h"
+#include "table/saved_state.h"
 #include "table/table_keeper.h"
 
 namespace ses::agent {
@@ -46,7 +46,7 @@ public:
 
   // Takes over the users and claims of the agent whose table this is.
   void adopt(Time now);
-  void apply_kept(KeptNeeds needs);
+  void apply_saved(SavedNeeds needs);
   void apply(const ServiceNews &news, Time now);
   void staged(const std::vector<Stager::Result> &results, Time now);
 
@@ -102,7 +102,7 @@ private:
 
   const Parts parts_;
   std::map<uid_t, User> users_;
-  std::map<uid_t, std::shared_ptr<const UserNeeds>> kept_; // of users not seen yet
+  std::map<uid_t, std::shared_ptr<const UserNeeds>> saved_; // of users not seen yet
   std::shared_ptr<const UserNeeds> site_needs_;
   std::vector<ClaimedFile> found_; // in the look under way
   uint64_t generation_ = 0;        // of the table, as of the last look at stages

@@ -16,7 +16,7 @@
 #include "claims/claim_counts.h"
 #include "claims/claim_ring.h"
 #include "claims/claims_segment.h"
-#include "claims/needs_board.h"
+#include "claims/needs_publisher.h"
 
 namespace ses::agent {
 
@@ -26,13 +26,13 @@ public:
 
   UserClaims(uid_t uid, std::unique_ptr<ClaimsSegment> segment)
       : uid_(uid), segment_(std::move(segment)), ring_(segment_->claims()),
-        counts_(segment_->claims()), needs_board_(segment_->claims()) {}
+        counts_(segment_->claims()), needs_publisher_(segment_->claims()) {}
 
   [[nodiscard]] uid_t uid() const { return uid_; }
   [[nodiscard]] ClaimsSegment &segment() { return *segment_; }
   [[nodiscard]] ClaimRing &ring() { return ring_; }
   [[nodiscard]] ClaimCounts &counts() { return counts_; }
-  [[nodiscard]] NeedsBoard &needs_board() { return needs_board_; }
+  [[nodiscard]] NeedsPublisher &needs_publisher() { return needs_publisher_; }
 
   // The rows of SYSTEM on which files can be staged.
   void set_staged(unsigned system, uint64_t rows) {
@@ -44,7 +44,7 @@ private:
   const std::unique_ptr<ClaimsSegment> segment_;
   ClaimRing ring_;
   ClaimCounts counts_;
-  NeedsBoard needs_board_;
+  NeedsPublisher needs_publisher_;
 };
 
 } // namespace ses::agent

@@ -41,7 +41,8 @@ bool TableKeeper::open(std::string &why) {
   if (!segment_) {
     return false;
   }
-  board_ = std::make_unique<TableBoard>(segment_->table(), socket_hash_, segment_->was_left());
+  publisher_ =
+      std::make_unique<TablePublisher>(segment_->table(), socket_hash_, segment_->was_left());
   if (segment_->was_left()) {
     take_over();
   }
@@ -65,9 +66,9 @@ void TableKeeper::take_over() {
       systems_[number].revisions.emplace_back(0,
                                               std::make_shared<const TableFacts>(std::move(facts)));
     }
-    board_->write(number, {});
+    publisher_->write(number, {});
   }
-  board_->set_mounts({});
+  publisher_->set_mounts({});
 }
 
 std::optional<unsigned> TableKeeper::slot_of(const std::string &name) {
@@ -94,7 +95,7 @@ void TableKeeper::look_at_mounts(Time now) {
   for (System &system : systems_) {
     system.mounted = false;
   }
-  std::vector<TableBoard::Mount> mounts;
+  std::vector<TablePublisher::Mount> mounts;
   for (const auto &[device, about] : parts_.systems.all_mounted()) {
     const auto number = slot_of(about.name);
     if (!number) {
@@ -112,7 +113,7 @@ void TableKeeper::look_at_mounts(Time now) {
     }
     mounts.push_back({device, *number, about.mount_point});
   }
-  board_->set_mounts(mounts);
+  publisher_->set_mounts(mounts);
   parts_.lustre.look_soon();
   tell_wanted();
 }
@@ -131,7 +132,7 @@ void TableKeeper::tell_wanted() {
   parts_.exchange.set_wanted(std::move(wanted));
 }
 
-void TableKeeper::apply_kept(const std::vector<TableAnswer> &tables, Time now) {
+void TableKeeper::apply_saved(const std::vector<TableAnswer> &tables, Time now) {
   for (const TableAnswer &table : tables) {
     const double age = std::max(0.0, wall_clock() - table.told_at);
     const auto told_at = now - std::chrono::duration_cast<Time::duration>(
@@ -223,7 +224,7 @@ void TableKeeper::apply_table(const TableAnswer &answer, Time asked_at, Time now
                   system.candidates->size(), printable(answer.revision));
     count_again(*number);
     ++generation_;
-    system.revisions.emplace_back(board_->epoch(*number) + 1, system.candidates->facts());
+    system.revisions.emplace_back(publisher_->epoch(*number) + 1, system.candidates->facts());
     if (system.revisions.size() > kRevisions) {
       system.revisions.pop_front();
     }
@@ -266,12 +267,12 @@ void TableKeeper::publish(unsigned number, Time now) {
   System &system = systems_[number];
   const Candidates &candidates = *system.candidates;
   system.unseen = candidates.unseen(now);
-  TableBoard::System shown{
+  TablePublisher::System shown{
       system.about.backend, candidates.elements(now), system.places.rows,
       candidates.policy(),  system.places.excluded,   candidates.few(now),
       candidates.total(),   candidates.numbers(),     in_ms(candidates.asked_at())};
   auto epoch = std::make_shared<Epoch>();
-  epoch->number = board_->write(number, shown);
+  epoch->number = publisher_->write(number, shown);
   epoch->facts = candidates.facts();
   for (unsigned row = 0; row < candidates.size(); ++row) {
     epoch->ages.push_back(candidates.age(row, now));
@@ -312,9 +313,9 @@ void TableKeeper::tick(Time now) {
     if (changed) {
       publish(number, now);
     } else {
-      board_->set_few(number, system.candidates->few(now));
+      publisher_->set_few(number, system.candidates->few(now));
       if (excluded != system.places.excluded) {
-        board_->set_excluded(number, system.places.excluded);
+        publisher_->set_excluded(number, system.places.excluded);
       }
     }
   }
@@ -389,7 +390,7 @@ void TableKeeper::show(Time now) {
     }
     const std::vector<ses_core_element> elements = system.candidates->elements(now);
     for (unsigned row = 0; row < elements.size(); ++row) {
-      board_->update(number, row, elements[row]);
+      publisher_->update(number, row, elements[row]);
     }
     parts_.writing_out.show(number, system.candidates->facts(), elements);
   }

@@ -23,7 +23,7 @@
 #include "table/exchange.h"
 #include "table/placed.h"
 #include "table/places.h"
-#include "table/table_board.h"
+#include "table/table_publisher.h"
 #include "table/table_segment.h"
 #include "table/writing_out.h"
 
@@ -46,15 +46,15 @@ public:
   // Makes the table, or takes over the one that is there.  False when there is no memory for one,
   // with the cause in WHY.
   [[nodiscard]] bool open(std::string &why);
-  [[nodiscard]] TableBoard &board() { return *board_; }
+  [[nodiscard]] TablePublisher &publisher() { return *publisher_; }
   // Programs look for another one from now on; and there is none.
-  void retire() { board_->retire(); }
+  void retire() { publisher_->retire(); }
   void remove() { segment_->remove(); }
 
   // The service's word about tables and placements.
   void apply(const ServiceNews &news, Time now);
   // What an agent before this one kept of it.
-  void apply_kept(const std::vector<TableAnswer> &tables, Time now);
+  void apply_saved(const std::vector<TableAnswer> &tables, Time now);
   // The mounts have changed, perhaps.
   void look_at_mounts(Time now);
   // What changes with time: samples that grow old, how many are compared, lost OSTs.
@@ -122,7 +122,7 @@ private:
   const Parts parts_;
   const uint64_t socket_hash_;
   std::unique_ptr<TableSegment> segment_;
-  std::unique_ptr<TableBoard> board_;
+  std::unique_ptr<TablePublisher> publisher_;
   std::array<System, SES_TABLE_SYSTEMS> systems_;
   std::unordered_map<uint64_t, Placed> placed_;
   uint64_t generation_ = 0;

@@ -1,6 +1,6 @@
 """Whether a placement is that of a file: what speaks for it, and what against.
 
-A placed file is born after its placement was booked and before the service heard that it was
+A placed file is born after its placement was made and before the service heard that it was
 opened.  The modification time says nothing (writes and ``rsync -t`` set it), a path still in use
 says nothing (``log`` renamed to ``log.1`` leaves room for the next ``log``), and neither does the
 end of a placement (a file lives on after it).
@@ -49,10 +49,10 @@ def judge(placement: Placement, path: Path, file: FileIdentity | None) -> Judgem
         return _without_birth(placement, path, file)
     early, late = booked - file.latest_birth, file.born - opened
     if max(early, late) > CLOCKS_SECONDS:
-        when = f"{early:.0f} s before it was booked" if early > 0 else f"{late:.0f} s after it was opened"
+        when = f"{early:.0f} s before it was placed" if early > 0 else f"{late:.0f} s after it was opened"
         return Judgement(Match.OTHER, f"the file was born {when}")
     if early > _TICK_SECONDS or late > 0:
-        when = f"{early:.1f} s before it was booked" if early > 0 else f"{late:.1f} s after it was opened"
+        when = f"{early:.1f} s before it was placed" if early > 0 else f"{late:.1f} s after it was opened"
         return Judgement(Match.DOUBTFUL, f"the file was born {when}, which only clocks apart would explain")
     return Judgement(Match.SAME)
 

@@ -29,7 +29,7 @@ CHOSEN_FOR = 10.0  # seconds before the elements of a node are chosen anew, wher
 _STILL_GOOD = 0.75  # of its part that a need must still accept, or elements are chosen anew
 _VISITS = 4  # for each element that is wanted; see node_order.order_of_own
 _TABLES = 1000  # tables of nodes above which those are forgotten that nobody asked for recently
-_LATELY = 600.0
+_FORGOTTEN_AFTER = 600.0
 _WHOLE = frozenset({"free", "reserved"})  # bytes; of other numbers three places are told
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY
 
@@ -131,7 +131,7 @@ class NodeTables:
     def forget(self, now: float) -> None:
         """Forget tables nobody asked for recently, if there are many."""
         if len(self._of_nodes) > _TABLES:
-            kept = {key: one for key, one in self._of_nodes.items() if now - one.asked_at < _LATELY}
+            kept = {key: one for key, one in self._of_nodes.items() if now - one.asked_at < _FORGOTTEN_AFTER}
             self._of_nodes = kept
         self._acceptable = {key: one for key, one in self._acceptable.items() if now < one.until}
 

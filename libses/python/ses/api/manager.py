@@ -168,7 +168,7 @@ class LustreManager:
         """Return nodes for a task whose files need what the policy says, the best first.
 
         At most ``limit``, or ``count`` for one job with a stream on each; out of ``among``, such as
-        ``n[0001-0048]``.  None is booked.  Raises OSError: ``ENOENT`` without the command ``ses``,
+        ``n[0001-0048]``.  None is reserved.  Raises OSError: ``ENOENT`` without the command ``ses``,
         ``EHOSTUNREACH`` without a service, ``EACCES`` without its trust, ``EINVAL`` for what it refuses.
         """
         room = max(count, limit)

@@ -50,7 +50,7 @@ def rank(
 
     REQUIREMENT is KIND>=MINIMUM[,hard][,weight=N], like 'current-write-rate>=20MB/s'.  What is not
     given comes from the application's, the user's, the VO's or the site's requirements.  Nothing is
-    booked.  Exits with 5 when no element is left.
+    reserved.  Exits with 5 when no element is left.
     """
     explicit = [parse_requirement(one) for one in requirement]
     strictness = "hard" if hard else "soft"

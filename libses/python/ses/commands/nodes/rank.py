@@ -52,7 +52,7 @@ def rank(
     it are refused.  What is not given comes from the application's, the user's, the VO's or the site's
     requirements.  A node counts as the best element it can reach, over its links, beside the files open
     there.  With --count the nodes of one job are chosen, spread over elements, servers and links.  Nothing
-    is booked.  Exits with 5 when no node is left.
+    is reserved.  Exits with 5 when no node is left.
     """
     selection = client.select_nodes(
         Subject(user, application, vo),

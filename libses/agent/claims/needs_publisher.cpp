@@ -1,4 +1,4 @@
-#include "claims/needs_board.h"
+#include "claims/needs_publisher.h"
 
 #include <atomic>
 #include <vector>
@@ -15,7 +15,7 @@ uint32_t next_even(uint32_t sequence) {
 
 } // namespace
 
-NeedsBoard::NeedsBoard(ses_claims &claims) : claims_(claims) {
+NeedsPublisher::NeedsPublisher(ses_claims &claims) : claims_(claims) {
   for (unsigned number = 0; number < SES_CLAIMS_NEEDS; ++number) {
     entries_[number].sequence =
         std::atomic_ref(claims.needs[number].sequence).load(std::memory_order_acquire);
@@ -26,7 +26,7 @@ NeedsBoard::NeedsBoard(ses_claims &claims) : claims_(claims) {
   }
 }
 
-void NeedsBoard::write(unsigned number, uint64_t application, const Need &need) {
+void NeedsPublisher::write(unsigned number, uint64_t application, const Need &need) {
   Entry &entry = entries_[number];
   if (entry.sequence != 0 && entry.application == application && entry.digest == need.digest) {
     return;
@@ -42,7 +42,7 @@ void NeedsBoard::write(unsigned number, uint64_t application, const Need &need) 
   std::atomic_ref(claims_.head.generation).fetch_add(1, std::memory_order_acq_rel);
 }
 
-void NeedsBoard::publish(const UserNeeds &needs) {
+void NeedsPublisher::publish(const UserNeeds &needs) {
   static const Need nothing = [] {
     Need need;
     need.digest = 1;

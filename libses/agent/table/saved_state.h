@@ -3,8 +3,8 @@
 //
 // Any thread.  What is kept there is a help, never needed: a file that cannot be read or written is
 // as good as none.
-#ifndef SES_AGENT_KEPT_STATE_H
-#define SES_AGENT_KEPT_STATE_H
+#ifndef SES_AGENT_SAVED_STATE_H
+#define SES_AGENT_SAVED_STATE_H
 
 #include <sys/types.h>
 
@@ -22,21 +22,21 @@
 
 namespace ses::agent {
 
-struct KeptNeeds {
+struct SavedNeeds {
   std::map<uid_t, std::shared_ptr<const UserNeeds>> users;
   std::shared_ptr<const UserNeeds> site; // null: not known
 };
 
-class KeptState {
+class SavedState {
 public:
   // Reads DIRECTORY/agent.json; the directory is made when missing.
-  explicit KeptState(std::string directory);
+  explicit SavedState(std::string directory);
 
   // The answer to GET /v1/storage-systems; empty: not known.
   [[nodiscard]] std::string systems() const;
   // Whole tables, those that make sense.
   [[nodiscard]] std::vector<TableAnswer> tables() const;
-  [[nodiscard]] KeptNeeds needs() const;
+  [[nodiscard]] SavedNeeds needs() const;
 
   void set_systems(const std::string &text);
   // One of "tables" of an announcement's answer.
@@ -52,10 +52,10 @@ private:
   std::string systems_;
   std::map<std::string, nlohmann::json> tables_; // by system
   std::map<std::string, nlohmann::json> needs_;  // by uid; "": of the site
-  bool changed_ = false, said_not_kept_ = false;
+  bool changed_ = false, said_not_saved_ = false;
   std::chrono::steady_clock::time_point saved_at_{};
 };
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_KEPT_STATE_H
+#endif // SES_AGENT_SAVED_STATE_H

@@ -1,4 +1,4 @@
-#include "table/table_board.h"
+#include "table/table_publisher.h"
 
 #include <sys/sysmacros.h>
 
@@ -38,7 +38,8 @@ template <size_t N> void overwrite(char (&field)[N], const std::string &text) {
 
 } // namespace
 
-TableBoard::TableBoard(ses_table &table, uint64_t socket_hash, bool was_left) : table_(table) {
+TablePublisher::TablePublisher(ses_table &table, uint64_t socket_hash, bool was_left)
+    : table_(table) {
   ses_table_head &head = table.head;
   std::random_device device;
   head.magic = SES_TABLE_MAGIC;
@@ -57,7 +58,7 @@ TableBoard::TableBoard(ses_table &table, uint64_t socket_hash, bool was_left) : 
   head.mounts = std::min<uint32_t>(head.mounts, SES_TABLE_MOUNTS);
 }
 
-uint64_t TableBoard::write(unsigned system, const System &what) {
+uint64_t TablePublisher::write(unsigned system, const System &what) {
   ses_table_system &shared = table_.systems[system];
   const size_t count = std::min<size_t>(what.elements.size(), SES_TABLE_ELEMENTS);
   under_sequence(shared, [&] {
@@ -76,25 +77,25 @@ uint64_t TableBoard::write(unsigned system, const System &what) {
   return shared.epoch;
 }
 
-void TableBoard::update(unsigned system, unsigned row, const ses_core_element &element) {
+void TablePublisher::update(unsigned system, unsigned row, const ses_core_element &element) {
   ses_core_element &shared = table_.systems[system].elements[row];
   store(shared.own, element.own);
   store(shared.reserved, element.reserved);
   store(shared.turn, element.turn);
 }
 
-void TableBoard::set_excluded(unsigned system, uint64_t rows) {
+void TablePublisher::set_excluded(unsigned system, uint64_t rows) {
   store(table_.systems[system].excluded, rows);
 }
 
-void TableBoard::set_few(unsigned system, uint32_t few) {
+void TablePublisher::set_few(unsigned system, uint32_t few) {
   ses_table_system &shared = table_.systems[system];
   if (shared.few != few) {
     under_sequence(shared, [&] { shared.few = few; });
   }
 }
 
-void TableBoard::set_mounts(const std::vector<Mount> &mounts) {
+void TablePublisher::set_mounts(const std::vector<Mount> &mounts) {
   const auto is_wanted = [&](const ses_table_mount &shared) {
     return std::any_of(mounts.begin(), mounts.end(), [&](const Mount &mount) {
       return shared.device_major == major(mount.device) &&
@@ -134,7 +135,7 @@ void TableBoard::set_mounts(const std::vector<Mount> &mounts) {
   }
 }
 
-std::optional<unsigned> TableBoard::entry_of(uid_t uid) const {
+std::optional<unsigned> TablePublisher::entry_of(uid_t uid) const {
   for (unsigned i = 0; i < table_.head.users; ++i) {
     if (table_.users[i].uid == uid && table_.users[i].segment >= 0) {
       return i;
@@ -143,7 +144,7 @@ std::optional<unsigned> TableBoard::entry_of(uid_t uid) const {
   return std::nullopt;
 }
 
-bool TableBoard::set_user(const User &user) {
+bool TablePublisher::set_user(const User &user) {
   auto entry = entry_of(user.uid);
   for (unsigned i = 0; i < table_.head.users && !entry; ++i) {
     entry = table_.users[i].segment < 0 ? std::optional(i) : std::nullopt;
@@ -161,14 +162,14 @@ bool TableBoard::set_user(const User &user) {
   return true;
 }
 
-void TableBoard::remove_user(uid_t uid) {
+void TablePublisher::remove_user(uid_t uid) {
   if (const auto entry = entry_of(uid)) { // programs look at the first of their user
     store(table_.users[*entry].segment, -1);
     store(table_.users[*entry].uid, kNobody);
   }
 }
 
-std::vector<TableBoard::User> TableBoard::users() const {
+std::vector<TablePublisher::User> TablePublisher::users() const {
   std::vector<User> found;
   for (unsigned i = 0; i < table_.head.users; ++i) {
     const ses_table_user &user = table_.users[i];
@@ -179,12 +180,12 @@ std::vector<TableBoard::User> TableBoard::users() const {
   return found;
 }
 
-void TableBoard::beat(uint64_t now_ms) {
+void TablePublisher::beat(uint64_t now_ms) {
   store(table_.head.heartbeat_ms, now_ms);
   store(table_.head.state, static_cast<uint32_t>(SES_TABLE_ALIVE));
 }
 
-void TableBoard::retire() {
+void TablePublisher::retire() {
   store(table_.head.state, static_cast<uint32_t>(SES_TABLE_RETIRED));
   store(table_.head.heartbeat_ms, uint64_t{0});
 }

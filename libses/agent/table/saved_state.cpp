@@ -1,4 +1,4 @@
-#include "table/kept_state.h"
+#include "table/saved_state.h"
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
@@ -56,7 +56,7 @@ std::string write_own(const std::string &directory, const std::string &text) {
 
 } // namespace
 
-KeptState::KeptState(std::string directory) : directory_(std::move(directory)) {
+SavedState::SavedState(std::string directory) : directory_(std::move(directory)) {
   try {
     const json object = json::parse(read_own(directory_ + kFile));
     systems_ = text_field(object, "systems");
@@ -68,46 +68,46 @@ KeptState::KeptState(std::string directory) : directory_(std::move(directory)) {
   }
 }
 
-std::string KeptState::systems() const {
+std::string SavedState::systems() const {
   const std::lock_guard lock(mutex_);
   return systems_;
 }
 
-std::vector<TableAnswer> KeptState::tables() const {
+std::vector<TableAnswer> SavedState::tables() const {
   std::vector<TableAnswer> tables;
   const std::lock_guard lock(mutex_);
   for (const auto &[system, table] : tables_) {
     try {
       tables.push_back(parse_table(table));
     } catch (const std::exception &error) {
-      spdlog::debug("the table kept of {} is not one: {}", system, error.what());
+      spdlog::debug("the saved table of {} is not one: {}", system, error.what());
     }
   }
   return tables;
 }
 
-KeptNeeds KeptState::needs() const {
-  KeptNeeds kept;
+SavedNeeds SavedState::needs() const {
+  SavedNeeds saved;
   const std::lock_guard lock(mutex_);
   for (const auto &[uid, entries] : needs_) {
     try {
       for (const auto &[user, needs] : parse_needs(entries)) {
-        (uid.empty() ? kept.site : kept.users[static_cast<uid_t>(std::stoul(uid))]) = needs;
+        (uid.empty() ? saved.site : saved.users[static_cast<uid_t>(std::stoul(uid))]) = needs;
       }
     } catch (const std::exception &error) {
-      spdlog::debug("the needs kept of uid {} are none: {}", uid, error.what());
+      spdlog::debug("the saved needs of uid {} are none: {}", uid, error.what());
     }
   }
-  return kept;
+  return saved;
 }
 
-void KeptState::set_systems(const std::string &text) {
+void SavedState::set_systems(const std::string &text) {
   const std::lock_guard lock(mutex_);
   changed_ = changed_ || text != systems_;
   systems_ = text;
 }
 
-void KeptState::set_table(json table) {
+void SavedState::set_table(json table) {
   const std::lock_guard lock(mutex_);
   const auto system = table.at("system").get<std::string>();
   changed_ = true;
@@ -116,7 +116,7 @@ void KeptState::set_table(json table) {
   }
 }
 
-void KeptState::set_needs(std::optional<uid_t> uid, const json &entries) {
+void SavedState::set_needs(std::optional<uid_t> uid, const json &entries) {
   const std::string key = uid ? std::to_string(*uid) : "";
   const std::lock_guard lock(mutex_);
   if (needs_.size() < kMostUsers || needs_.contains(key)) {
@@ -125,7 +125,7 @@ void KeptState::set_needs(std::optional<uid_t> uid, const json &entries) {
   }
 }
 
-void KeptState::save(std::chrono::seconds least) {
+void SavedState::save(std::chrono::seconds least) {
   std::string text;
   {
     const std::lock_guard lock(mutex_);
@@ -138,8 +138,8 @@ void KeptState::save(std::chrono::seconds least) {
     text = text_of({{"systems", systems_}, {"tables", tables_}, {"needs", needs_}});
   }
   const std::string why = write_own(directory_, text);
-  if (!why.empty() && !std::exchange(said_not_kept_, true)) {
-    spdlog::warn("what the agent knows of the storage is not kept for its next start: {}; see "
+  if (!why.empty() && !std::exchange(said_not_saved_, true)) {
+    spdlog::warn("what the agent knows of the storage is not saved for its next start: {}; see "
                  "--state-dir",
                  why);
   }

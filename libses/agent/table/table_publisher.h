@@ -2,8 +2,8 @@
 //
 // Used by one thread, beside any number of programs that read.  Knows how the bytes lie and in
 // which order they are written, not where the numbers come from.
-#ifndef SES_AGENT_TABLE_BOARD_H
-#define SES_AGENT_TABLE_BOARD_H
+#ifndef SES_AGENT_TABLE_PUBLISHER_H
+#define SES_AGENT_TABLE_PUBLISHER_H
 
 #include <sys/types.h>
 
@@ -15,7 +15,7 @@
 
 namespace ses::agent {
 
-class TableBoard {
+class TablePublisher {
 public:
   struct System {
     uint32_t backend = SES_BACKEND_NONE;
@@ -40,7 +40,7 @@ public:
   };
 
   // Programs believe nothing in TABLE before the first beat().
-  TableBoard(ses_table &table, uint64_t socket_hash, bool was_left);
+  TablePublisher(ses_table &table, uint64_t socket_hash, bool was_left);
 
   // Other numbers for SYSTEM; returns its epoch, that is another one from now on.
   uint64_t write(unsigned system, const System &what);
@@ -69,4 +69,4 @@ private:
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_TABLE_BOARD_H
+#endif // SES_AGENT_TABLE_PUBLISHER_H

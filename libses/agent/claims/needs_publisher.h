@@ -2,8 +2,8 @@
 //
 // Used by one thread, beside any number of programs that read.  What the user writes there itself
 // stays until the entry changes for another reason.
-#ifndef SES_AGENT_NEEDS_BOARD_H
-#define SES_AGENT_NEEDS_BOARD_H
+#ifndef SES_AGENT_NEEDS_PUBLISHER_H
+#define SES_AGENT_NEEDS_PUBLISHER_H
 
 #include <array>
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace ses::agent {
 
-class NeedsBoard {
+class NeedsPublisher {
 public:
   // Entries an earlier agent left are about nothing until publish() says otherwise.
-  explicit NeedsBoard(ses_claims &claims);
+  explicit NeedsPublisher(ses_claims &claims);
 
   // These and no others, the default one first; those beyond SES_CLAIMS_NEEDS are left out: their
   // programs find the default.
@@ -36,4 +36,4 @@ private:
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_NEEDS_BOARD_H
+#endif // SES_AGENT_NEEDS_PUBLISHER_H
