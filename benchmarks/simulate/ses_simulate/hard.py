@@ -187,8 +187,7 @@ class _Stage:
     def _write_behind(
         self, policy: Policy, file: File, element: int, left: float, ended: Happening, now: float
     ) -> None:
-        """Close the file, and let the cache of its node write out the rest."""
-        policy.written(now, file, element)
+        """Close the file, and let the cache of its node write out the rest; no closed file comes to rest."""
         policy.closed(now, file, element)
         self._servers[element].write(left, ended)
 
