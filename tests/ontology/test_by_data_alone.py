@@ -170,6 +170,7 @@ def test_it_is_stored_resolved_and_found_again(client: Any, knowledge: Knowledge
             "kind": "latency",
             "maximum": 1.5,
             "unit": "ms",
+            "stated_unit": "us",
             "weight": 2.0,
             "strictness": "soft",
             "level": "user",
@@ -179,6 +180,7 @@ def test_it_is_stored_resolved_and_found_again(client: Any, knowledge: Knowledge
     (stored,) = knowledge.requirement_sets()
     assert stored.requirements[0].kind == "latency"
     assert stored.requirements[0].bound == pytest.approx(0.0015)
+    assert stored.requirements[0].unit == "μs", "the symbol that stands for the unit"
     assert ask(client)["candidates"][0]["element"] == "bb/fast"
     assert client.put("/v1/requirements/user/alice", json={"requirements": []}, **ADMIN).status_code == 200
 
@@ -232,7 +234,7 @@ def test_the_history_words_a_set_in_its_kinds(client: Any) -> None:
     before, after = state["set_before"], state["set_after"]
     assert (before["level"], before["name"], before["profile"]) == ("user", "alice", None)
     assert before["requirements"] == [
-        {**timed, "maximum": 0.5, "unit": "ms", "weight": 2.0, "strictness": "soft"}
+        {**timed, "maximum": 0.5, "unit": "ms", "stated_unit": "μs", "weight": 2.0, "strictness": "soft"}
     ]
     assert (after["requirements"], after["profile"]) == ([], "scratch")
     elements = client.get("/v1/changes/1", **ADMIN).get_json()["states"]

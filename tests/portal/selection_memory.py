@@ -248,7 +248,8 @@ class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory
         if kind is None:
             return requirement
         bound = to_canonical(requirement.bound, requirement.unit, kind)
-        return replace(requirement, bound=bound, unit=kind.unit)
+        stated = requirement.stated_unit or (None if requirement.unit == kind.unit else requirement.unit)
+        return replace(requirement, bound=bound, unit=kind.unit, stated_unit=stated)
 
 
 def _prediction(element: Element, requirement: Requirement) -> Prediction:

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from selection_memory import KINDS
+from ses_client.answers.requirements import Requirement
 from ses_webface.quantities import (
     UnreadableNumberError,
+    as_stated,
     read_number,
+    read_quantity,
     shortest_writing,
     show_bytes,
     show_number,
@@ -93,3 +96,49 @@ def test_numbers_are_shown_with_three_digits() -> None:
     assert show_number(None) == "–"
     assert show_bytes(1.5e9) == "1.5\u00a0GB"
     assert show_bytes(0) == "0\u00a0B"
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "number", "unit"),
+    [
+        ("500 MB/s", 500, "500", "MB/s"),
+        ("500MB/s", 500, "500", "MB/s"),
+        (" 1,5 GiB/s ", 1.5, "1,5", "GiB/s"),
+        ("1\u00a0000 MB/s", 1000, "1\u00a0000", "MB/s"),
+        ("2e3 MB/s", 2000, "2e3", "MB/s"),
+        ("20 mb/s", 20, "20", "MB/s"),
+        ("20", 20, "20", "GB/s"),
+        ("2e3", 2000, "2e3", "GB/s"),
+    ],
+)
+def test_a_unit_typed_with_the_number_goes_before_the_one_chosen(
+    typed: str, value: float, number: str, unit: str
+) -> None:
+    assert read_quantity(typed, "GB/s", RATE) == (value, number, unit)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("500 Mb/s", "“Mb/s” counts bits, and is no unit of this. Write 500 MB/s"),
+        ("500 GB", "“GB” is no unit of this"),
+        ("8x", "“x” is no unit of this. Write 8 MB/s, for example; units are"),
+        ("fast", "Write a number"),
+        ("MB/s", "Write a number"),
+        ("-3 MB/s", "negative"),
+        ("1,000 MB/s", "two ways"),
+        ("5 MB/s 6", "Write a number"),
+    ],
+)
+def test_what_is_not_a_quantity_is_explained(typed: str, says: str) -> None:
+    with pytest.raises(UnreadableNumberError, match=says):
+        read_quantity(typed, "MB/s", RATE)
+
+
+@given(value=st.floats(1e-3, 1e9), unit=st.sampled_from(SPACE.units))
+def test_what_is_stored_is_shown_as_it_was_typed(value: float, unit: str) -> None:
+    typed = float(format(value, ".12g"))
+    stored = Requirement("free-capacity", to_canonical(typed, unit, SPACE), SPACE.unit, stated_unit=unit)
+    number, shown = as_stated(stored, SPACE)
+    assert (float(number), shown) == (pytest.approx(typed, rel=1e-14), unit)
+    assert len(number) <= 14 + 5, "no digits that nobody typed"

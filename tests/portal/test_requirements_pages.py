@@ -31,7 +31,9 @@ def test_what_is_typed_is_saved_in_canonical_units_for_the_person(alice, site) -
     )  # fmt: skip
     assert answer.status_code == 303
     saved = _stored(site, "application", "alice:dd")
-    assert saved.requirements == (Requirement("current-write-rate", 1500.0, "MB/s", 2.0, "hard"),)
+    assert saved.requirements == (
+        Requirement("current-write-rate", 1500.0, "MB/s", 2.0, "hard", stated_unit="GB/s"),
+    )
     assert saved.modified_by == "alice"
     shown = alice.get("/requirements?application=dd").get_data(as_text=True)
     assert "1.5\u00a0GB/s" in shown
@@ -385,3 +387,47 @@ def test_saving_keeps_times_and_maximums_set_elsewhere(alice, site) -> None:
     assert kept.as_json() == {
         "kind": "latency", "maximum": 2, "unit": "ms", "strictness": "soft"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen", "number", "unit"),
+    [
+        ("1000 MB/s", "GB/s", "1000", "MB/s"),
+        ("0.5GiB/s", "MB/s", "0.5", "GiB/s"),
+        ("1000", "MB/s", "1000", "MB/s"),
+    ],
+)
+def test_a_requirement_comes_back_in_the_unit_it_was_typed_in(
+    alice, typed: str, chosen: str, number: str, unit: str
+) -> None:
+    data = {"revision": "0", f"{WRITE}-bound": typed, f"{WRITE}-unit": chosen, f"{WRITE}-strictness": "soft"}
+    assert alice.post("/requirements/user/alice", data).status_code == 303
+    page = alice.get("/requirements/user/alice").get_data(as_text=True)
+    assert f'name="{WRITE}-bound" value="{number}"' in page
+    assert f"<option selected>{unit}</option>" in page
+    assert f"{number}\u00a0{unit}" in alice.get("/requirements").get_data(as_text=True)
+
+
+def test_while_typing_it_is_said_what_a_unit_is_understood_as(alice) -> None:
+    def understood(typed: str) -> str:
+        data = {f"{WRITE}-bound": typed, f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+        page = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+        return page.split(f'id="{WRITE}-understood"')[1].split("</span>")[0]
+
+    assert "Understood as <b>2\u00a0GB/s</b>" in understood("2 GB/s")
+    assert "counts bits" in understood("2 Gb/s")
+    assert 'class="error"' in understood("2 Gb/s")
+    assert "Understood" not in understood("2")
+
+
+def test_what_no_element_gives_is_said_with_the_one_that_comes_nearest(alice) -> None:
+    data = {f"{WRITE}-bound": "900", f"{WRITE}-unit": "GB/s"}
+    for strictness in ("soft", "hard"):
+        page = alice.post(
+            "/requirements/user/alice/preview", {**data, f"{WRITE}-strictness": strictness}, page="/account"
+        ).get_data(as_text=True)
+        assert "no element gives 900\u00a0GB/s at the moment" in page
+        assert "comes nearest with" in page
+    data = {f"{WRITE}-bound": "1", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
+    page = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+    assert "no element gives" not in page

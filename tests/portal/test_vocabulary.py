@@ -32,9 +32,10 @@ def test_a_described_kind_can_be_edited(alice, described) -> None:
     data = {"revision": "0", f"{FIELD}-bound": "500", f"{FIELD}-unit": "μs", f"{FIELD}-strictness": "soft"}
     assert alice.post("/requirements/user/alice", data).status_code == 303
     (saved,) = described.requirement_set("user", "alice").requirements
-    assert saved == Requirement("latency", 0.5, "ms", 2.0, "soft", at_most=True), "its own default weight"
+    asked = Requirement("latency", 0.5, "ms", 2.0, "soft", at_most=True, stated_unit="μs")
+    assert saved == asked, "its own default weight"
     shown = alice.get("/requirements/user/alice").get_data(as_text=True)
-    assert 'name="kind_latency-bound" value="0.5"' in shown
+    assert 'name="kind_latency-bound" value="500"' in shown
 
 
 def test_a_kind_named_like_a_field_of_the_form_is_a_kind(alice, described) -> None:

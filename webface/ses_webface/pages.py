@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException
 
 from ses_webface.moments import in_words, phase, read_moment
 from ses_webface.portal import portal, words, zone
-from ses_webface.quantities import shortest_writing, show_bytes, show_number, show_quantity
+from ses_webface.quantities import as_stated, show_bytes, show_number, show_quantity
 from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
 from ses_webface.visible import in_page, visible
@@ -114,13 +114,8 @@ def ago(at: float | None) -> str:
 
 
 def amount(requirement: Requirement) -> str:
-    """Return a requirement's bound with its unit, written as short as it is exact."""
-    known = words().kind(requirement.kind)
-    number, unit = (
-        shortest_writing(requirement.bound, known)
-        if known and requirement.unit == known.unit
-        else (format(requirement.bound, "g"), requirement.unit)
-    )
+    """Return a requirement's bound with its unit, in the unit people wrote it in."""
+    number, unit = as_stated(requirement, words().kind(requirement.kind))
     return f"{number}\u00a0{unit}"
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
+from ses_client.answers.requirements import Requirement
 from ses_client.answers.vocabulary import Kind
+
+# A number, and what stands behind it from the first letter on that is no exponent.
+_QUANTITY = re.compile(r"\s*([^A-Za-zµμ/%]*(?:[eE][-+]?[0-9]+)?)\s*([A-Za-zµμ/%]\S*)?\s*")
 
 _DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 
@@ -36,6 +41,44 @@ def shortest_writing(value: float, kind: Kind) -> tuple[str, str]:
         if exact and "e" not in text and len(text) < len(best[0]):
             best = (text, unit)
     return best
+
+
+def as_stated(requirement: Requirement, kind: Kind | None) -> tuple[str, str]:
+    """Return (number, unit) of a requirement in the unit people wrote it in, as they would write it again."""
+    unit = requirement.stated_unit or requirement.unit
+    if kind is None or unit not in dict(kind.sizes):
+        return format(requirement.bound, ".15g"), requirement.unit
+    shown = next(one for one in kind.units if kind.size(one) == kind.size(unit))
+    return format(in_unit(requirement.bound * kind.size(requirement.unit), shown, kind), ".15g"), shown
+
+
+def read_quantity(text: str, unit: str, kind: Kind) -> tuple[float, str, str]:
+    """Return (value, number, unit) of ``500 MB/s``, ``1.5TiB``, or a number, which is in ``unit``.
+
+    The number is as it was typed.  A unit in other letters than its own is understood where it can only mean
+    one.  Raises UnreadableNumberError, with a sentence to show beside the field.
+    """
+    found = _QUANTITY.fullmatch(text)
+    if found is None or not found[1].strip() or not found[2]:
+        return read_number(text), text, unit
+    meant = _unit_meant(found[2], kind)
+    if meant is None:
+        bits = " counts bits, and" if found[2].casefold() in map(str.casefold, kind.units) else ""
+        raise UnreadableNumberError(
+            f"“{found[2]}”{bits} is no unit of this. Write {found[1].strip()} {kind.unit}, for example; "
+            f"units are {', '.join(kind.units)}."
+        )
+    return read_number(found[1]), found[1].strip(), meant
+
+
+def _unit_meant(typed: str, kind: Kind) -> str | None:
+    """Return the unit by its symbol, else one that differs in the case of letters, unless bits are meant."""
+    units = [name for name, _size in kind.sizes]
+    if typed in units:
+        return typed
+    alike = [one for one in units if one.casefold() == typed.casefold()]
+    counts_bits = "b" in typed and typed != typed.lower()
+    return alike[0] if len(alike) == 1 and not counts_bits else None
 
 
 def read_number(text: str) -> float:

@@ -109,6 +109,8 @@ def requirement(one: Requirement) -> Json:
         "weight": one.weight,
         "strictness": one.strictness.value,
     }
+    if one.unit and one.unit != kind.unit:
+        made["stated_unit"] = one.unit
     if one.valid_from is not None:
         made["valid_from"] = written(one.valid_from)
     if one.valid_until is not None:

@@ -71,13 +71,15 @@ def set_edit(one: RequirementSet, change: str, before: Graph) -> Edit:
 def _requirement(target: URIRef, requirement: Requirement) -> list[Statement]:
     kind = requirement.kind
     metric, node = vocabulary().metric(kind), URIRef(f"{target}/{kind.value}")
+    unit = metric.units.get(requirement.unit, metric.base)
+    bound = requirement.bound / vocabulary().unit_sizes[str(unit)]
     said: list[Statement] = [
         (target, QSM.requires, node),
         (node, RDF.type, QSM.Requirement),
         (node, ODRL.leftOperand, metric.iri),
         (node, ODRL.operator, ODRL.lteq if kind.at_most else ODRL.gteq),
-        (node, ODRL.rightOperand, Literal(requirement.bound, datatype=XSD.double)),
-        (node, ODRL.unit, metric.base),
+        (node, ODRL.rightOperand, Literal(bound, datatype=XSD.double)),
+        (node, ODRL.unit, unit),
         (node, QSM.weight, Literal(requirement.weight, datatype=XSD.double)),
         (node, QSM.strictness, STRICTNESS[requirement.strictness]),
     ]

@@ -163,6 +163,7 @@ def _requirement(row: Row, metric: Metric) -> Requirement:
         _STRICTNESS.get(row.get("strictness", ""), Strictness.SOFT),
         moment(row.get("validFrom")),
         moment(row.get("validUntil")),
+        unit=metric.symbol(row["unit"]),
     )
 
 

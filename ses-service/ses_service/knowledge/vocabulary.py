@@ -34,19 +34,24 @@ class Metric:
     """A kind as the ontology names it.
 
     ``base`` is the unit requirements are stored in; ``constrains`` the property of elements it bounds,
-    ``None`` where the service predicts the value. ``units`` are the IRIs of those it may be written in.
+    ``None`` where the service predicts the value. ``units`` are those it may be written in: IRIs by symbol.
     """
 
     iri: URIRef
     described: KindDescription
     base: URIRef
     constrains: URIRef | None
-    units: frozenset[str]
+    units: Mapping[str, URIRef]
 
     @property
     def kind(self) -> Kind:
         """The kind as decisions know it."""
         return self.described.kind
+
+    def symbol(self, unit: str) -> str:
+        """Return the symbol of a unit by its IRI; empty for the unit that stands for none, and others."""
+        found = (symbol for symbol, iri in self.units.items() if str(iri) == unit)
+        return "" if unit == str(self.base) else next(found, "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,6 +183,17 @@ def _units_for(graph: Graph, measured: Node, sizes: Mapping[Node, float]) -> dic
     return {symbol: size for size, symbol in sorted(listed)}
 
 
+def _symbols(graph: Graph, measured: Node) -> dict[str, URIRef]:
+    """Return the units of a quantity by their symbols: of each unit, the one that is shown before others."""
+    units = sorted(graph.subjects(QUDT.unitForQuantityKind, measured), key=str)
+    return {
+        str(symbol): URIRef(str(unit))
+        for property_ in (QUDT.symbol, QUDT.altSymbol)
+        for unit in units
+        for symbol in sorted(graph.objects(unit, property_), key=str)
+    }
+
+
 def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, Metric]]:
     for iri in graph.subjects(RDF.type, QSM.Metric):
         name, unit = graph.value(iri, QSM.name), graph.value(iri, QUDT.hasUnit)
@@ -208,7 +224,7 @@ def _metrics(graph: Graph, sizes: Mapping[Node, float]) -> Iterator[tuple[str, M
                 described,
                 URIRef(str(unit if base is None else base)),
                 None if constrains is None else URIRef(str(constrains)),
-                frozenset(str(one) for one in graph.subjects(QUDT.unitForQuantityKind, measured)),
+                _symbols(graph, measured),
             ),
         )
 
@@ -275,6 +291,7 @@ def _requirement(
         _STRICTNESS.get(URIRef(str(graph.value(node, QSM.strictness))), Strictness.SOFT),
         valid_from=moment(graph.value(node, QSM.validFrom)),
         valid_until=moment(graph.value(node, QSM.validUntil)),
+        unit=str(graph.value(unit, QUDT.symbol) or ""),
     )
 
 

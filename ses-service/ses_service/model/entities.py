@@ -68,7 +68,8 @@ class Requirement:
     """One bound.  ``bound`` is bytes per second for rates, bytes for capacity, else the kind's base unit.
 
     It is a minimum, or a maximum where the kind is ``at_most``.  ``valid_from`` and ``valid_until`` are
-    seconds since the epoch; outside that time it is as if it were not stated.
+    seconds since the epoch; outside that time it is as if it were not stated.  ``unit`` is the symbol of the
+    unit it was written in, empty where nobody knows; it means nothing to a decision.
     """
 
     kind: Kind
@@ -77,6 +78,7 @@ class Requirement:
     strictness: Strictness = Strictness.SOFT
     valid_from: float | None = None
     valid_until: float | None = None
+    unit: str = field(default="", compare=False)
 
     @property
     def applies_ever(self) -> bool:

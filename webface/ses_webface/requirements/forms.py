@@ -13,7 +13,7 @@ from ses_client.answers.vocabulary import Kind
 from wtforms import Field, Form, FormField, HiddenField, SelectChoice, SelectField, StringField  # type: ignore[import-untyped]
 
 from ses_webface.moments import UnreadableTimeError, from_field, read_moment, to_field, zone_named
-from ses_webface.quantities import UnreadableNumberError, read_number, shortest_writing, to_canonical
+from ses_webface.quantities import UnreadableNumberError, as_stated, read_number, read_quantity, to_canonical
 
 STRICTNESS = (("soft", "rank it lower"), ("hard", "refuse it"))
 _MAX_WEIGHT = 1000.0
@@ -112,6 +112,12 @@ class RequirementsForm(FlaskForm):  # type: ignore[misc]
                 field.errors = [*field.errors, f"{said[:1].upper()}{said[1:]}."]
         return rest
 
+    def understood(self, row: Form) -> str:
+        """Return what a number that was typed with its unit is read as; empty for other numbers."""
+        typed = str((row.bound.raw_data or [""])[0])
+        said = any(letter.isalpha() for letter in typed) and not row.bound.errors
+        return f"{row.bound.data}\u00a0{row.unit.data}" if said else ""
+
     def problems(self) -> list[tuple[str, str, str]]:
         """Return (field's id, its name in words, message) of every error, in page order."""
         own = [
@@ -157,7 +163,7 @@ def form_data(
     for requirement in requirements:
         kind = by_name.get(requirement.kind)
         if kind:
-            number, unit = shortest_writing(requirement.bound, kind)
+            number, unit = as_stated(requirement, kind)
             shown[field_of(kind)] = {
                 "bound": number,
                 "unit": unit,
@@ -181,7 +187,7 @@ def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None
     if not (row.bound.data or "").strip():
         return None, True
     try:
-        bound = read_number(row.bound.data)
+        bound, row.bound.data, row.unit.data = read_quantity(row.bound.data, row.unit.data, kind)
     except UnreadableNumberError as error:
         row.bound.errors = [str(error)]
     if row.unit.data not in dict(kind.sizes):
@@ -201,11 +207,17 @@ def _read_row(kind: Kind, row: Form, zone: ZoneInfo) -> tuple[Requirement | None
         row.valid_until.errors = ["This is not after the time it is valid from."]
     if any(field.errors for field in row):
         return None, False
-    canonical = to_canonical(bound, row.unit.data, kind)
-    return (
-        Requirement(kind.name, canonical, kind.unit, weight, row.strictness.data, kind.at_most, **times),
-        True,
+    requirement = Requirement(
+        kind.name,
+        to_canonical(bound, row.unit.data, kind),
+        kind.unit,
+        weight,
+        row.strictness.data,
+        kind.at_most,
+        **times,
+        stated_unit=None if row.unit.data == kind.unit else row.unit.data,
     )
+    return requirement, True
 
 
 def _read_time(field: Field, zone: ZoneInfo) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from ses_client.answers.requirements import LEVELS, Requirement, RequirementSet, Subject
-from ses_client.answers.selections import Selection
+from ses_client.answers.selections import Candidate, Prediction, Selection
 from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError
@@ -40,14 +40,24 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmet:
+    """A requirement that no element meets at the moment, and the element that comes nearest."""
+
+    requirement: Requirement
+    element: str
+    offered: Prediction
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """The ranking that would follow from what is typed.
 
-    ``waiting`` is what was typed and does not apply now.
+    ``waiting`` is what was typed and does not apply now; ``unmet`` what no element gives at the moment.
     """
 
     selection: Selection
     waiting: tuple[Requirement, ...]
+    unmet: tuple[Unmet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,22 @@ def inherited(service: ServiceClient, level: str, name: str) -> dict[str, Requir
 def preview(service: ServiceClient, edited: RequirementSet, now: float) -> Preview:
     """Ask for the ranking that would follow if ``edited`` were saved."""
     waiting = tuple(item for item in edited.requirements if not applies(item, now))
-    return Preview(_if_saved(service, edited), waiting)
+    ranking = _if_saved(service, edited)
+    missed = (one for one in ranking.requirements if all(_misses(it, one.kind) for it in ranking.candidates))
+    unmet = (_unmet(service, one) for one in missed)
+    return Preview(ranking, waiting, tuple(filter(None, unmet)))
+
+
+def _misses(candidate: Candidate, kind: str) -> bool:
+    return any(one.kind == kind and one.shortfall > 0 for one in candidate.predicted)
+
+
+def _unmet(service: ServiceClient, requirement: Requirement) -> Unmet | None:
+    """Ask which element comes nearest to one requirement alone; None where one meets it, or none is there."""
+    alone = replace(requirement, strictness="soft", valid_from=None, valid_until=None)
+    best = _if_saved(service, RequirementSet("site", "default", (alone,)), limit=1).candidates
+    offered = next((one for it in best for one in it.predicted if one.kind == requirement.kind), None)
+    return Unmet(requirement, best[0].element, offered) if offered and offered.shortfall > 0 else None
 
 
 def _if_saved(service: ServiceClient, edited: RequirementSet, limit: int = 10) -> Selection:

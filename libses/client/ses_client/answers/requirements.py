@@ -16,7 +16,8 @@ class Requirement:
     """One bound, a minimum unless ``at_most``; without a weight it has the one of its kind.
 
     ``level``, ``level_name`` and ``profile`` say where it came from when the service resolved it.
-    ``valid_from`` and ``valid_until`` are times as ISO 8601 writes them.
+    ``valid_from`` and ``valid_until`` are times as ISO 8601 writes them.  ``stated_unit`` is the unit people
+    wrote it in, where that is not ``unit``.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class Requirement:
     level: str | None = None
     level_name: str | None = None
     profile: str | None = None
+    stated_unit: str | None = None
 
     @classmethod
     def of(cls, data: Any) -> Requirement:
@@ -46,11 +48,17 @@ class Requirement:
             level=maybe_text(data.get("level")),
             level_name=maybe_text(data.get("level_name")),
             profile=maybe_text(data.get("profile")),
+            stated_unit=maybe_text(data.get("stated_unit")),
         )
 
     def as_json(self) -> JSON:
         """Return what the service accepts."""
-        stated = {"weight": self.weight, "valid_from": self.valid_from, "valid_until": self.valid_until}
+        stated = {
+            "weight": self.weight,
+            "valid_from": self.valid_from,
+            "valid_until": self.valid_until,
+            "stated_unit": self.stated_unit,
+        }
         return {
             "kind": self.kind,
             "maximum" if self.at_most else "minimum": self.bound,

@@ -49,7 +49,8 @@ class SubjectOut(Answer):
 class RequirementOut(Answer):
     """One bound, in the unit its kind is shown in: `minimum`, or `maximum` where less is better.
 
-    `valid_from` and `valid_until` are there where the requirement has them.
+    `stated_unit` is the unit people wrote it in, where that is another one.  `valid_from` and `valid_until`
+    are there where the requirement has them.
     """
 
     model_config = ConfigDict(json_schema_extra=without_defaults)
@@ -58,6 +59,7 @@ class RequirementOut(Answer):
     minimum: float = 0.0
     maximum: float = 0.0
     unit: ShownUnit
+    stated_unit: str = ""
     weight: float
     strictness: StrictnessName
     valid_from: Moment = ""

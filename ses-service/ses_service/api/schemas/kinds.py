@@ -57,4 +57,5 @@ def bounds_by_kind(schema: Schema) -> None:
 
 def _rule(at_most: bool, units: tuple[str, ...]) -> Schema:
     needed, other = ("maximum", "minimum") if at_most else ("minimum", "maximum")
-    return {"required": [needed], "properties": {"unit": {"enum": [*units]}, other: False}}
+    properties = {"unit": {"enum": [*units]}, "stated_unit": {"enum": [*units, None]}, other: False}
+    return {"required": [needed], "properties": properties}

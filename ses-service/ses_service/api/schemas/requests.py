@@ -67,7 +67,8 @@ class Query(BaseModel):
 class Requirement(Body):
     """One bound of a kind the ontology describes, in one of its units: `minimum`, or `maximum` of a kind
     that is at most.  A kind has several spellings, of which answers have the first.  The requirement applies
-    from `valid_from` until before `valid_until`.
+    from `valid_from` until before `valid_until`.  `stated_unit` is the unit people wrote it in, where that is
+    not `unit`: they are shown it again.
     """
 
     model_config = ConfigDict(json_schema_extra=bounds_by_kind)
@@ -76,6 +77,7 @@ class Requirement(Body):
     minimum: Bound = 0.0
     maximum: Bound = 0.0
     unit: UnitName
+    stated_unit: UnitName | None = None
     weight: Annotated[float, Field(gt=0, le=1000)] = 1.0
     strictness: StrictnessName = "soft"
     valid_from: Moment | None = None
@@ -90,6 +92,8 @@ class Requirement(Body):
         needed, other = ("maximum", "minimum") if made.kind.at_most else ("minimum", "maximum")
         if needed not in self.model_fields_set or other in self.model_fields_set:
             raise ValueError(f"{self.kind} needs a {needed}, and no {other}")
+        if made.unit not in vocabulary().metric(made.kind).units:
+            raise ValueError(f"{made.kind} is not written in {made.unit}")
         if made.bound > _MAX_BASE:
             raise ValueError(f"the {needed} is beyond anything that exists")
         if not made.applies_ever:
@@ -111,6 +115,7 @@ class Requirement(Body):
             Strictness(self.strictness),
             moment(self.valid_from),
             moment(self.valid_until),
+            unit=self.stated_unit or self.unit,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rdflib import RDF, BNode, Graph, URIRef
@@ -81,8 +81,8 @@ def _misfit_requirements(description: Graph) -> Iterator[Fault]:
         if metric is None:
             continue
         for unit in description.objects(requirement, ODRL.unit):
-            if str(unit) not in metric.units:
-                message = f"the unit does not fit: {metric.kind} takes {_units(metric.units)}"
+            if unit not in metric.units.values():
+                message = f"the unit does not fit: {metric.kind} takes {_units(metric.units.values())}"
                 yield Fault(requirement, f"{message} (it has {short(unit)})", ODRL.unit, unit)
         needed = ODRL.lteq if metric.kind.at_most else ODRL.gteq
         for operator in description.objects(requirement, ODRL.operator):
@@ -123,8 +123,8 @@ def _stated_values(description: Graph) -> Iterator[Fault]:
             unit = description.value(quantity, QUDT.hasUnit)
             if number is None or not _is_positive(number):
                 yield Fault(element, f"{name} needs one qudt:numericValue greater than 0", metric.constrains)
-            elif str(unit) not in metric.units:
-                message = f"{name} needs one qudt:hasUnit of {_units(metric.units)}"
+            elif unit not in metric.units.values():
+                message = f"{name} needs one qudt:hasUnit of {_units(metric.units.values())}"
                 yield Fault(element, message, metric.constrains)
 
 
@@ -143,9 +143,9 @@ def _node_classes(description: Graph) -> Iterator[Fault]:
             yield Fault(owner, message, QSM.nodes, text)
 
 
-def _units(iris: frozenset[str]) -> str:
+def _units(iris: Iterable[URIRef]) -> str:
     sizes = vocabulary().unit_sizes
-    return ", ".join(short(URIRef(one)) for one in sorted(iris, key=lambda iri: (sizes.get(iri, 0.0), iri)))
+    return ", ".join(short(one) for one in sorted(set(iris), key=lambda iri: (sizes.get(str(iri), 0.0), iri)))
 
 
 def _is_positive(number: Node) -> bool:
