@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from selection_memory import KINDS
@@ -431,3 +432,33 @@ def test_what_no_element_gives_is_said_with_the_one_that_comes_nearest(alice) ->
     data = {f"{WRITE}-bound": "1", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "soft"}
     page = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
     assert "no element gives" not in page
+
+
+def test_a_set_is_copied_to_another_application_and_saved_there_only_when_asked(alice, site) -> None:
+    _state(site, "application", "alice:dd", Requirement("current-write-rate", 20, "MB/s", 2.0, "hard"))
+    answer = alice.get("/requirements/application/alice:dd/copy?to=tar")
+    assert answer.status_code == 303
+    page = alice.get(answer.headers["Location"]).get_data(as_text=True)
+    assert "Nothing is saved yet" in page
+    assert f'name="{WRITE}-bound" value="20"' in page
+    assert _stored(site, "application", "alice:tar").requirements == ()
+    data = {"revision": "0", f"{WRITE}-bound": "20", f"{WRITE}-unit": "MB/s", f"{WRITE}-strictness": "hard"}
+    assert alice.post("/requirements/application/alice:tar", data).status_code == 303
+    assert _stored(site, "application", "alice:tar").requirements[0].bound == 20
+
+
+@pytest.mark.parametrize("source", ["user/bob", "application/bob:dd", "nowhere/x", "", "user/"])
+def test_nothing_is_copied_from_a_set_one_may_not_see(alice, site, source: str) -> None:
+    _state(site, "user", "bob", Requirement("current-write-rate", 77, "MB/s"))
+    _state(site, "application", "bob:dd", Requirement("current-write-rate", 77, "MB/s"))
+    page = alice.get(f"/requirements/application/alice:tar?copied={source}").get_data(as_text=True)
+    assert "77" not in page.split("<main")[1]
+    assert "Filled in" not in page
+
+
+def test_a_set_says_how_to_ask_for_the_same_in_a_job(alice, site) -> None:
+    _state(site, "user", "alice", Requirement("current-write-rate", 20, "MB/s", 2.0, "hard"))
+    page = unescape(alice.get("/requirements/user/alice").get_data(as_text=True))
+    assert "ses-run --require 'current-write-rate>=20MB/s!,weight=2' -- ./program" in page
+    assert "#SBATCH --storage='current-write-rate>=20MB/s!,weight=2'" in page
+    assert "Use it in a job" not in alice.get("/requirements/application/alice:none").get_data(as_text=True)

@@ -32,8 +32,8 @@ static const struct {
   const char *name;
   double bytes;
 } units[] = {
-    {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
-    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+    {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},    {"PB", 1e15},    {"B", 1},
+    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50},
 };
 
 static bool is_between(char c) { return c == ' ' || c == '\t' || c == '\n' || c == ','; }

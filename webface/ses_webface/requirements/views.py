@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -12,9 +13,12 @@ from ses_client.errors import ConflictError, RefusedError, SesError
 from werkzeug.datastructures import MultiDict
 from werkzeug.wrappers import Response
 
+from ses_webface.moments import applies
+from ses_webface.pages import set_title
 from ses_webface.portal import person, portal, service, vocabulary, words, zone
 from ses_webface.requirements import sentences, services
 from ses_webface.requirements.forms import STRICTNESS, RequirementsForm, form_data, form_for
+from ses_webface.requirements.use import examples, left_out
 from ses_webface.web_security import take_draft
 
 blueprint = Blueprint("requirements", __name__, url_prefix="/requirements")
@@ -74,9 +78,24 @@ def edit(level: str, name: str) -> Page:
         form = _form()(formdata=MultiDict(kept))
         form.read()
         flash("You were signed out while saving. What you typed is below; nothing was saved yet.", "error")
+    elif copied := _to_copy(level, name):
+        form = _form_of(replace(copied, revision=stored.revision))
+        flash(f"Filled in from {set_title(copied.level, copied.name)}. Nothing is saved yet.")
     else:
         form = _form_of(stored)
     return _edit_page(level, name, form, stored)
+
+
+@blueprint.get("/<level>/<name>/copy")
+def copy(level: str, name: str) -> Page:
+    """Go to the form of an application of the person's own, filled in from a set."""
+    typed = (request.args.get("to") or "").strip()
+    to = f"{person().name}:{typed}"
+    _require_name(level, name)
+    if not services.is_name("application", to):
+        flash("Write a name without a slash, for example dd.", "error")
+        return redirect(url_for("requirements.edit", level=level, name=name), 303)
+    return redirect(url_for("requirements.edit", level="application", name=to, copied=f"{level}/{name}"), 303)
 
 
 @blueprint.post("/<level>/<name>")
@@ -131,6 +150,16 @@ def preview(level: str, name: str) -> Page:
 def _require_name(level: str, name: str) -> None:
     if level not in LEVELS or not services.is_name(level, name):
         abort(404)
+
+
+def _to_copy(level: str, name: str) -> RequirementSet | None:
+    """Return the set the form is to be filled in from; None where none is named, or one nobody may see."""
+    from_level, _, from_name = request.args.get("copied", "").partition("/")
+    if from_level not in LEVELS or not services.is_name(from_level, from_name):
+        return None
+    if not services.may_edit(person(), level, name) or not _may_read(from_level, from_name):
+        return None
+    return service().requirement_set(from_level, from_name)
 
 
 def _require_edit(level: str, name: str) -> None:
@@ -213,9 +242,20 @@ def _edit_page(
         strictness=STRICTNESS,
         profiles=_profiles(form.chosen_profile()),
         chosen=words().profile(form.chosen_profile()),
+        examples=examples(asked := _asked(stored), words()),
+        left_out=left_out(asked),
         **_ranking(level, name, form, typed),
     )
     return page, status
+
+
+def _asked(stored: RequirementSet | None) -> tuple[Requirement, ...]:
+    """Return what a stored set asks for at the moment, by its profile where it says nothing itself."""
+    if stored is None:
+        return ()
+    own = {one.kind: one for one in stored.requirements if applies(one, portal().clock())}
+    found = {**{one.kind: one for one in words().required_by(stored.profile)}, **own}
+    return tuple(sorted(found.values(), key=lambda one: words().rank(one.kind)))
 
 
 def _expansion_page(level: str, name: str, form: RequirementsForm) -> Page:

@@ -1,0 +1,78 @@
+"""The lines a page gives to ask for the same in a job are understood by the programs they are for."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from selection_memory import KINDS
+from ses_client.answers.requirements import Requirement
+from ses_client.answers.vocabulary import Vocabulary
+from ses_webface.requirements.use import examples, left_out
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKED = (
+    Requirement("average-read-rate", 1000, "MB/s"),
+    Requirement("current-write-rate", 0.25, "MB/s", 2.5, "hard"),
+    Requirement("free-capacity", 1649.267441664, "GB", 1.0, "hard", stated_unit="TiB"),
+)
+
+
+@pytest.fixture(scope="module")
+def lines() -> dict[str, str]:
+    """The lines by the title they stand under."""
+    return {one.title: one.lines for one in examples(ASKED, Vocabulary(KINDS))}
+
+
+def test_the_shell_line_is_understood_and_runs_the_program(lines: dict[str, str], tmp_path: Path) -> None:
+    command = shlex.split(lines["Shell"])
+    assert command[0] == "ses-run"
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$SES_REQUIRE"\n')
+    program.chmod(0o755)
+    run = str(ROOT / "build/libses/run/ses-run")
+    said = subprocess.run(
+        [run, *command[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.strip() == command[2]
+    assert "average-read-rate>=1000MB/s" in said.stdout
+    assert "free-capacity>=1.5TiB!" in said.stdout
+
+
+def test_the_job_script_asks_for_the_same_as_the_shell(lines: dict[str, str]) -> None:
+    (option,) = shlex.split(lines["Slurm"].removeprefix("#SBATCH "))
+    assert option == f"--storage={shlex.split(lines['Shell'])[2]}"
+
+
+def test_the_lines_of_cpp_are_a_program(lines: dict[str, str], tmp_path: Path) -> None:
+    source = tmp_path / "program.cpp"
+    source.write_text(lines["C++"] + "\nint main() { return create() < 0; }\n")
+    include = str(ROOT / "libses/include")
+    said = subprocess.run(
+        ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", include, str(source)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+
+
+def test_the_lines_of_python_say_what_was_asked(lines: dict[str, str], tmp_path: Path) -> None:
+    text = lines["Python"] + "\nprint(policy)\n"
+    said = subprocess.run(
+        [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        env={"SES_LIBRARY": str(ROOT / "build/libses/libses.so.0"), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    assert "average_read_rate=1000.0, current_write_rate=0.25, capacity=1649.267441664" in said.stdout
+    assert "CURRENT_WRITE_RATE.hard=True" in said.stdout
+    assert (tmp_path / "results.dat").read_text() == "..."
+
+
+def test_a_kind_that_programs_cannot_ask_for_is_named(lines: dict[str, str]) -> None:
+    latency = Requirement("latency", 2, "ms", at_most=True)
+    assert left_out((*ASKED, latency)) == (latency,)
+    assert examples((latency,), Vocabulary(KINDS)) == ()
+    assert not any("latency" in text for text in lines.values())
