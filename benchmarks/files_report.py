@@ -24,7 +24,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/service"))
+sys.path.insert(0, str(ROOT / "tests"))
 
 from postgresql_server import PostgresServer  # noqa: E402
 from ses_service.ledger.achieved import Verdict  # noqa: E402

@@ -47,7 +47,8 @@ def options(file: Path) -> dict[str, str]:
     """The options in a file as systemd reads it."""
     (line,) = [one for one in file.read_text().splitlines() if one and not one.startswith("#")]
     text = line.split("=", 1)[1].strip('"')
-    return dict(one.split(" ", 1) for one in re.split(r" (?=--)", text))
+    words = (one.partition(" ") for one in re.split(r" (?=--)", text))
+    return {name: value for name, _space, value in words}
 
 
 def test_each_program_accepts_what_is_written(made: Path) -> None:
@@ -173,3 +174,17 @@ def test_json_never_asks(storage: str, tmp_path: Path) -> None:
     os.close(theirs)
     os.close(ours)
     assert json.loads(done.stdout)["written"] is True
+
+
+def test_nodes_that_prove_themselves_by_munge_need_no_tokens(ses, storage: str, tmp_path: Path) -> None:
+    directory = tmp_path / "etc"
+    said = ses.json("init", str(directory), "--storage", storage, "--host", "store1", "--munge")
+    assert not [one for one in said["files"] if "token of" in one["what"]]
+    assert "--munge" in options(directory / "default/ses-service")
+    agent = options(directory / "qstorman/node/ses-agent")
+    assert "--munge" in agent
+    assert "--token-file" not in agent
+    both = ses("init", str(tmp_path / "other"), "--storage", storage, "--munge", "--node", "n1")
+    assert both.exit_code == 2
+    assert "leave --node out" in both.stderr
+    assert not (tmp_path / "other").exists()

@@ -37,6 +37,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
     help="This machine, by every name and address that nodes and people call it.  [its host name]",
 )  # fmt: skip
 @click.option("--node", "nodes", multiple=True, help="A node that runs an agent; may be repeated.")
+@click.option(
+    "--munge", is_flag=True, help="Nodes prove themselves by the site's MUNGE key and need no tokens."
+)
 @click.option("--kb-url", metavar="URL", help="A Fuseki to use.  [the embedded knowledge base]")
 @click.option("--database-url", metavar="URL", help="A database for the ledger.  [SQLite]")
 @click.option("--dry-run", is_flag=True, help="Say what would be written; write nothing.")
@@ -47,6 +50,7 @@ def init(
     exporters: tuple[str, ...],
     host: str | None,
     nodes: tuple[str, ...],
+    munge: bool,
     kb_url: str | None,
     database_url: str | None,
     dry_run: bool,
@@ -59,7 +63,7 @@ def init(
     asks for what is not given.  What to do next: docs/site.md.
     """
     if not storage and not as_json and sys.stdin.isatty():
-        storage, host, nodes = _ask(host, nodes)
+        storage, host, nodes = _ask(host, nodes, munge)
     if not storage:
         raise UsageError("Give --storage MOUNT: where a mergerfs union or Lustre is mounted on this machine.")
     answers = Answers(
@@ -69,6 +73,7 @@ def init(
         nodes=nodes,
         kb_url=kb_url or "",
         database_url=database_url or "",
+        munge=munge,
     )
     _check(answers)
     if not dry_run:
@@ -87,13 +92,15 @@ def init(
     _show(answers, files, dry_run)
 
 
-def _ask(host: str | None, nodes: tuple[str, ...]) -> tuple[tuple[Path, ...], str, tuple[str, ...]]:
+def _ask(
+    host: str | None, nodes: tuple[str, ...], munge: bool
+) -> tuple[tuple[Path, ...], str, tuple[str, ...]]:
     kind = click.Path(file_okay=False, exists=True, path_type=Path)
     mounts = [click.prompt("Where is the storage mounted (a mergerfs union, or Lustre)", type=kind)]
     while another := click.prompt("Another mount point (Enter: no more)", default="", show_default=False):
         mounts.append(kind.convert(another, None, None))
     host = host or click.prompt("Names and addresses of this machine", default=socket.gethostname())
-    if not nodes:
+    if not nodes and not munge:
         said = click.prompt("Nodes that run programs, separated by spaces", default="", show_default=False)
         nodes = tuple(said.split())
     return tuple(mounts), host, nodes
@@ -101,6 +108,8 @@ def _ask(host: str | None, nodes: tuple[str, ...]) -> tuple[tuple[Path, ...], st
 
 def _check(answers: Answers) -> None:
     """Refuse what would not be one word in a line of options, and names used twice."""
+    if answers.munge and answers.nodes:
+        raise UsageError("With --munge no node needs a token: leave --node out.")
     for name in (*answers.hosts, *answers.nodes):
         if not _NAME.fullmatch(name.replace(":", "0")):
             raise UsageError(f"{name!r} is no name of a machine.")

@@ -31,6 +31,7 @@ _SERVICE = """\
 #   --site          describes the storage; read again when the file changes
 #   --monitor-url   gives the load; without it static facts decide
 #   --tokens        who may call from other machines: ses-service token --help
+#   --munge         nodes and people that munged vouches for may, too (docs/munge.md)
 #   --listen        where they call, with the certificate of this machine: ses-service tls --help
 SES_SERVICE_OPTIONS="{options}"
 """
@@ -44,16 +45,21 @@ SES_WEBFACE_OPTIONS="--listen 0.0.0.0:{port} {tls}"
 """
 _AGENT = """\
 # Options of the agent on every compute node: /etc/default/ses-agent there (man ses-agent).
-# Beside it on the node: tls/ca.pem as /etc/ses/ca.pem, and tokens/NODE.token as /etc/ses/token, mode 0600.
-SES_AGENT_OPTIONS="--service https://{host}:{port} --service-ca /etc/ses/ca.pem --token-file /etc/ses/token"
+# Beside it on the node: tls/ca.pem as /etc/ses/ca.pem{token}.
+SES_AGENT_OPTIONS="--service https://{host}:{port} --service-ca /etc/ses/ca.pem {proof}"
 """
+_BY_TOKEN = {
+    "proof": "--token-file /etc/ses/token",
+    "token": ", and tokens/NODE.token as /etc/ses/token, mode 0600",
+}
+_BY_MUNGE = {"proof": "--munge", "token": "; nodes prove themselves by MUNGE"}
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
     """What a site is made from.  ``hosts`` are the names and addresses of the service's machine.
 
-    ``kb_url`` and ``database_url`` are empty for the embedded ones.
+    ``kb_url`` and ``database_url`` are empty for the embedded ones.  With ``munge`` nodes need no tokens.
     """
 
     directory: Path
@@ -62,6 +68,7 @@ class Answers:
     nodes: tuple[str, ...]
     kb_url: str = ""
     database_url: str = ""
+    munge: bool = False
 
     @property
     def here(self) -> Path:
@@ -73,10 +80,11 @@ def texts(answers: Answers) -> dict[Path, str]:
     """Return the content of each file that holds no secret."""
     here, host = answers.here, answers.hosts[0]
     default = answers.directory / "default"
+    proof = _BY_MUNGE if answers.munge else _BY_TOKEN
     return {
         here / "site.ttl": "\n".join(one.turtle for one in answers.storage) + _PEOPLE,
         here / "smed.toml": _MONITOR.format(here=here) + _targets(answers.storage),
-        here / "node/ses-agent": _AGENT.format(host=host, port=SERVICE_PORT),
+        here / "node/ses-agent": _AGENT.format(host=host, port=SERVICE_PORT, **proof),
         default / "ses-service": _SERVICE.format(options=" ".join(_service_options(answers))),
         default / "smed-monitor": _MONITOR_UNIT.format(here=here),
         default / "ses-webface": _PORTAL.format(port=PORTAL_PORT, tls=_tls(answers)),
@@ -87,7 +95,7 @@ def _service_options(answers: Answers) -> list[str]:
     here = answers.here
     options = [f"--site {here}/site.ttl", f"--monitor-url http://127.0.0.1:{MONITOR_PORT}"]
     options += [f"--tokens {here}/tokens.toml", f"--listen 0.0.0.0:{SERVICE_PORT}"]
-    options.append(_tls(answers))
+    options += [_tls(answers), *(["--munge"] if answers.munge else [])]
     if answers.kb_url:
         options += [f"--kb-url {answers.kb_url}", f"--kb-credentials-file {here}/kb-credentials"]
     if answers.database_url:
