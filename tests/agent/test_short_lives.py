@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from claims_program import Claims
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -43,10 +44,10 @@ def run(
 
     files = 0
 
-    def run(*command: str, makes: int = 1, stdin: IO[bytes] | None = None) -> Agent:
+    def run(*command: str, makes: int = 1, stdin: IO[bytes] | None = None, **more: str) -> Agent:
         nonlocal files
         files += makes
-        subprocess.run(command, env=environment, check=True, timeout=600, stdin=stdin)
+        subprocess.run(command, env={**environment, **more}, check=True, timeout=600, stdin=stdin)
         wait_until(lambda: len(service.ended_as) == files, "all placements are ended")
         return agent
 
@@ -119,3 +120,20 @@ def test_thousand_files_leave_no_descriptor_in_the_agent(
     assert len(told(service)) == 1010
     few = before + 50  # it may keep more connections to the service now
     wait_until(lambda: count(agent) < few, "the agent has about as few descriptors as before")
+
+
+def test_a_program_that_exits_at_once_leaves_the_number_of_its_job(
+    run: Callable[..., Agent], service: ServiceDouble, union: Path
+) -> None:
+    table = Claims(run("touch", f"{union}/first", SLURM_JOB_ID="4").socket, os.getuid())
+    table.wait_until_staged()
+    for number in range(50):
+        run("sh", "-c", 'echo hello > "$0"', f"{union}/f{number}", SLURM_JOB_ID=f"47{number}")
+    run("touch", f"{union}/long", SLURM_JOB_ID="1" * 65)
+    run("touch", f"{union}/none")
+    table.detach()
+    jobs = {one["path"]: one["job"] for it in service.placements for one in service.opened(it)}
+    del jobs[f"{union}/first"]  # it asked the agent
+    assert jobs.pop(f"{union}/long") is None, "what is no name of a job is left out"
+    assert jobs.pop(f"{union}/none") is None, "no job of a program before"
+    assert jobs == {f"{union}/f{number}": f"47{number}" for number in range(50)}

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "node/identity.h"
 #include "protocol/wire.h"
 
 namespace ses::agent {
@@ -83,6 +84,7 @@ std::optional<Claim> parse_claim(const ses_claim &shared, unsigned slot) {
   claim.pid = shared.pid > 0 && shared.pid <= kLargestPid ? shared.pid : 0;
   claim.application = printable(
       std::string(shared.application, strnlen(shared.application, sizeof shared.application)));
+  claim.job = sensible_job(std::string(shared.job, strnlen(shared.job, sizeof shared.job)));
   claim.path.assign(shared.path, strnlen(shared.path, shared.path_length));
   return claim;
 }
@@ -109,6 +111,7 @@ ClaimRing::Slot ClaimRing::read_slot(unsigned slot, Time now, std::vector<Claim>
   std::memcpy(&copy, &shared, sizeof copy);
   std::atomic_signal_fence(std::memory_order_seq_cst); // no second look at what may have changed
   copy.state = state;
+  shared.job[0] = '\0'; // a library of before leaves what is there
   std::atomic_ref(shared.state).compare_exchange_strong(state, 0, std::memory_order_acq_rel);
   unfinished_.erase(slot);
   if (auto claim = parse_claim(copy, slot)) {

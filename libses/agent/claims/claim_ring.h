@@ -41,6 +41,7 @@ struct Claim {
   int dirfd = -1;
   pid_t pid = 0;           // 0: none that makes sense
   std::string application; // no control characters
+  std::string job;         // of a batch system; empty: not known
   std::string path;        // as the program gave it; empty: not known
 };
 

@@ -146,9 +146,12 @@ void Finder::look_for(std::vector<ClaimedFile> files) {
     placed.application = std::move(file.claim.application);
     placed.origin = std::move(file.origin);
     placed.choice = std::move(file.choice);
+    if (!file.claim.job.empty()) {
+      placed.job = std::move(file.claim.job);
+    }
     if (how != Found::kOrphan) {
       placed.pid = file.claim.pid;
-      placed.job = job_of(placed.pid, process);
+      placed.job = placed.job ? placed.job : job_of(placed.pid, process);
       placed.fd = file.claim.fd;
       placed.closed = how == Found::kClosed;
       found.push_back(std::move(placed));

@@ -36,15 +36,6 @@ std::string look_up(uid_t uid) {
   }
 }
 
-// TEXT when it could be the number of a job, else empty.
-std::string sensible_job(const std::string &text) {
-  const bool sensible = !text.empty() && text.size() <= kLongestJob &&
-                        std::all_of(text.begin(), text.end(), [](unsigned char c) {
-                          return std::isalnum(c) != 0 || std::strchr("._-[]", c) != nullptr;
-                        });
-  return sensible ? text : "";
-}
-
 } // namespace
 
 std::string UserNames::name_of(uid_t uid) {
@@ -86,6 +77,14 @@ std::optional<uid_t> uid_of(const std::string &name) {
     return uid;
   }
   return std::nullopt;
+}
+
+std::string sensible_job(const std::string &text) {
+  const bool sensible = !text.empty() && text.size() <= kLongestJob &&
+                        std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                          return std::isalnum(c) != 0 || std::strchr("._-[]", c) != nullptr;
+                        });
+  return sensible ? text : "";
 }
 
 std::string job_of(pid_t pid) {

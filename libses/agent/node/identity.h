@@ -32,6 +32,9 @@ private:
 // wait for a directory service.
 [[nodiscard]] std::optional<uid_t> uid_of(const std::string &name);
 
+// TEXT when it could be the name of a job, as "123", "123_4" or "123.server"; else empty.  Pure.
+[[nodiscard]] std::string sensible_job(const std::string &text);
+
 // The job of a batch system that process PID belongs to, as "123" or "123_4": what SLURM_JOB_ID (or
 // PBS_JOBID, …) says in the environment it was started with, else its control group; empty when it
 // is in none or is gone.  Never waits.  A program can claim any job; believe it for show only.

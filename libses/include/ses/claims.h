@@ -37,6 +37,7 @@
 #define SES_CLAIMS_NEEDS 64     /* applications of one user with needs of their own */
 #define SES_CLAIMS_SLOTS 2048   /* a power of two */
 #define SES_CLAIMS_PATH_MAX 368 /* bytes, with the NUL */
+#define SES_JOB_MAX 64          /* bytes of a job's name, with the NUL */
 #define SES_CLAIMS_STRIPES 14   /* elements of one file */
 
 /*
@@ -74,7 +75,7 @@ struct ses_claims_need {
  * A claim for which nothing could be chosen goes back from 2 n + 1 to 0.
  *
  * The agent is woken by the choice only: it stays awake while a claim is unfinished,
- * or looks at the slots now and then.
+ * or looks at the slots now and then.  The agent empties `job` before it frees a slot.
  *
  * The path is as the program gave it, relative to dirfd (AT_FDCWD: the working
  * directory); it is a hint for finding the name, checked against device and inode.
@@ -107,7 +108,8 @@ struct ses_claim {
   uint16_t seen[SES_TABLE_ELEMENTS];
   char application[SES_APPLICATION_MAX];
   char path[SES_CLAIMS_PATH_MAX];
-  char padding[128];
+  char job[SES_JOB_MAX]; /* as the batch system names it; empty: none is known */
+  char padding[64];
 };
 
 struct ses_claims_head {

@@ -201,6 +201,7 @@ static void record(const struct ses_spot *spot, const struct area *area,
   memcpy(slot->rows, choice->rows, sizeof slot->rows);
   slot->rank = ses_settings()->rank.rank;
   slot->ranks = ses_settings()->rank.ranks;
+  memcpy(slot->job, ses_settings()->job, sizeof slot->job);
   memcpy(&slot->need, &area->need, sizeof slot->need);
   memset(slot->seen, 0, sizeof slot->seen);
   for (unsigned row = 0; row < area->count; row++)

@@ -4,15 +4,21 @@
  * Cray MPICH, Flux), Slurm, or one that speaks PMIx alone.
  *
  * The job's number is made of what names the job; where nothing does, of the
- * user's number.
+ * user's number.  And what a batch system calls the job.
  */
 #ifndef SES_JOB_RANK_H
 #define SES_JOB_RANK_H
+
+#include <stddef.h>
 
 #include "ses/protocol.h"
 
 /* No rank where the environment states none, or one of a single process, or what is no number.
  * Allocates nothing, makes no system call. */
 struct ses_rank ses_job_rank(char *const *environment);
+
+/* SLURM_JOB_ID, PBS_JOBID or LSB_JOBID into JOB of SIZE bytes; empty where there is none, or a
+ * longer one. */
+void ses_job_name(char *const *environment, char *job, size_t size);
 
 #endif /* SES_JOB_RANK_H */

@@ -152,6 +152,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
                  settings.is_named ? application : short_name());
   settings.application_hash = ses_table_hash(settings.application);
   settings.rank = ses_job_rank(environ && !settings.secure ? environ : nothing);
+  ses_job_name(environ && !settings.secure ? environ : nothing, settings.job, sizeof settings.job);
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */
   settings.valgrind = ses_is_under_valgrind();
   keep_texts(values);

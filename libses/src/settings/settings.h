@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
+#include "ses/claims.h"
 #include "ses/protocol.h"
 #include "settings/require.h"
 
@@ -27,6 +28,7 @@ struct ses_settings {
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
   uint64_t application_hash;             /* ses_table_hash() of it */
   struct ses_rank rank;                  /* of this process in its job */
+  char job[SES_JOB_MAX];                 /* what the batch system calls it; empty: none */
   uintptr_t stack_top;       /* an address above every frame of the first thread; 0: not known */
   const char *log;           /* SES_LOG: an absolute path; NULL: none */
   const char *include;       /* SES_INCLUDE; NULL: not given */

@@ -163,7 +163,7 @@ class Told:
             told_at, _, change = heapq.heappop(coming)
             self._take(told_at, change)
         heard = self._heard
-        while heard and heard[0][0] <= now - self.pace:
+        while heard and heard[0][0] <= now - self._seldom:
             heard.popleft()
 
     def heard_differently(self, node: int, user: str, now: float) -> Iterator[tuple[Change, int]]:
