@@ -81,8 +81,15 @@ def test_restarted_service_is_told_everything_that_is_open(
     service.revive()
     gone = conversations[0].answer.placement
     wait_until(lambda: service.open_now() == placements - {gone}, "the ledger is what is open")
-    lists = [request.body for request in service.announcements() if request.body["complete"]]
-    told = {file["placement_id"] for file in lists[-1]["opened"]}
+
+    def listed() -> set[str]:
+        """What the last complete list held: that of the agent's start was empty."""
+        lists = [request.body for request in service.announcements() if request.body["complete"]]
+        return {file["placement_id"] for file in lists[-1]["opened"]}
+
+    # What was told without an answer, before the service was killed, may be told again before the list.
+    wait_until(listed, "the restarted service has a complete list")
+    told = listed()
     assert placements - {gone} <= told <= placements, "the one just closed may be told first as open"
     for fd in fds[1:]:
         os.close(fd)
