@@ -45,7 +45,9 @@ def test_first_creates_of_64_ranks_of_a_user_never_seen_are_placed_by_the_table(
     ]
     first = Counter(line.rpartition(", distance")[0].partition(", ")[2] for line in said if line)
     assert sum(first.values()) == RANKS, said
-    assert first["chosen by the program"] >= 0.99 * RANKS, (first, said)
+    # One that meets the table while it is being replaced asks the agent, and is placed as well.
+    assert first["chosen by the program"] >= 0.95 * RANKS, (first, said)
+    assert first["chosen by the program"] + first["chosen by the agent"] == RANKS, (first, said)
 
 
 def test_files_of_a_cancelled_job_stop_counting(cluster: Cluster, directory: Path) -> None:
