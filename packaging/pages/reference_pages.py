@@ -33,6 +33,7 @@ _READERS = {
     "library": "programs under the library",
     "ses.api": "`ses.api` in Python",
     "ses.offload": "`ses.offload` in Python",
+    "ses.share": "`ses.share` in Python",
 }
 
 

@@ -27,6 +27,7 @@ READERS = {
     "ses-agent": ("libses/agent",),
     "ses.api": ("libses/python/ses/api",),
     "ses.offload": ("libses/python/ses/offload",),
+    "ses.share": ("libses/python/ses/share",),
     "ses": ("libses/python/ses", "libses/client"),
     "ses-service": ("ses-service/ses_service",),
     "smed-monitor": ("smed-monitor",),

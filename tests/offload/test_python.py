@@ -22,7 +22,8 @@ def script(prefix: Path) -> Path:
     """The script and the binding, for every user to read."""
     package = prefix / "ses"
     shutil.copytree(ROOT / "libses/python/ses/offload", package / "offload")
-    shutil.copy(ROOT / "libses/python/ses/__init__.py", package)
+    for name in ("__init__.py", "native.py"):
+        shutil.copy(ROOT / "libses/python/ses" / name, package)
     client = prefix / "ses_client"
     client.mkdir()
     for name in ("__init__.py", "errors.py"):

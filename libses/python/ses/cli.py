@@ -56,6 +56,10 @@ _COMMANDS = {
         "copy",
         "Move the bytes of files to where they are served best now, under the names they have.",
     ),
+    "share": (
+        "share.group",
+        "Look at values that processes of this node share in memory, get and put them (docs/share.md).",
+    ),
     "run-near": (
         "near.run_near",
         "Run an unmodified program on the node that holds its files, if that is faster.",

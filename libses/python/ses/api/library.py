@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from enum import IntEnum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from cffi import FFI
 
+from ses import native
+
 NAME = "libses.so.0"
-_CHECKOUT = Path(__file__).parents[4] / "build" / "libses"
+_ADVICE = (
+    "Install libses (`cmake --install build/libses`, or the package libses0), "
+    "or say where it is by SES_LIBRARY."
+)
 
 # What libses/include/ses/ses.h declares; a test compares the two.
 DECLARATIONS = """
@@ -112,24 +116,12 @@ class Status(IntEnum):
 @cache
 def library() -> Any:
     """Return the loaded library; raises LibraryError, which says where it was looked for."""
-    named = os.environ.get("SES_LIBRARY")
-    places = [named] if named else [NAME, str(_CHECKOUT / NAME)]
-    told = []
-    for place in places:
-        try:
-            return ffi.dlopen(place)
-        except OSError as error:
-            told.append(str(error))
-    raise LibraryError(
-        f"{' and '.join(places)} cannot be loaded ({'; '.join(told)}). Install libses "
-        f"(`cmake --install build/libses`, or the package libses0), or say where it is by SES_LIBRARY."
-    )
+    return native.load(ffi, NAME, os.environ.get("SES_LIBRARY"), _ADVICE, LibraryError)
 
 
 def text(characters: Any) -> str:
     """Return a text of the library's as one of Python's."""
-    found = ffi.string(characters)
-    return found if isinstance(found, str) else found.decode()
+    return native.text(ffi, characters)
 
 
 def describe(status: int) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from enum import IntEnum
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from cffi import FFI
 from ses_client.errors import SesError
 
+from ses import native
+
 NAME = "libses-offload.so.0"
-_CHECKOUT = Path(__file__).parents[4] / "build" / "libses"
+_ADVICE = "Install libses-offload (the package libses-offload0), or say where it is by SES_OFFLOAD_LIBRARY."
 
 # What of ses/offload.h and ses/offload_types.h is used; a test compares them.
 DECLARATIONS = """
@@ -105,18 +106,7 @@ class Fallback(IntEnum):
 @cache
 def library() -> Any:
     """Return the loaded library; raises SesError, which says where it was looked for."""
-    named = os.environ.get("SES_OFFLOAD_LIBRARY")
-    places = [named] if named else [NAME, str(_CHECKOUT / NAME)]
-    told = []
-    for place in places:
-        try:
-            return ffi.dlopen(place)
-        except OSError as error:
-            told.append(str(error))
-    raise SesError(
-        f"{' and '.join(places)} cannot be loaded ({'; '.join(told)}). Install libses-offload "
-        "(the package libses-offload0), or say where it is by SES_OFFLOAD_LIBRARY."
-    )
+    return native.load(ffi, NAME, os.environ.get("SES_OFFLOAD_LIBRARY"), _ADVICE, SesError)
 
 
 @cache
@@ -127,8 +117,7 @@ def of_process() -> Any:
 
 def text(characters: Any) -> str:
     """Return a text of the library's as one of Python's."""
-    found = ffi.string(characters)
-    return found if isinstance(found, str) else found.decode(errors="replace")
+    return native.text(ffi, characters)
 
 
 def put(value: bytes, into: Any) -> None:

@@ -1,0 +1,1 @@
+"""``ses share``: a file per subject; ``group.py`` has them together."""

@@ -1,0 +1,73 @@
+"""``ses share list``, ``create`` and ``remove``."""
+
+from __future__ import annotations
+
+import pwd
+from dataclasses import asdict
+
+import click
+
+from ses.commands.options import json_option
+from ses.commands.share.failures import told
+from ses.output import console, line, print_json, table
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+@click.command("list")
+@json_option
+def list_command(as_json: bool) -> None:
+    """List the regions of this node that you may read."""
+    from ses.share import regions
+
+    with told():
+        found = regions()
+    if as_json:
+        print_json({"regions": [asdict(one) for one in found]})
+        return
+    out = console()
+    if not found:
+        line(out, "Nobody shares a region on this node that you may read.")
+        return
+    headers = ["owner", "region", "mode", ">items", ">bytes", ">free", ">open in"]
+    rows = [
+        [
+            *(_user(one.owner), one.name, f"{one.mode:04o}", f"{one.items} of {one.items_most}"),
+            *(f"{one.bytes:,}", f"{one.bytes_free:,}", str(one.opened - 1)),  # less this command
+        ]
+        for one in found
+    ]
+    table(out, headers, rows)
+
+
+@click.command()
+@click.argument("region")
+@click.option("--size", type=click.IntRange(1), default=1 << 20, show_default=True, help="Bytes for values.")
+@click.option("--items", type=click.IntRange(1), default=256, show_default=True, help="Most items.")
+@click.option("--mode", default="0600", show_default=True, help="Who may read and write, as of a file.")
+def create(region: str, size: int, items: int, mode: str) -> None:
+    """Make a region; it stays until it is removed or the node starts again."""
+    from ses.share import Region
+
+    try:
+        permissions = int(mode, 8)
+    except ValueError:
+        raise click.BadParameter(f"{mode!r} is no octal number, such as 0660.", param_hint="--mode") from None
+    with told():
+        Region.create(region, size, items, permissions).close()
+
+
+@click.command()
+@click.argument("region", nargs=-1, required=True)
+def remove(region: tuple[str, ...]) -> None:
+    """Remove regions of yours; processes that have them open keep them."""
+    from ses.share import Region
+
+    for one in region:
+        with told():
+            Region.remove(one)

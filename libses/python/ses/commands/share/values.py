@@ -1,0 +1,77 @@
+"""``ses share items``, ``get`` and ``put``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+from ses_client.errors import UsageError
+
+from ses.commands.options import json_option
+from ses.commands.share.failures import told
+from ses.output import console, line, print_json, table
+
+if TYPE_CHECKING:
+    from ses.share.region import ItemFacts
+
+
+@click.command()
+@click.argument("region")
+@json_option
+def items(region: str, as_json: bool) -> None:
+    """List the items of a region."""
+    from ses.share import Region
+
+    with told(), Region.open(region) as opened:
+        found = opened.items()
+    if as_json:
+        print_json({"items": [asdict(one) | {"model": one.model.name.lower()} for one in found]})
+        return
+    out = console()
+    if not found:
+        line(out, "The region has no items.")
+        return
+    headers = ["item", "model", ">version", ">bytes", ">most", ">age (s)", ">lock held by"]
+    rows = [
+        [
+            *(one.name, _model(one), str(one.version)),
+            *(str(one.value_bytes), str(one.bytes), f"{one.value_age:.1f}" if one.version else ""),
+            str(one.holder or ""),
+        ]
+        for one in found
+    ]
+    table(out, headers, rows)
+
+
+def _model(one: ItemFacts) -> str:
+    allows = {"delta": f" ({one.versions} versions)", "temporal": f" ({one.age:g} s)"}
+    name = one.model.name.lower()
+    return name + allows.get(name, "")
+
+
+@click.command()
+@click.argument("region")
+@click.argument("item")
+def get(region: str, item: str) -> None:
+    """Write the value of an item to standard output, as its coherence model allows."""
+    from ses.share import Region
+
+    with told(), Region.open(region) as opened:
+        value = opened.find(item).get()
+    if value is None:
+        raise UsageError(f"Nothing has been put into {item!r} yet.")
+    sys.stdout.buffer.write(value.data)
+
+
+@click.command()
+@click.argument("region")
+@click.argument("item")
+def put(region: str, item: str) -> None:
+    """Put standard input into an item; one that does not exist is made, as large as the value."""
+    from ses.share import Region
+
+    value = sys.stdin.buffer.read()
+    with told(), Region.open(region) as opened:
+        opened.have(item, max(1, len(value))).put(value)

@@ -1,0 +1,31 @@
+"""C libraries of QStorMan behind Python modules: where they are looked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cffi import FFI
+
+_CHECKOUT = Path(__file__).parents[3] / "build" / "libses"
+
+
+def load(ffi: FFI, name: str, named: str | None, advice: str, error: type[Exception]) -> Any:
+    """Return the library of this name, or the file ``named`` instead.
+
+    Raises ``error``, whose text says where it was looked for, and ``advice``.
+    """
+    places = [named] if named else [name, str(_CHECKOUT / name)]
+    told = []
+    for place in places:
+        try:
+            return ffi.dlopen(place)
+        except OSError as failure:
+            told.append(str(failure))
+    raise error(f"{' and '.join(places)} cannot be loaded ({'; '.join(told)}). {advice}")
+
+
+def text(ffi: FFI, characters: Any) -> str:
+    """Return a text of a library's as one of Python's."""
+    found = ffi.string(characters)
+    return found if isinstance(found, str) else found.decode(errors="replace")

@@ -1,0 +1,41 @@
+/*
+ * A region that is open, and what region.c, items.c and values.c know of it.
+ *
+ * All numbers were bounded when the region was opened, and are this process's own: who may write
+ * the region cannot change them.
+ */
+#ifndef SES_SHM_REGION_H
+#define SES_SHM_REGION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "layout.h"
+
+struct ses_share {
+  char *at;
+  uint64_t bytes;
+  uint64_t heap;
+  uint32_t items;
+  int id; /* the kernel's number of the segment */
+  bool writable;
+  uint64_t patience_ns;
+  uint64_t self; /* this process, as locks name it */
+};
+
+static inline struct ses_share_head *ses_share_head_of(const struct ses_share *share) {
+  return (struct ses_share_head *)share->at;
+}
+
+static inline struct ses_share_record *ses_share_record_of(const struct ses_share *share,
+                                                           uint32_t number) {
+  return (struct ses_share_record *)(share->at + sizeof(struct ses_share_head)) + number;
+}
+
+/* True: NAME is one that a region or an item may have. */
+bool ses_share_is_name(const char *name);
+
+/* The largest free part of the heap; for a gap of WANTED bytes: its start in *AT, or 0. */
+uint64_t ses_share_gap(const struct ses_share *share, uint64_t wanted, uint64_t *at);
+
+#endif /* SES_SHM_REGION_H */

@@ -1,0 +1,211 @@
+"""Another process that shares: it does what it is told, a line at a time, and says how it went.
+
+A line is a JSON list: a method's name and its arguments.  The answer is {"result": ...} or
+{"error": NAME, "errno": NUMBER}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ses.share import Item, Value
+
+
+def value_of(value: Value | None) -> bytes | None:
+    """The bytes alone."""
+    return None if value is None else value.data
+
+
+def refused(number: int) -> pytest.RaisesExc[OSError]:
+    """Raises OSError with this number of errno.h."""
+    return pytest.raises(OSError, match=rf"\[Errno {number}\]")
+
+
+def command_of(role: str, name: str, user: int | None = None) -> list[str]:
+    """The command that plays this role on a region, as a user (None: this one)."""
+    return [sys.executable, __file__, role, name, str(os.geteuid() if user is None else user)]
+
+
+class Peer:
+    """The process, as a test has it; killed at the end of the context."""
+
+    def __init__(self, region: str, user: int | None = None) -> None:
+        command, pipe = command_of("perform", region, user), subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        assert self.process.stdin
+        assert self.process.stdout
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def begin(self, *line: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps(line) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> dict[str, Any]:
+        """What it said; empty: it died."""
+        assert self.process.stdout
+        found: dict[str, Any] = json.loads(self.process.stdout.readline() or "{}")
+        return found
+
+    def do(self, *line: Any) -> dict[str, Any]:
+        self.begin(*line)
+        return self.answer()
+
+
+class Performer:
+    """What the process can do."""
+
+    def __init__(self, name: str) -> None:
+        from ses.share import Region
+
+        self.region = Region.open(name)
+        self.held = contextlib.ExitStack()
+
+    def put(self, item: str, *values: str) -> int:
+        found = self.region.find(item)
+        return [found.put(value.encode()) for value in values][-1]
+
+    def get(self, item: str) -> str | None:
+        value = self.region.find(item).get()
+        return None if value is None else value.data.decode()
+
+    def lock(self, item: str) -> bool:
+        return bool(self.held.enter_context(self.region.find(item).lock()))
+
+    def unlock(self) -> None:
+        self.held.close()
+
+    def count(self, item: str, times: int) -> None:
+        """Add one, so many times, each under the lock."""
+        found = self.region.find(item)
+        for _ in range(times):
+            with found.lock():
+                value = found.get()
+                assert value
+                found.put(str(int(value.data) + 1).encode())
+
+    def wait(self, item: str, version: int) -> bool:
+        return self.region.find(item).wait(version)
+
+    def free(self, item: str) -> None:
+        self.region.find(item).free()
+
+    def die_in_put(self, item: str) -> None:
+        """Put a value whose second half this process may not read: it dies in the middle."""
+        from ses.share.library import ffi, library
+
+        pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        pages[: mmap.PAGESIZE] = b"?" * mmap.PAGESIZE
+        start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+        libc = ctypes.CDLL(None)
+        assert libc.mprotect(ctypes.c_void_p(start + mmap.PAGESIZE), mmap.PAGESIZE, 0) == 0
+        value = ffi.cast("void *", start)
+        library().ses_share_put(self.region.find(item)._item, value, 2 * mmap.PAGESIZE, ffi.NULL)
+
+    def scribble(self, seed: int) -> None:
+        """Overwrite all of the region, but for its page of facts, with chance."""
+        import random
+
+        from ses.share.library import ffi
+
+        facts = self.region.facts()
+        size = facts.items_most * 192 + facts.bytes
+        page = ffi.cast("char **", self.region._share)[0] + 4096
+        ffi.memmove(page, random.Random(seed).randbytes(size), size)
+
+
+def use_all(name: str) -> None:
+    """Make every call again and again, whatever the region holds; errors are as well."""
+    from ses.share import Model, Region
+
+    region = Region.open(name)
+    region.patience(0.02)
+    items = [region.have(one.name, 500, one, versions=1, age=1e6) for one in Model]
+    for item in items:
+        item.put(b"x" * 500)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    calls: list[Callable[[Item, int], Any]] = [
+        *(lambda item, _: item.get(), lambda item, _: item.put(b"y"), lambda item, count: item.copy(count)),
+        *(lambda item, count: item.wait(count), lambda item, _: item.facts()),
+        *(lambda item, _: item.lock().__enter__(), lambda item, _: region.find(item.name)),
+        *(lambda _, __: region.items(), lambda _, __: region.facts()),
+        *(lambda _, count: region.alloc(f"other-{count}", 64), lambda item, _: item.free()),
+    ]
+    for count in range(60):
+        for call in calls:
+            for item in items:
+                with contextlib.suppress(OSError, ValueError):
+                    call(item, count)
+
+
+def become(user: int) -> None:
+    """Be another user from now on, who may not be able to read the interpreter and the library."""
+    from ses.share.library import library
+
+    library()
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
+
+
+def owner_of(name: str) -> None:
+    """Print who owns what is opened under this name, or the number of the error."""
+    from ses.share import Region
+
+    try:
+        print(Region.open(name).facts().owner)
+    except OSError as error:
+        print(error.errno)
+
+
+def make(name: str) -> None:
+    """Make a region that everybody may write."""
+    from ses.share import Region
+
+    Region.create(name, mode=0o666)
+
+
+def perform(name: str) -> None:
+    """Do what is asked on standard input, a line at a time."""
+    performer = Performer(name)
+    for line in sys.stdin:
+        method, *arguments = json.loads(line)
+        try:
+            said = {"result": getattr(performer, method)(*arguments)}
+        except OSError as error:
+            said = {"error": type(error).__name__, "errno": error.errno}
+        print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    role, name, user = sys.argv[1:]
+    if int(user) != os.geteuid():
+        become(int(user))
+    {"perform": perform, "use-all": use_all, "owner-of": owner_of, "make": make}[role](name)
+    sys.stdout.flush()
+    os._exit(0)

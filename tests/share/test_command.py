@@ -1,0 +1,64 @@
+"""``ses share``: what a person sees and says of regions and values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner, Result
+from ses.cli import main
+from ses.share import Model, Region
+
+
+@pytest.fixture
+def ses() -> Callable[..., Result]:
+    def run(*arguments: str, stdin: bytes = b"") -> Result:
+        return CliRunner().invoke(main, ["share", *arguments], input=stdin)
+
+    return run
+
+
+def test_value_is_put_and_got_byte_by_byte(ses: Callable[..., Result], name: str) -> None:
+    value = bytes(range(256))
+    assert ses("create", name, "--size", "4096", "--items", "8", "--mode", "0640").exit_code == 0
+    try:
+        assert ses("put", name, "item", stdin=value).exit_code == 0
+        assert ses("get", name, "item").stdout_bytes == value
+        listed = json.loads(ses("items", name, "--json").stdout)["items"]
+        assert [(one["name"], one["model"], one["version"]) for one in listed] == [("item", "read", 1)]
+        assert "item" in ses("items", name).stdout
+        (region,) = (
+            one for one in json.loads(ses("list", "--json").stdout)["regions"] if one["name"] == name
+        )
+        assert (region["mode"], region["items"], region["items_most"]) == (0o640, 1, 8)
+        assert name in ses("list").stdout
+    finally:
+        assert ses("remove", name).exit_code == 0
+    assert ses("get", name, "item").exit_code == 2
+
+
+def test_models_are_shown_with_what_they_allow(ses: Callable[..., Result], region: Region) -> None:
+    region.alloc("a", 8, Model.DELTA, versions=7)
+    region.alloc("b", 8, Model.TEMPORAL, age=2.5).put(b"1")
+    shown = ses("items", region.name).stdout
+    assert "delta (7 versions)" in shown
+    assert "temporal (2.5 s)" in shown
+
+
+def test_what_is_wrong_is_said_with_the_next_step(ses: Callable[..., Result], region: Region) -> None:
+    region.alloc("empty", 8)
+    for arguments, says in (
+        (("items", "no-such"), "ses share list"),
+        (("get", region.name, "no-such"), "ses share items"),
+        (("get", region.name, "empty"), "Nothing has been put"),
+        (("create", region.name), "already"),
+        (("create", "other", "--mode", "9"), "octal"),
+        (("create", "a b"), "A-Z a-z 0-9"),
+        (("remove", "no-such"), "ses share list"),
+    ):
+        said = ses(*arguments)
+        assert said.exit_code in (1, 2), arguments
+        assert says in said.output, arguments
+    too_much = ses("put", region.name, "empty", stdin=b"123456789")
+    assert (too_much.exit_code, "larger than the item" in too_much.output) == (1, True)

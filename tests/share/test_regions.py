@@ -1,0 +1,132 @@
+"""Whose a region is, who may read and write it, and what those can do to others."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+
+import pytest
+from ses.share import Model, Region, regions
+from sharing import Peer, command_of, refused, value_of
+
+NOBODY = 65534
+STRANGER = 65533
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's part: needs root")
+
+
+def opened_by(user: int, name: str) -> int:
+    """The owner of what a user opens under this name, or the number of the error."""
+    command = command_of("owner-of", name, user)
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def test_region_is_its_owners_alone(region: Region) -> None:
+    assert opened_by(NOBODY, f"root:{region.name}") == errno.EACCES
+    assert opened_by(NOBODY, region.name) == errno.ENOENT, "without a user it is one of nobody's own"
+
+
+def test_readable_region_is_read_by_others_and_not_written(name: str) -> None:
+    with Region.create(name, mode=0o644) as region:
+        item = region.alloc("item", 64)
+        item.put(b"1")
+        with Peer(f"0:{name}", user=NOBODY) as peer:
+            assert peer.do("get", "item") == {"result": "1"}
+            for line in (("put", "item", "2"), ("lock", "item"), ("free", "item")):
+                assert peer.do(*line) == {"error": "PermissionError", "errno": errno.EACCES}
+            peer.begin("wait", "item", 1)
+            item.put(b"2")
+            assert peer.answer() == {"result": True}, "who may only read is told as well"
+    Region.remove(name)
+
+
+def test_group_writes_a_region_of_its_group(name: str) -> None:
+    with Region.create(name, mode=0o660, group=NOBODY) as region:
+        region.alloc("item", 64)
+        assert opened_by(STRANGER, f"root:{name}") == errno.EACCES
+        with Peer(f"root:{name}", user=NOBODY) as peer:
+            assert peer.do("put", "item", "1") == {"result": 1}
+        assert region.facts().group == NOBODY
+    Region.remove(name)
+
+
+def test_same_name_of_another_user_is_another_region(name: str) -> None:
+    """Nobody can put a region in the place of another user's."""
+    subprocess.run(command_of("make", name, NOBODY), check=True)
+    try:
+        with pytest.raises(FileNotFoundError):
+            Region.open(name)
+        with Region.create(name) as mine, Region.open(f"nobody:{name}") as theirs:
+            assert (mine.facts().owner, theirs.facts().owner) == (0, NOBODY)
+            assert {one.owner for one in regions() if one.name == name} == {0, NOBODY}
+        Region.remove(name)
+        with pytest.raises(PermissionError):
+            Region.create(f"nobody:{name}")
+    finally:
+        Region.remove(f"nobody:{name}")
+
+
+def test_region_is_made_once_and_stays_for_who_has_it_when_it_is_removed(name: str) -> None:
+    with Region.create(name) as region:
+        with pytest.raises(FileExistsError):
+            Region.create(name)
+        item = region.alloc("item", 64)
+        Region.remove(name)
+        with pytest.raises(FileNotFoundError):
+            Region.open(name)
+        item.put(b"1")
+        assert value_of(item.get()) == b"1"
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a/b", "a" * 64, "no-such-user:a", ":a", "0:", "ä"])
+def test_odd_names_are_refused(bad: str) -> None:
+    for call in (Region.create, Region.open, Region.remove):
+        with pytest.raises(OSError, match=rf"\[Errno ({errno.EINVAL}|{errno.ENOENT}|{errno.EACCES})\]"):
+            call(bad)
+
+
+@pytest.mark.parametrize("options", [{"size": 1 << 41}, {"items": 70_000}, {"mode": 0o1777}, {"mode": 0o444}])
+def test_odd_options_are_refused_and_nothing_is_left(name: str, options: dict[str, int]) -> None:
+    with refused(errno.EINVAL):
+        Region.create(name, **options)
+    assert name not in {one.name for one in regions()}
+
+
+def test_processes_of_another_pid_namespace_are_refused(region: Region) -> None:
+    """They know processes by other numbers, and would take a living holder of a lock for dead."""
+    command = ["unshare", "--pid", "--fork", "--mount-proc", *command_of("owner-of", region.name)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(said.stdout) == errno.ENOTSUP
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_who_may_write_can_neither_crash_nor_hold_up_a_reader(name: str, seed: int) -> None:
+    """Another user fills the records and values with chance while they are used."""
+    command = command_of("use-all", name)
+    with (
+        Region.create(name, size=1 << 16, items=16, mode=0o666),
+        Peer(f"root:{name}", user=NOBODY) as peer,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as user,
+    ):
+        assert user.stdin
+        assert user.stdout
+        assert user.stdout.readline() == "ready\n"
+        assert peer.do("scribble", seed) == {"result": None}
+        user.stdin.write("\n")
+        user.stdin.flush()
+        for more in range(5):
+            peer.do("scribble", seed + 100 * more)
+        assert user.wait(120) == 0
+    Region.remove(name)
+
+
+def test_facts_say_what_is_taken(region: Region) -> None:
+    before = region.facts()
+    item = region.alloc("item", 1000, Model.TEMPORAL, age=2.5, keep=3)
+    item.put(b"12345")
+    after = region.facts()
+    assert (after.items, after.opened) == (1, 1)
+    assert before.bytes_free - after.bytes_free == 4 * 1088, "the last version and two more, and one to write"
+    (facts,) = region.items()
+    assert (facts.name, facts.model, facts.keep, facts.age) == ("item", Model.TEMPORAL, 3, 2.5)
+    assert (facts.version, facts.value_bytes, facts.holder) == (1, 5, None)
