@@ -292,6 +292,54 @@ typedef struct ses_node {
 SES_API SES_MUST_CHECK int ses_find_nodes(const ses_policy *policy, const char *among,
                                           unsigned count, ses_node *nodes, unsigned room);
 
+/* Why an element takes no files now, or takes them last; ored. */
+enum ses_load_state {
+  SES_LOAD_REFUSES = 1,  /* it is full, switched off, read-only, draining, or not reachable */
+  SES_LOAD_DEGRADED = 2, /* it takes files if no other element can */
+  SES_LOAD_SCARCE = 4,   /* of a tier that is spared where others do as well */
+};
+
+/* How loaded one element is.  64 bytes, part of the ABI.  NaN: not known. */
+typedef struct ses_load {
+  double read_mb_s;  /* what it gives at best to those who read from it */
+  double write_mb_s; /* the same for writers */
+  double free_gb;    /* free beyond what files that are open are expected to take */
+  float own;         /* streams of files that were placed there */
+  float others;      /* streams of everybody else, as estimated from the last sample */
+  float busy;        /* part of its time in use at the last sample, 0 to 1 */
+  uint32_t state;    /* enum ses_load_state */
+  uint32_t number;   /* its place in the site's order, the same on all nodes */
+  uint32_t reserved[5];
+} ses_load;
+
+typedef struct ses_loads ses_loads;
+
+/*
+ * The loads of all elements that files in DIRECTORY may go to, for programs that
+ * choose themselves: a stream that starts now gets about
+ * write_mb_s / (own + others + 1).  NULL with errno: ENODEV the directory lies on no
+ * storage system that the node's agent describes, or there is no agent; else as
+ * stat(2) and malloc(3) say.
+ */
+SES_API SES_MUST_CHECK ses_loads *ses_loads_open(const char *directory);
+
+/* NULL is allowed. */
+SES_API void ses_loads_close(ses_loads *loads);
+
+/*
+ * Copy the loads as they are at one moment into ROWS, at most ROOM of them.  AGE_SECONDS,
+ * unless NULL, takes how long ago the service told them.  Returns how many elements there
+ * are, or -1 with errno: ENODEV the agent is gone or describes the system no
+ * more, EAGAIN the table was being written each time it was looked at.  Makes no
+ * system call while the agent runs; one thread at a time.
+ */
+SES_API SES_MUST_CHECK int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room,
+                                          double *age_seconds);
+
+/* The element of a ROW of the last read, "system/element"; NULL: there is no such row.  Valid until
+ * the next read. */
+SES_API const char *ses_loads_element(const ses_loads *loads, unsigned row);
+
 /* One English clause for a ses_status, without a full stop; never NULL, never freed, also for a
  * number this version does not know.  Safe in every thread. */
 SES_API const char *ses_strerror(int status);

@@ -55,25 +55,9 @@ static const struct ses_table_system *system_of(const struct ses_spot *spot) {
   return &spot->table->systems[spot->system];
 }
 
-static bool find_system(struct ses_spot *spot, unsigned major, unsigned minor) {
-  const struct ses_table *table = spot->table;
-  uint32_t count = word(&table->head.mounts);
-  for (unsigned i = 0; i < count && i < SES_TABLE_MOUNTS; i++) {
-    const struct ses_table_mount *mount = &table->mounts[i];
-    uint32_t system = word(&mount->system);
-    if (word(&mount->device_major) == major && word(&mount->device_minor) == minor &&
-        system < SES_TABLE_SYSTEMS) {
-      spot->mount = i;
-      spot->system = system;
-      return word(&table->systems[system].sequence) != 0;
-    }
-  }
-  return false;
-}
-
 bool ses_spot_find(struct ses_spot *spot, uint64_t application, unsigned major, unsigned minor) {
   spot->table = ses_table_segment();
-  if (!spot->table || !find_system(spot, major, minor))
+  if (!spot->table || !ses_table_find(spot->table, major, minor, &spot->mount, &spot->system))
     return false;
   return ses_claims_segment(spot->table, &spot->of) &&
          ses_needs_find(spot->of.claims, application, &spot->entry);

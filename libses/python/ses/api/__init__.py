@@ -19,6 +19,7 @@ Needs ``libses.so.0`` where the dynamic linker finds it, or named by ``SES_LIBRA
 
 from ses.api.layout import Component, Layout
 from ses.api.library import LibraryError, Status, version
+from ses.api.loads import Load, Loads
 from ses.api.manager import LustreManager, Node, PlacedFile, Result
 from ses.api.policy import Kind, StoragePolicy
 
@@ -30,6 +31,8 @@ __all__ = [
     "Kind",
     "Layout",
     "LibraryError",
+    "Load",
+    "Loads",
     "LustreManager",
     "Node",
     "PlacedFile",

@@ -51,6 +51,18 @@ typedef struct ses_node {
   char element[96];
   uint64_t reserved[17];
 } ses_node;
+typedef struct ses_load {
+  double read_mb_s;
+  double write_mb_s;
+  double free_gb;
+  float own;
+  float others;
+  float busy;
+  uint32_t state;
+  uint32_t number;
+  uint32_t reserved[5];
+} ses_load;
+typedef struct ses_loads ses_loads;
 
 ses_policy *ses_policy_new(void);
 ses_policy *ses_policy_copy(const ses_policy *policy);
@@ -79,6 +91,10 @@ int ses_layout_component(const ses_layout *layout, unsigned number, ses_componen
 unsigned ses_layout_osts(const ses_layout *layout, unsigned number, uint32_t *osts, unsigned room);
 int ses_find_nodes(const ses_policy *policy, const char *among, unsigned count, ses_node *nodes,
                    unsigned room);
+ses_loads *ses_loads_open(const char *directory);
+void ses_loads_close(ses_loads *loads);
+int ses_loads_read(ses_loads *loads, ses_load *rows, unsigned room, double *age_seconds);
+const char *ses_loads_element(const ses_loads *loads, unsigned row);
 const char *ses_strerror(int status);
 const char *ses_version(void);
 """

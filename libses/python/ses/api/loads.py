@@ -1,0 +1,100 @@
+"""How loaded the elements are, for programs that choose themselves."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from ses.api.library import ffi, library, text
+
+_MOST = 64  # elements of a system in the node's table
+_REFUSES, _DEGRADED, _SCARCE = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element now.
+
+    ``read_rate`` and ``write_rate`` are what it gives at best (MB/s), ``free`` what is free beyond what open
+    files are expected to take (GB); ``own`` are streams of files that were placed there, ``others`` all the
+    rest, ``busy`` the part of its time it was in use, 0 to 1.  ``None``: not known.  ``refuses``: it takes no
+    files now; ``degraded``: only if no other can; ``scarce``: it is spared where others do as well.
+    """
+
+    element: str
+    number: int
+    read_rate: float | None
+    write_rate: float | None
+    free: float | None
+    own: float
+    others: float
+    busy: float | None
+    refuses: bool
+    degraded: bool
+    scarce: bool
+
+
+class Loads:
+    """The elements that files in a directory may go to.  A context that closes it; one thread at a time.
+
+    Raises OSError: with ENODEV the directory lies on no storage system that the node's agent describes.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = os.fspath(directory)
+        found = library().ses_loads_open(os.fsencode(self.directory))
+        if found == ffi.NULL:
+            raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
+        self._loads = ffi.gc(found, library().ses_loads_close)
+        self._rows: Any = ffi.new(f"ses_load[{_MOST}]")
+        self._age: Any = ffi.new("double *")
+
+    def __repr__(self) -> str:
+        return f"Loads({self.directory!r})"
+
+    def __enter__(self) -> Loads:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back its memory; :meth:`read` must not be called any more."""
+        ffi.release(self._loads)
+
+    @property
+    def age(self) -> float:
+        """Seconds, at the last read, since the service told the loads."""
+        return float(self._age[0])
+
+    def read(self) -> list[Load]:
+        """Return the loads of one moment.  Raises OSError: the agent is gone (ENODEV)."""
+        count = library().ses_loads_read(self._loads, self._rows, _MOST, self._age)
+        if count < 0:
+            raise OSError(ffi.errno, os.strerror(ffi.errno), self.directory)
+        return [self._load(row) for row in range(count)]
+
+    def _load(self, row: int) -> Load:
+        one = self._rows[row]
+        return Load(
+            element=text(library().ses_loads_element(self._loads, row)),
+            number=int(one.number),
+            read_rate=_known(one.read_mb_s),
+            write_rate=_known(one.write_mb_s),
+            free=_known(one.free_gb),
+            own=float(one.own),
+            others=float(one.others),
+            busy=_known(one.busy),
+            refuses=bool(one.state & _REFUSES),
+            degraded=bool(one.state & _DEGRADED),
+            scarce=bool(one.state & _SCARCE),
+        )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
