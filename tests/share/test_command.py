@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner, Result
 from ses.cli import main
-from ses.share import Model, Region
+from ses.share import Model, Region, regions
 
 
 @pytest.fixture
@@ -32,7 +32,10 @@ def test_value_is_put_and_got_byte_by_byte(ses: Callable[..., Result], name: str
             one for one in json.loads(ses("list", "--json").stdout)["regions"] if one["name"] == name
         )
         assert (region["mode"], region["items"], region["items_most"]) == (0o640, 1, 8)
-        assert name in ses("list").stdout
+        assert (region["opened"], name in ses("list").stdout) == (0, True)
+        with Region.open(name):
+            (region,) = (one for one in regions() if one.name == name)
+            assert region.opened == 1
     finally:
         assert ses("remove", name).exit_code == 0
     assert ses("get", name, "item").exit_code == 2

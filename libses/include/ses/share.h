@@ -113,7 +113,7 @@ typedef struct ses_share_facts {
   uint32_t owner; /* user id */
   uint32_t group;
   uint32_t mode;
-  uint32_t opened; /* times that processes have it open now */
+  uint32_t opened; /* times that processes have it open now; of ses_share_each() without its own */
   uint64_t bytes;
   uint64_t bytes_free; /* the largest gap */
   uint32_t items;

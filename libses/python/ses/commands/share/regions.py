@@ -38,7 +38,7 @@ def list_command(as_json: bool) -> None:
     rows = [
         [
             *(_user(one.owner), one.name, f"{one.mode:04o}", f"{one.items} of {one.items_most}"),
-            *(f"{one.bytes:,}", f"{one.bytes_free:,}", str(one.opened - 1)),  # less this command
+            *(f"{one.bytes:,}", f"{one.bytes_free:,}", str(one.opened)),
         ]
         for one in found
     ]

@@ -1,0 +1,199 @@
+/*
+ * select RECORDS QUERIES: queries over records that another process holds, in the manner of STORM
+ * (section 4.3 of Vaidyanathan, Lai, Narravula and Panda, OSU-CISRC-8/07-TR53).
+ *
+ *     cc select.c $(pkg-config --cflags --libs ses-share) -o select && ./select 10000 200
+ *
+ * One process has the records, in blocks, and gives each block another version now and then.
+ * Another asks: records whose value lies in a range, out of all blocks.  It gets the blocks once
+ * out of shared memory, and once through a Unix socket from the process that has them.  Prints the
+ * milliseconds of a query (median) for each way.  Ends with 1 if the two find different records.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ses/share.h>
+
+#define BLOCK 250 /* records */
+#define MOST_BLOCKS 4000u
+
+struct record {
+  uint64_t key;
+  double value;
+  char text[48];
+};
+
+struct block {
+  uint32_t count;
+  uint32_t padding;
+  struct record records[BLOCK];
+};
+
+struct query {
+  double from;
+  double to;
+};
+
+struct found {
+  unsigned count;
+  uint64_t keys; /* their sum */
+};
+
+static void must(int status, const char *what) {
+  if (status != 0) {
+    fprintf(stderr, "select: %s: %s\n", what, strerror(status));
+    exit(1);
+  }
+}
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void fill(struct block *block, unsigned number, unsigned records) {
+  unsigned first = number * BLOCK;
+  block->count = records - first < BLOCK ? records - first : BLOCK;
+  for (unsigned i = 0; i < block->count; i++) {
+    uint64_t key = first + i;
+    block->records[i].key = key;
+    block->records[i].value = (double)(key * 2654435761u % 1000000) / 1e6;
+    snprintf(block->records[i].text, sizeof block->records[i].text, "record %lu", key);
+  }
+}
+
+static void filter(const struct block *block, const struct query *query, struct found *found) {
+  for (uint32_t i = 0; i < block->count; i++)
+    if (block->records[i].value >= query->from && block->records[i].value < query->to) {
+      found->count++;
+      found->keys += block->records[i].key;
+    }
+}
+
+static ses_share_item *item_of(ses_share *share, unsigned number) {
+  ses_share_item *item;
+  char name[SES_SHARE_NAME_MAX];
+  snprintf(name, sizeof name, "block-%u", number);
+  must(ses_share_have(share, name, &(ses_share_kind){.bytes = sizeof(struct block)}, &item), name);
+  return item;
+}
+
+static void all_of(int fd, void *buffer, size_t bytes, ssize_t (*step)(int, void *, size_t)) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t more = step(fd, (char *)buffer + done, bytes - done);
+    if (more <= 0)
+      exit(more < 0);
+    done += (size_t)more;
+  }
+}
+
+static ssize_t write_some(int fd, void *buffer, size_t bytes) { return write(fd, buffer, bytes); }
+
+/* The process that has the records: puts them, then answers on the socket until it is closed. */
+static void serve(ses_share *share, int socket, unsigned blocks, unsigned records) {
+  struct block *all = calloc(blocks, sizeof *all);
+  for (unsigned i = 0; i < blocks; i++) {
+    fill(&all[i], i, records);
+    must(ses_share_put(item_of(share, i), &all[i], sizeof all[i], NULL), "put");
+  }
+  for (char asked;;) {
+    all_of(socket, &asked, 1, read);
+    all_of(socket, all, blocks * sizeof *all, write_some);
+    unsigned one = (unsigned)rand() % blocks; /* a block that changed */
+    must(ses_share_put(item_of(share, one), &all[one], sizeof all[one], NULL), "put");
+  }
+}
+
+static struct found by_share(ses_share_item **items, unsigned blocks, const struct query *query) {
+  static struct block block;
+  struct found found = {0};
+  for (unsigned i = 0; i < blocks; i++) {
+    must(ses_share_get(items[i], &block, sizeof block, NULL, NULL), "get");
+    filter(&block, query, &found);
+  }
+  return found;
+}
+
+static struct found by_socket(int socket, unsigned blocks, const struct query *query) {
+  static struct block block;
+  struct found found = {0};
+  char ask = 'q';
+  all_of(socket, &ask, 1, write_some);
+  for (unsigned i = 0; i < blocks; i++) {
+    all_of(socket, &block, sizeof block, read);
+    filter(&block, query, &found);
+  }
+  return found;
+}
+
+static int by_size(const void *one, const void *other) {
+  double a = *(const double *)one, b = *(const double *)other;
+  return (a > b) - (a < b);
+}
+
+static int compare(ses_share *share, int socket, unsigned blocks, unsigned records,
+                   unsigned queries) {
+  ses_share_item **items = calloc(blocks, sizeof(ses_share_item *));
+  double *shared = calloc(queries, sizeof *shared), *sent = calloc(queries, sizeof *sent);
+  for (unsigned i = 0; i < blocks; i++) {
+    items[i] = item_of(share, i);
+    must(ses_share_await(items[i], 0), "the records");
+  }
+  for (unsigned i = 0; i < queries; i++) {
+    double from = (double)(i % 10) / 10;
+    struct query query = {from, from + 0.05};
+    double begun = now_ms();
+    struct found one = by_share(items, blocks, &query);
+    double between = now_ms();
+    struct found other = by_socket(socket, blocks, &query);
+    sent[i] = now_ms() - between;
+    shared[i] = between - begun;
+    if (one.count != other.count || one.keys != other.keys || one.count == 0) {
+      fprintf(stderr, "select: %u records by shared memory, %u by the socket\n", one.count,
+              other.count);
+      return 1;
+    }
+  }
+  qsort(shared, queries, sizeof *shared, by_size);
+  qsort(sent, queries, sizeof *sent, by_size);
+  printf("%u records: %.3f ms a query by shared memory, %.3f ms by a socket\n", records,
+         shared[queries / 2], sent[queries / 2]);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  unsigned records = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+  unsigned queries = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+  unsigned blocks = (records + BLOCK - 1) / BLOCK;
+  int ends[2];
+  ses_share *share;
+  char name[SES_SHARE_NAME_MAX];
+  if (blocks == 0 || blocks > MOST_BLOCKS || queries == 0) {
+    fprintf(stderr, "usage: select RECORDS QUERIES (at most %u records)\n", MOST_BLOCKS * BLOCK);
+    return 2;
+  }
+  snprintf(name, sizeof name, "select-%d", getpid());
+  uint64_t bytes = (uint64_t)blocks * 2 * (sizeof(struct block) + 128);
+  must(ses_share_create(name, &(ses_share_options){.bytes = bytes, .items = blocks}, &share),
+       "create");
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+    return 1;
+  if (fork() == 0) {
+    close(ends[0]);
+    must(ses_share_open(name, &share), "open");
+    serve(share, ends[1], blocks, records);
+  }
+  close(ends[1]);
+  int failed = compare(share, ends[0], blocks, records, queries);
+  close(ends[0]);
+  wait(NULL);
+  must(ses_share_remove(name), "remove");
+  return failed;
+}

@@ -1,0 +1,39 @@
+"""The examples of shared values do what their heads say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from ses.share import regions
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("example", "arguments", "line"),
+    [
+        (
+            "select",
+            ("5000", "20"),
+            r"5000 records: [\d.]+ ms a query by shared memory, [\d.]+ ms by a socket",
+        ),
+        ("checkpoint", ("3", "300"), r"(strict|temporal) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+"),
+    ],
+)
+def test_example_does_what_its_head_says(
+    build: Path, tmp_path: Path, example: str, arguments: tuple[str, str], line: str
+) -> None:
+    before = {one.name for one in regions()}
+    program = tmp_path / example
+    source = [ROOT / f"examples/share/{example}.c", "-I", ROOT / "libses/include"]
+    library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
+    subprocess.run(
+        ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, *source, *library], check=True
+    )
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"^{line}$", done.stdout, re.MULTILINE)
+    assert {one.name for one in regions()} == before, "it removes its region"
