@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -76,6 +78,19 @@ def test_part_locks_agree_with_the_whole_lock() -> None:
         assert mine
         assert {name: whole.get(name) for name in mine} == mine
     assert not pins(demo).keys() & {"matplotlib", "mypy", "playwright", "pytest", "python-ldap", "h5py"}
+
+
+def test_lock_files_name_the_extras_that_packages_ask_for() -> None:
+    """Releases of pip before 23.3 look for the newest version of an extra that no line names."""
+    lock = re.findall(
+        r"^([a-z0-9.-]+)(?:\[([^]]*)\])?==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
+    named = {name: set(extras.split(",")) for name, extras in lock}
+    asked = [Requirement(text) for name in named for text in requires(name) or []]
+    asked = [one for one in asked if one.extras and one.name in named]
+    asked = [one for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})]
+    assert asked
+    assert not [str(one) for one in asked if not one.extras <= named[one.name]]
 
 
 def test_every_python_distribution_tells_its_types() -> None:
