@@ -26,7 +26,6 @@ ROOT = Path(__file__).parents[2]
 def test_example_does_what_its_head_says(
     build: Path, tmp_path: Path, example: str, arguments: tuple[str, str], line: str
 ) -> None:
-    before = {one.name for one in regions()}
     program = tmp_path / example
     source = [ROOT / f"examples/share/{example}.c", "-I", ROOT / "libses/include"]
     library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build}"]
@@ -36,4 +35,4 @@ def test_example_does_what_its_head_says(
     done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert re.search(rf"^{line}$", done.stdout, re.MULTILINE)
-    assert {one.name for one in regions()} == before, "it removes its region"
+    assert not [one.name for one in regions() if one.name.startswith(f"{example}-")], "it removes its region"

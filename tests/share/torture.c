@@ -1,7 +1,8 @@
 /*
  * torture REGION BYTES READS: two writers put values whose words are all alike, and are killed and
- * begun again; two readers get READS values together.  Ends with 1 and a line on standard error if
- * a value was torn or went back, else prints what was done.
+ * begun again; two readers get READS values together, and go on until they met one that a writer
+ * put.  Ends with 1 and a line on standard error if a value was torn or went back, else prints what
+ * was done.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -43,7 +44,7 @@ static void write_for_ever(void) {
 static void read_often(long reads) {
   ses_share_item *item = item_of();
   uint64_t *value = malloc(bytes), before = 0, version = 0;
-  for (long i = 0; i < reads; i++) {
+  for (long i = 0; i < reads || version <= 1; i++) {
     size_t size = 0;
     int status = ses_share_get(item, value, bytes, &size, &version);
     if (status != 0 || size != bytes) {
