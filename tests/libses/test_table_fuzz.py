@@ -17,7 +17,7 @@ def test_damaged_tables_and_claims_are_survived(tmp_path: Path) -> None:
     command += ["-Wall", "-Wextra", "-Werror", "-I", source, "-I", ROOT / "libses/include"]
     command += [Path(__file__).parent / "fuzz/table_fuzzer.c", *sorted((ROOT / "libses/core").glob("*.c"))]
     command += [part for name in FOLDERS for part in sorted((source / name).glob("*.c"))]
-    command += [source / "segments/slot.c", "-o", fuzzer]
+    command += [source / "segments/slot.c", source / "segments/table_find.c", "-o", fuzzer]
     built = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert built.returncode == 0, built.stderr
     rank = {"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}

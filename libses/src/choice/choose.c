@@ -10,6 +10,7 @@
 #include "runtime/cache.h"
 #include "runtime/large.h"
 #include "runtime/sys.h"
+#include "segments/table_find.h"
 #include "segments/table_segment.h"
 #include "settings/settings.h"
 

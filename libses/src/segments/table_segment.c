@@ -25,22 +25,4 @@ static struct ses_public_found found;
 
 const struct ses_table *ses_table_segment(void) { return ses_public_segment(&kind, &found); }
 
-static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
-
-bool ses_table_find(const struct ses_table *table, unsigned major, unsigned minor, unsigned *mount,
-                    unsigned *system) {
-  uint32_t count = word(&table->head.mounts);
-  for (unsigned i = 0; i < count && i < SES_TABLE_MOUNTS; i++) {
-    const struct ses_table_mount *one = &table->mounts[i];
-    uint32_t number = word(&one->system);
-    if (word(&one->device_major) == major && word(&one->device_minor) == minor &&
-        number < SES_TABLE_SYSTEMS) {
-      *mount = i;
-      *system = number;
-      return word(&table->systems[number].sequence) != 0;
-    }
-  }
-  return false;
-}
-
 bool ses_table_may_be(void) { return ses_public_may_be(&found); }

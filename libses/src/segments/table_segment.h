@@ -11,11 +11,6 @@
 /* The table of an agent that gave a sign of life within the last SES_TABLE_STALE_MS; or NULL. */
 const struct ses_table *ses_table_segment(void);
 
-/* The place of device MAJOR:MINOR in TABLE: its MOUNT, and the SYSTEM that lies there.  False: the
- * table does not have it. */
-bool ses_table_find(const struct ses_table *table, unsigned major, unsigned minor, unsigned *mount,
-                    unsigned *system);
-
 /* False: there is no table, and it is not time to look for one. */
 bool ses_table_may_be(void);
 
