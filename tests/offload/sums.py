@@ -34,8 +34,20 @@ def plain() -> None:
     return
 
 
+def say_where(file: str) -> None:
+    """Say whether a function runs in another process, for a file, or why it does not."""
+    try:
+        with offload.Domain(file=file) as store:
+            print("file=", store.call(summed, [1], {"caller": str(os.getpid())})["apart"], sep="")
+    except offload.OffloadError as error:
+        print(f"file={error}")
+
+
 if __name__ == "__main__":
     offload.serve()
+    if sys.argv[1] == "file":
+        say_where(sys.argv[2])
+        sys.exit()
     print("argv=", *sys.argv[1:], sep="")
     names = {"ö": "", "caller": str(os.getpid())}
     with offload.Domain("here") as here:

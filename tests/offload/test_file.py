@@ -10,23 +10,6 @@ from offload_programs import answers, run
 NEVER, START = "0", "1"
 
 
-@pytest.fixture
-def command(prefix: Path):
-    """Put a stand-in for `ses` into PATH, which writes its words to the file `words`."""
-    folder = prefix / "bin"
-    folder.mkdir(exist_ok=True)
-    (folder / "words").touch()
-    (folder / "words").chmod(0o666)
-
-    def make(script: str) -> str:
-        program = folder / "ses"
-        program.write_text(f'#!/bin/sh\necho "$*" >{folder}/words\n{script}\n')
-        program.chmod(0o755)
-        return f"{folder}:/usr/bin:/bin"
-
-    return make
-
-
 def test_the_node_that_holds_the_file_is_called(prefix: Path, command) -> None:
     said = answers(run(prefix / "probe", "file", "/data/big", NEVER, PATH=command("echo here")))
     assert said == {"call": "0", "here": "0", "apart": "1", "status": "0 ", "reason": ""}
@@ -56,6 +39,14 @@ def test_without_a_node_the_reason_is_said_and_the_call_runs_here_only_if_allowe
     assert refused == {"call": "7", "here": "0", "apart": "0", "status": f"7 {why}", "reason": why}
     allowed = answers(run(prefix / "probe", "file", "/data/big", START, PATH=path))
     assert allowed == {"call": "0", "here": "1", "apart": "0", "status": "0 ", "reason": why}
+
+
+def test_domain_of_cpp_is_on_the_node_of_the_file(prefix: Path, command) -> None:
+    values = prefix / "values"
+    assert answers(run(values, "/data/big", PATH=command("echo here")))["file"] == "1 0 1 "
+    assert (prefix / "bin/words").read_text() == "nodes of --address -- /data/big\n"
+    refused = answers(run(values, "/data/big", PATH=command("exit 5")))["file"]
+    assert refused == "0 7 0 /data/big: no one node is known to hold it (ses nodes of says more)"
 
 
 def test_without_the_command_the_reason_is_said(prefix: Path) -> None:

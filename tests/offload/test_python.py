@@ -47,6 +47,15 @@ def test_calls_futures_and_failures(prefix: Path, script: Path) -> None:
     assert "what a function prints" in done.stderr
 
 
+def test_domain_of_a_file_is_on_the_node_that_holds_it(prefix: Path, script: Path, command) -> None:
+    where = {"SES_OFFLOAD_LIBRARY": str(next(prefix.glob("lib*/**/libses-offload.so")))}
+    argv = ("/usr/bin/python3", script, "file", "/data/ö")
+    assert answers(run(*argv, PATH=command("echo here"), **where)) == {"file": "True"}
+    assert (prefix / "bin/words").read_text() == "nodes of --address -- /data/ö\n"
+    refused = answers(run(*argv, PATH=command("exit 5"), **where))["file"]
+    assert refused.endswith("(/data/ö: no one node is known to hold it (ses nodes of says more))")
+
+
 def test_what_is_declared_is_what_the_headers_say(tmp_path: Path) -> None:
     """The compiler takes both together: a function declared otherwise is an error, as is another size."""
     declared = re.sub(r"typedef struct \w+ (\w+;|\{[^}]*\} \w+;)", "", DECLARATIONS)

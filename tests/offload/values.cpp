@@ -34,6 +34,15 @@ static void wait_for_ever() {
 }
 static void never_added() {}
 
+/* Where the file lies: in a process of its own, or why not. */
+static void say_where(const char *file) {
+  auto store = ses::offload::Domain::of_file(file);
+  auto found = store.call<grown>(Item{"a", {}, {}, false}, 1);
+  std::cout << "file=" << static_cast<bool>(store) << " " << store.status() << " "
+            << (found && found->name != "a of " + std::to_string(getpid())) << " "
+            << store.reason() << "\n";
+}
+
 int main(int argc, char **argv) {
   using namespace ses::offload;
   ses_offload_init(&argc, &argv);
@@ -43,6 +52,10 @@ int main(int argc, char **argv) {
   add<lose>("lose");
   add<wait_for_ever>("wait_for_ever");
   ses_offload_serve();
+  if (argc > 1) {
+    say_where(argv[1]);
+    return 0;
+  }
 
   Domain here("here");
   const Item item{"a", {1.5, 2}, {{"b", {}, {}, true}}, false};

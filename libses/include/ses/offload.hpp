@@ -175,6 +175,15 @@ public:
   explicit Domain(const char *address, const ses_offload_options *options = nullptr)
       : status_(ses_offload_open(address, options, &domain_)), reason_(ses_offload_reason()) {}
 
+  /* Starts it on the node that holds a file, as ses_offload_open_file does. */
+  [[nodiscard]] static Domain of_file(const std::string &path,
+                                      const ses_offload_options *options = nullptr) {
+    Domain domain;
+    domain.status_ = ses_offload_open_file(path.c_str(), options, &domain.domain_);
+    domain.reason_ = ses_offload_reason();
+    return domain;
+  }
+
   Domain(Domain &&other) noexcept
       : domain_(std::exchange(other.domain_, nullptr)), status_(other.status_),
         reason_(std::move(other.reason_)) {}
@@ -212,8 +221,10 @@ public:
   }
 
 private:
+  Domain() = default;
+
   ses_offload_domain *domain_ = nullptr;
-  int status_;
+  int status_ = SES_OFFLOAD_NOT_STARTED;
   std::string reason_;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -39,28 +40,36 @@ class FunctionError(OffloadError):
 class Domain:
     """A storage part, a process of its own; it ends with :meth:`close` or the ``with`` block.
 
-    ``address``, ``rsh``, ``listen`` (the address to listen on there), ``start_seconds`` and ``fallback`` are
-    those of ``ses_offload_open``; ``program`` is the Python that runs there.  Raises OffloadError.  May be
-    used by several threads.
+    It is started at an ``address`` of ``ses_offload_open``, or, given ``file`` in place of it, on the node
+    that holds that file.  ``rsh``, ``listen`` (the address to listen on there), ``start_seconds`` and
+    ``fallback`` are those of ``ses_offload_open``; ``program`` is the Python that runs there.  Raises
+    OffloadError.  May be used by several threads.
     """
 
     def __init__(
         self,
-        address: str,
+        address: str | None = None,
         *,
+        file: str | os.PathLike[str] | None = None,
         rsh: str | None = None,
         program: str | None = None,
         listen: str | None = None,
         start_seconds: int = 0,
         fallback: Fallback = Fallback.NEVER,
     ) -> None:
+        if (address is None) == (file is None):
+            raise ValueError("A domain takes either an address or a file.")
         begin()
         words = [
             ffi.NULL if one is None else ffi.new("char[]", one.encode()) for one in (rsh, program, listen)
         ]
         options: Any = ffi.new("ses_offload_options *", [*words, start_seconds, fallback])
         domain: Any = ffi.new("ses_offload_domain **")
-        status = library().ses_offload_open(address.encode(), options, domain)
+        if address is not None:
+            status = library().ses_offload_open(address.encode(), options, domain)
+        else:
+            assert file is not None
+            status = library().ses_offload_open_file(os.fsencode(file), options, domain)
         self.reason = text(library().ses_offload_reason())
         """Why calls run in this process, if they do by the fallback."""
         if status != Status.OK:

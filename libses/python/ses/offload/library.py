@@ -61,6 +61,8 @@ void ses_offload_explain(const char *text);
 bool ses_offload_is_cancelled(void);
 int ses_offload_open(const char *address, const ses_offload_options *options,
                      ses_offload_domain **domain);
+int ses_offload_open_file(const char *path, const ses_offload_options *options,
+                          ses_offload_domain **domain);
 void ses_offload_close(ses_offload_domain *domain);
 const char *ses_offload_reason(void);
 int ses_offload_start(ses_offload_domain *domain, const char *name, const void *in,
