@@ -13,6 +13,7 @@
 #include "runtime/clock.h"
 #include "segments/table_find.h"
 #include "segments/table_segment.h"
+#include "ses/sequence.h"
 #include "ses/ses.h"
 
 #define TRIES 1000
@@ -90,7 +91,7 @@ static void copy_names(ses_loads *loads, const struct ses_table_system *system) 
 /* False: the table was written meanwhile. */
 static bool copy(ses_loads *loads, const struct ses_table_system *system, ses_load *rows,
                  unsigned room, double *age) {
-  uint32_t sequence = __atomic_load_n(&system->sequence, __ATOMIC_ACQUIRE);
+  uint32_t sequence = ses_sequence_of(&system->sequence);
   uint32_t count = __atomic_load_n(&system->count, __ATOMIC_RELAXED);
   if (sequence % 2 != 0 || count > SES_TABLE_ELEMENTS)
     return false;
@@ -103,8 +104,7 @@ static bool copy(ses_loads *loads, const struct ses_table_system *system, ses_lo
     copy_names(loads, system);
   if (age)
     *age = now > told ? (double)(now - told) / 1000 : 0;
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  loads->named = __atomic_load_n(&system->sequence, __ATOMIC_RELAXED) == sequence;
+  loads->named = ses_sequence_is_same(&system->sequence, sequence);
   loads->epoch = epoch;
   return loads->named;
 }

@@ -3,22 +3,18 @@
 #include <atomic>
 #include <vector>
 
+#include "ses/sequence.h"
+
 namespace ses::agent {
 namespace {
 
 constexpr uint64_t kNobody = 0; // no name has this hash
 
-uint32_t next_even(uint32_t sequence) {
-  const uint32_t next = (sequence | 1) + 1;
-  return next == 0 ? 2 : next;
-}
-
 } // namespace
 
 NeedsPublisher::NeedsPublisher(ses_claims &claims) : claims_(claims) {
   for (unsigned number = 0; number < SES_CLAIMS_NEEDS; ++number) {
-    entries_[number].sequence =
-        std::atomic_ref(claims.needs[number].sequence).load(std::memory_order_acquire);
+    entries_[number].sequence = ses_sequence_of(&claims.needs[number].sequence);
     if (entries_[number].sequence == 0) {
       break;
     }
@@ -32,13 +28,11 @@ void NeedsPublisher::write(unsigned number, uint64_t application, const Need &ne
     return;
   }
   ses_claims_need &shared = claims_.needs[number];
-  std::atomic_ref(shared.sequence).store(entry.sequence | 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ses_sequence_begin(&shared.sequence, entry.sequence);
   shared.application_hash = application;
   shared.digest = need.digest;
   shared.need = need.core;
-  entry = {next_even(entry.sequence), application, need.digest};
-  std::atomic_ref(shared.sequence).store(entry.sequence, std::memory_order_release);
+  entry = {ses_sequence_end(&shared.sequence, entry.sequence), application, need.digest};
   std::atomic_ref(claims_.head.generation).fetch_add(1, std::memory_order_acq_rel);
 }
 

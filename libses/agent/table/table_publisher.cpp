@@ -7,6 +7,8 @@
 #include <cstring>
 #include <random>
 
+#include "ses/sequence.h"
+
 namespace ses::agent {
 namespace {
 
@@ -17,18 +19,12 @@ template <typename T> void store(T &at, T value) {
   std::atomic_ref(at).store(value, std::memory_order_release);
 }
 
-uint32_t next_even(uint32_t sequence) {
-  const uint32_t next = (sequence | 1) + 1;
-  return next == 0 ? 2 : next;
-}
-
 // Programs that read meanwhile see an odd sequence, and another one afterwards.
 template <typename Write> void under_sequence(ses_table_system &system, Write write) {
   const uint32_t before = system.sequence;
-  store(system.sequence, before | 1);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ses_sequence_begin(&system.sequence, before);
   write();
-  store(system.sequence, next_even(before));
+  ses_sequence_end(&system.sequence, before);
 }
 
 template <size_t N> void overwrite(char (&field)[N], const std::string &text) {

@@ -17,11 +17,10 @@
  * `numbers` says which place each has in the site's order, so that processes of a
  * job on different nodes can keep apart.
  *
- * How to read a system: read `sequence`; odd means that it is being written.
- * Choose, then read `sequence` again: if it has changed, what was read is worth
- * nothing.  Only `own`, `reserved` and `turn` of an element and
- * `excluded` change in between, a word at a time; they may be read at any moment.
- * Everything that is read must be bounded before it is used as an index.
+ * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`
+ * and `turn` of an element and `excluded` change in between, a word at a time;
+ * they may be read at any moment.  Everything that is read must be bounded before
+ * it is used as an index.
  *
  * The table also says where the claims of each user lie (ses/claims.h), so that
  * no other user can put a segment in that place.
@@ -79,7 +78,7 @@ struct ses_table_place {
 };
 
 struct ses_table_system {
-  uint32_t sequence; /* atomic; 0: never used; odd: being written */
+  uint32_t sequence; /* ses/sequence.h */
   uint32_t backend;  /* enum ses_backend */
   uint32_t count;    /* elements */
   uint32_t few;      /* see struct ses_core_query */

@@ -12,6 +12,7 @@
 #include "runtime/sys.h"
 #include "segments/table_find.h"
 #include "segments/table_segment.h"
+#include "ses/sequence.h"
 #include "settings/settings.h"
 
 #define CHOICES 16u /* at most for one file, each lost to another program or a new table */
@@ -45,12 +46,6 @@ static struct area *take_area(void) {
 
 static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
-
-/* Is what was read since the sequence was SEQUENCE from one moment? */
-static bool is_whole(const struct ses_table_system *system, uint32_t sequence) {
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  return __atomic_load_n(&system->sequence, __ATOMIC_RELAXED) == sequence;
-}
 
 static const struct ses_table_system *system_of(const struct ses_spot *spot) {
   return &spot->table->systems[spot->system];
@@ -106,7 +101,7 @@ static enum outcome look(const struct ses_spot *spot, struct area *area,
   const struct ses_table_system *system = system_of(spot);
   const struct ses_rank *rank = &ses_settings()->rank;
   struct ses_claim *slot = choice->slot.claim;
-  choice->sequence = word(&system->sequence);
+  choice->sequence = ses_sequence_of(&system->sequence);
   if (choice->sequence % 2 != 0)
     return LOST;
   uint32_t count = word(&system->count);
@@ -132,7 +127,7 @@ static enum outcome look(const struct ses_spot *spot, struct area *area,
                                  .few = few,
                                  .keeps_place = rank->ranks != 0};
   choice->row_count = choose_rows(spot, &query, area);
-  if (!is_whole(system, choice->sequence))
+  if (!ses_sequence_is_same(&system->sequence, choice->sequence))
     return LOST;
   if (choice->row_count == 0)
     return REFUSED;
@@ -164,7 +159,7 @@ static bool claim(const struct ses_spot *spot, const struct area *area,
       return false;
     }
   }
-  if (is_whole(system_of(spot), choice->sequence))
+  if (ses_sequence_is_same(&system_of(spot)->sequence, choice->sequence))
     return true;
   take_back(spot, choice, choice->row_count);
   return false;
@@ -309,7 +304,8 @@ static bool write_answer(const struct ses_spot *spot, const struct ses_stated *s
 
 bool ses_choice_answer(const struct ses_spot *spot, const struct ses_stated *stated,
                        const struct ses_choice *choice, struct ses_answer *answer) {
-  if (write_answer(spot, stated, choice, answer) && is_whole(system_of(spot), choice->sequence) &&
+  if (write_answer(spot, stated, choice, answer) &&
+      ses_sequence_is_same(&system_of(spot)->sequence, choice->sequence) &&
       ses_answer_is_placement(answer))
     return true;
   take_back(spot, choice, choice->row_count);

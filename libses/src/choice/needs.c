@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/cache.h"
+#include "ses/sequence.h"
 
 #define BYTES_IN_MB 1e6
 #define BYTES_IN_GB 1e9
@@ -18,17 +19,14 @@ _Static_assert((int)SES_KIND_CURRENT_READ_RATE == (int)SES_CORE_CURRENT_READ &&
 
 static uint64_t load(const uint64_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-static uint32_t sequence_of(const struct ses_claims_need *entry) {
-  return __atomic_load_n(&entry->sequence, __ATOMIC_ACQUIRE);
-}
-
 /* The first entry is for applications without one of their own. */
 static bool is_about(const struct ses_claims *claims, unsigned number, uint64_t application,
                      uint32_t *sequence) {
   const struct ses_claims_need *entry = &claims->needs[number];
-  *sequence = sequence_of(entry);
+  *sequence = ses_sequence_of(&entry->sequence);
   bool about = number == 0 || load(&entry->application_hash) == application;
-  return about && *sequence % 2 == 0 && *sequence != 0 && sequence_of(entry) == *sequence;
+  return about && ses_sequence_is_whole(*sequence) &&
+         ses_sequence_is_same(&entry->sequence, *sequence);
 }
 
 enum found { FOUND_NONE, FOUND_ONE, FOUND_CHANGING };
@@ -77,8 +75,7 @@ bool ses_needs_read(const struct ses_claims *claims, unsigned entry, uint64_t ap
     return false;
   memcpy(need, &from->need, sizeof *need);
   *digest = load(&from->digest);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  return sequence_of(from) == sequence;
+  return ses_sequence_is_same(&from->sequence, sequence);
 }
 
 static bool is_sensible(const struct ses_core_requirement *one) {
