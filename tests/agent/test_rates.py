@@ -62,6 +62,7 @@ def test_bytes_of_a_process_are_given_to_its_files(said: dict[str, str], case: s
         ("steady", "1004 in 50.2 s, 0 in 0.0 s, open 50.2 s, 27 samples cached"),
         ("pauses", "20 in 2.0 s, 0 in 0.0 s, open 61.1 s, 4 samples cached"),
         ("fsync", "10 in 1.6 s, 0 in 0.0 s, open 1.6 s, 4 samples"),
+        ("at random places", "20 in 1.0 s, 0 in 0.0 s, open 1.5 s, 3 samples cached"),
         ("read to the end", "0 in 0.0 s, 25 in 1.2 s, open 1.5 s, 3 samples"),
         ("mapping", "40 in 1.0 s, 0 in 0.0 s, open 1.5 s, 3 samples mapped cached"),
         ("late", "10 in 2.0 s, 0 in 0.0 s, open 2.0 s, 2 samples gaps cached"),

@@ -63,7 +63,11 @@ Achieved Movement::end(double at, uint64_t grown, uint64_t size) {
   } else if (overwrites) {
     achieved_.written += static_cast<uint64_t>(write_rate_ * seconds);
   }
-  achieved_.writing_seconds += wrote ? seconds : 0;
+  if (wrote && !overwrites && write_rate_ > 0) { // what was written in place is not known
+    achieved_.writing_seconds += std::min(seconds, static_cast<double>(grown) / write_rate_);
+  } else {
+    achieved_.writing_seconds += wrote ? seconds : 0;
+  }
   if (reads_) {
     const uint64_t left = std::max(size, achieved_.read) - achieved_.read;
     const double read = std::min(read_rate_ * seconds, static_cast<double>(left));

@@ -29,7 +29,8 @@ public:
   [[nodiscard]] bool moves() const { return writes_ || reads_; }
 
   // It was closed AT that time, has SIZE, and had GROWN since the last look.  Reading, up to the
-  // end of the file, and overwriting went on until then at the rate of the last look.
+  // end of the file, and overwriting went on until then at the rate of the last look.  Other
+  // writing went on for as long as growing takes at that rate.
   [[nodiscard]] Achieved end(double at, uint64_t grown, uint64_t size);
 
 private:

@@ -100,6 +100,10 @@ void movements() {
   reads.add(0.5, moved(0, 10), false, false);
   reads.add(1, moved(0, 10), false, false);
   show("read to the end", reads.end(1.5, 0, 25 * kMega));
+  Movement random; // what it wrote in place after the last look is not known, nor its time counted
+  random.add(0.5, moved(10), true, false);
+  random.add(1, moved(10), true, false);
+  show("at random places", random.end(1.5, 0, 50 * kMega));
   Movement mapping;
   mapping.add(0.5, moved(0, 0, true), false, false);
   mapping.add(1.5, moved(40), false, false);
