@@ -3,15 +3,14 @@
 Unmodified programs under the library write and read files on throttled branches of a mergerfs union, and
 say how many bytes they moved in which time; the agent says the same of the file when it ends.  Then a
 program keeps 1,000 files open and writes to all of them, and the agent's processor time is counted; and a
-program writes in small pieces, by turns while the agent looks and while it is stopped (SIGSTOP).  Agent,
+program writes in small pieces, in seconds in which the agent looks and is stopped (SIGSTOP), in turn.  Agent,
 library and union are the real ones, the service is the stand-in of the agent's tests.  No number makes
 this fail.  Needs root.
 
-mergerfs 2.33.5 refuses writes with O_DIRECT whatever its cache mode (EINVAL), so that what goes past the page
-cache is measured by O_DSYNC.
+The rows with O_DIRECT are of a second union, of branches of btrfs (ses_benchmarks/direct_union.py says why).
 
     .venv/bin/python benchmarks/achieved_rates.py [--build build/libses] [--rounds 3] [--only NAME]
-        [--files 1000] [--seconds 20] [--pairs 12]
+        [--files 1000] [--seconds 20] [--pairs 60]
 """
 
 from __future__ import annotations
@@ -38,6 +37,7 @@ from running_agent import Agent  # noqa: E402
 from service_double import ServiceDouble  # noqa: E402
 from ses.demo.branches import BranchPlan  # noqa: E402
 from ses.demo.storage import set_up  # noqa: E402
+from ses_benchmarks.direct_union import direct_union  # noqa: E402
 from ses_benchmarks.processes import Usage  # noqa: E402
 
 MEGABYTE = 1_000_000
@@ -115,16 +115,18 @@ while time.monotonic() < end:
 """
 
 PIECES = """
-import os, sys, time
+import mmap, os, sys
 fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
-block = b"x" * 4096
+counter = mmap.mmap(os.open(sys.argv[2], os.O_RDWR), 8)
+block, done = b"x" * 4096, 0
 print("open", flush=True)
-sys.stdin.readline()
-begun = time.process_time(), time.monotonic()
-for _ in range(40000):
-    os.write(fd, block)
-print(time.process_time() - begun[0], time.monotonic() - begun[1], flush=True)
+while True:
+    for _ in range(16):
+        os.pwrite(fd, block, done % 1024 * 4096)
+        done += 1
+    counter[:] = done.to_bytes(8, "little")
 """
+SLICE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -232,13 +234,21 @@ PROGRAMS: dict[str, Callable[[Site, Path], Measured]] = {
     "python pauses": by_python("pauses", 90),
     "python reads and writes": by_python("both", 120),
 }
+PROGRAMS_DIRECT: dict[str, Callable[[Site, Path], Measured]] = {
+    "dd oflag=direct": by_dd(60, "oflag=direct"),
+    "fio write direct=1": by_fio(60, "--rw=write", "--direct=1"),
+    "fio randwrite direct=1": by_fio(60, "--rw=randwrite", "--direct=1"),
+}
 
 
 @contextmanager
-def site_of(build: Path, scratch: Path) -> Iterator[Site]:
+def site_of(build: Path, scratch: Path, direct: bool = False) -> Iterator[Site]:
     """Branches, union, agent and the stand-in of the service."""
     with ExitStack() as undo:
-        storage = set_up(scratch, undo, lambda _: None, PLANS)
+        if direct:
+            storage = direct_union(scratch, undo, PLANS)
+        else:
+            storage = set_up(scratch, undo, lambda _: None, PLANS)
         for note in storage.notes:
             print(note)
         targets = {f"union/{branch.name}": branch.directory for branch in storage.branches}
@@ -251,10 +261,12 @@ def site_of(build: Path, scratch: Path) -> Iterator[Site]:
         yield Site(storage.union, service, agent, build / "libses-wrapper.so")
 
 
-def show_accuracy(site: Site, rounds: int, only: str | None) -> None:
+def show_accuracy(
+    site: Site, programs: dict[str, Callable[[Site, Path], Measured]], rounds: int, only: str | None
+) -> None:
     """Print one line for each program: medians."""
     print(f"{'program':26}{'itself':>9}{'agent':>9}{'ratio':>7}   {'worst':>6}  {'on device':>9}  doubts")
-    for name, run in PROGRAMS.items():
+    for name, run in programs.items():
         if only is not None and only != name:
             continue
         lines: dict[str, list[tuple[float, float]]] = {}
@@ -327,45 +339,63 @@ def median_interval(values: list[float]) -> tuple[float, float]:
     return ordered[skipped], ordered[count - 1 - skipped]
 
 
-def show_times(site: Site, rounds: int) -> None:
-    """Times of a program that writes in small pieces, with the agent looking and stopped, by turns.
+@dataclass(frozen=True)
+class Moment:
+    """What a program had done by now: pieces, its processor seconds, seconds."""
+
+    pieces: int
+    processor: float
+    seconds: float
+
+    @classmethod
+    def of(cls, pid: int, counter: Path) -> Moment:
+        """Look."""
+        processor = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+        return cls(int.from_bytes(counter.read_bytes(), "little"), processor, time.monotonic())
+
+    def a_piece(self, before: Moment) -> tuple[float, float]:
+        """Processor seconds and seconds of each piece since then."""
+        pieces = max(1, self.pieces - before.pieces)
+        return (self.processor - before.processor) / pieces, (self.seconds - before.seconds) / pieces
+
+
+def show_times(site: Site, pairs: int, scratch: Path) -> None:
+    """Times of a program that writes small pieces, in seconds in which the agent looks or is stopped.
 
     On a busy machine its processor time says more than the clock.
     """
     environment = {**os.environ, "LD_PRELOAD": str(site.library), "SES_AGENT_SOCKET": str(site.agent.socket)}
-    times: dict[bool, list[tuple[float, ...]]] = {True: [], False: []}
-    for turn in range(2 * rounds):
-        looks = turn % 4 in (0, 3)
-        path = site.union / f"pieces-{turn}"
-        program = subprocess.Popen(
-            [sys.executable, "-c", PIECES, str(path)],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert program.stdin is not None
-        assert program.stdout is not None
-        program.stdout.readline()
-        time.sleep(0.5)
-        if not looks:
-            site.agent.process.send_signal(signal.SIGSTOP)
-        try:
-            program.stdin.write("\n")
-            program.stdin.flush()
-            times[looks].append(tuple(map(float, program.stdout.readline().split())))
-        finally:
-            site.agent.process.send_signal(signal.SIGCONT)
-        program.wait()
-        path.unlink()
+    counter = scratch / "counter"
+    counter.write_bytes(bytes(8))
+    program = subprocess.Popen(
+        [sys.executable, "-c", PIECES, str(site.union / "pieces"), str(counter)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    program.stdout.readline()
+    time.sleep(5)  # what is created is followed by then
+    times: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    try:
+        for turn in range(2 * pairs):
+            looks = turn % 4 in (0, 3)
+            site.agent.process.send_signal(signal.SIGCONT if looks else signal.SIGSTOP)
+            before = Moment.of(program.pid, counter)
+            time.sleep(SLICE_SECONDS)
+            times[looks].append(Moment.of(program.pid, counter).a_piece(before))
+    finally:
+        site.agent.process.send_signal(signal.SIGCONT)
+        program.kill()
+        program.communicate()
     for place, what in enumerate(("processor time", "time")):
-        pairs = zip(times[True], times[False], strict=True)
-        ratios = [with_it[place] / without[place] for with_it, without in pairs]
+        both = zip(times[True], times[False], strict=True)
+        ratios = [with_it[place] / without[place] for with_it, without in both]
         low, high = median_interval(ratios)
         print(
-            f"{what} of 40,000 small writes, agent looking over agent stopped, {rounds} pairs: "
-            f"median {statistics.median(ratios):.3f}, 95 % interval {low:.3f} to {high:.3f} "
-            f"(pairs {min(ratios):.3f} to {max(ratios):.3f})"
+            f"{what} of small writes, agent looking over agent stopped, {pairs} pairs of "
+            f"{SLICE_SECONDS:g} s: median {statistics.median(ratios):.4f}, 95 % interval {low:.4f} to "
+            f"{high:.4f} (pairs {min(ratios):.3f} to {max(ratios):.3f})"
         )
 
 
@@ -377,16 +407,22 @@ def main() -> int:
     parser.add_argument("--only", help="one program of the table, and nothing else")
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--pairs", type=int, default=12, help="runs of the program of small writes")
+    parser.add_argument("--pairs", type=int, default=60, help="pairs of seconds of small writes")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, site_of(given.build, Path(scratch)) as site:
         print(f"load average {os.getloadavg()[0]:.1f}")
         if given.rounds > 0:
-            show_accuracy(site, given.rounds, given.only)
+            show_accuracy(site, PROGRAMS, given.rounds, given.only)
         if given.only is None:
             if given.files > 0:
                 show_overhead(site, given.files, given.seconds)
-            show_times(site, given.pairs)
+            show_times(site, given.pairs, Path(scratch))
+    if given.rounds > 0:
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            site_of(given.build, Path(scratch), direct=True) as site,
+        ):
+            show_accuracy(site, PROGRAMS_DIRECT, given.rounds, given.only)
     return 0
 
 

@@ -3,7 +3,8 @@
 Unmodified programs under the library keep files of a mergerfs union open: nothing is written to them, or to
 every tenth of them, or to all of them, 4 KiB once a second each.  Agent, service and union are the real ones.
 Counted is the processor time of all threads of the agent, after what is created has been taken up, as a part
-of one processor.  No number makes this fail.  Needs root.
+of one processor.  With ten open files the agent asks the service as often as with many, which is
+the state to compare with.  No number makes this fail.  Needs root.
 
     .venv/bin/python benchmarks/open_files.py [--build build/libses] [--files 1000] [--programs 1]
         [--seconds 30] [--rounds 1]
@@ -56,7 +57,14 @@ def held(site: Chain, library: Path, name: str, files: int, active: int, program
         for number in range(programs):
             directory = site.union / f"{name}-{number}"
             directory.mkdir()
-            command = [sys.executable, "-c", HOLD, directory, str(files // programs), str(active // programs)]
+            command = [
+                sys.executable,
+                "-c",
+                HOLD,
+                directory,
+                str(-(-files // programs)),
+                str(active // programs),
+            ]
             running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
         for program in running:
             assert program.stdout is not None
@@ -89,6 +97,7 @@ def main() -> int:
     library = given.build / "libses-wrapper.so"
     cases = {
         "none open": (0, 0),
+        "10 open, all idle": (10, 0),
         "open, all idle": (given.files, 0),
         "open, a tenth written": (given.files, given.files // 10),
         "open, all written": (given.files, given.files),
