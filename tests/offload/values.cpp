@@ -39,8 +39,8 @@ static void say_where(const char *file) {
   auto store = ses::offload::Domain::of_file(file);
   auto found = store.call<grown>(Item{"a", {}, {}, false}, 1);
   std::cout << "file=" << static_cast<bool>(store) << " " << store.status() << " "
-            << (found && found->name != "a of " + std::to_string(getpid())) << " "
-            << store.reason() << "\n";
+            << (found && found->name != "a of " + std::to_string(getpid())) << " " << store.reason()
+            << "\n";
 }
 
 int main(int argc, char **argv) {

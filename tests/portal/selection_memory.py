@@ -31,6 +31,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import ConflictError, NotFoundError, UnavailableError
 from ses_webface.moments import applies, phase
 from ses_webface.quantities import to_canonical
+from tokens_memory import TokensInMemory
 from workloads_memory import WorkloadsInMemory
 
 _RATE = (("kB/s", 1e-3), ("MB/s", 1.0), ("MiB/s", 1.048576), ("GB/s", 1e3), ("GiB/s", 1073.741824))
@@ -44,7 +45,9 @@ KINDS = (
 )
 
 
-class InMemorySelectionService(FilesInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient):
+class InMemorySelectionService(
+    FilesInMemory, TokensInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient
+):
     """A site of ``places``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 
     ``acted_for`` lists the person of every call, ``told`` what was told of accounts.  Set ``down`` to a

@@ -10,8 +10,8 @@ from ses_client.answers.requirements import Requirement
 PASSWORD = "correct horse battery"
 PAGES = (
     "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/files",
-    "/files/summary", "/files/0000000000000001", "/account", "/requirements/applied", "/history",
-    "/history/1", "/history/1/undo", "/nothing",
+    "/files/summary", "/files/0000000000000001", "/account", "/account/tokens", "/requirements/applied",
+    "/history", "/history/1", "/history/1/undo", "/nothing",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
   .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
@@ -35,6 +35,7 @@ def full_site(site, make_received):
     site.replace_requirements("site", "default", (Requirement("free-capacity", 0.1, "GB"),), revision=0)
     site.got[site.records[0].placement_id] = make_received(site.records[0])
     site.jobs[site.records[0].placement_id] = "4711"
+    site.acting("alice").make_token("laptop", "read", 30)
     return site
 
 

@@ -73,6 +73,7 @@ OTHERS = EVERYONE - {"user"}  # than a user, who is alice of materials
         ("GET", "/v1/files", None, {"portal", "user", "admin"}),
         ("GET", "/v1/files/ID", None, {"portal", "user", "admin"}),
         ("GET", "/v1/report", None, {"portal", "user", "admin"}),
+        ("GET", "/v1/tokens", None, {"portal", "user"}),
         ("GET", "/v1/requirements", None, EVERYONE),
         ("GET", "/v1/requirements?user=alice", None, EVERYONE),
         ("GET", "/v1/requirements?user=bob", None, OTHERS),

@@ -12,6 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as BaseResponse
 
 from ses_webface import health, pages
+from ses_webface.accounts import tokens
 from ses_webface.accounts import views as accounts
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
@@ -62,7 +63,7 @@ def create_app(
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
-    for feature in (accounts, requirements, storage, files, history):
+    for feature in (accounts, tokens, requirements, storage, files, history):
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(health.blueprint)
     app.add_url_rule("/", "home", _home)

@@ -19,6 +19,7 @@ from ses_client.answers.nodes import NodeClasses, NodeSelection
 from ses_client.answers.reading import JSON
 from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
 from ses_client.answers.selections import Placement, Selection, placements_of
+from ses_client.answers.tokens import MadeToken, PersonalTokens
 from ses_client.answers.vocabulary import Expansion, Vocabulary
 from ses_client.connection import Connection, Observer
 
@@ -218,6 +219,20 @@ class ServiceClient:
         how = {"force": force, "dry_run": dry_run}
         path = f"/v1/changes/{number}/undo"
         return self._ask("POST", path, Undone.of, body=how, timeout_seconds=self._long, writes=True)
+
+    def tokens(self) -> PersonalTokens:
+        """Return the caller's personal tokens."""
+        return self._ask("GET", "/v1/tokens", PersonalTokens.of)
+
+    def make_token(self, name: str, scope: str, days: int) -> MadeToken:
+        """Make a personal token; raises ConflictError where there is one of that name, or too many."""
+        wanted = {"name": name, "scope": scope, "days": days}
+        return self._ask("POST", "/v1/tokens", MadeToken.of, body=wanted, writes=True)
+
+    def revoke_token(self, name: str) -> PersonalTokens:
+        """Revoke a personal token; raises NotFoundError where there is none of that name."""
+        path = f"/v1/tokens/{quote(name, safe='')}/revoke"
+        return self._ask("POST", path, PersonalTokens.of, body={}, writes=True)
 
     def tell_accounts(self, homes: Mapping[str, str]) -> None:
         """Tell the VO of each account that has one, by user, in place of what was told before."""

@@ -56,6 +56,9 @@ _COMMANDS = {
         "copy",
         "Move the bytes of files to where they are served best now, under the names they have.",
     ),
+    "login": ("login", "Keep your personal token, and the service it is for, for this and later commands."),
+    "logout": ("login", "Revoke the token of ses login, and forget it and the service's address."),
+    "token": ("token", "List, make and revoke your personal tokens."),
     "share": (
         "share.group",
         "Look at values that processes of this node share in memory, get and put them (docs/share.md).",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -129,3 +130,8 @@ def number(value: float | None, digits: int = 1) -> str:
 def seconds(value: float | None) -> str:
     """Return a duration for a table cell."""
     return "-" if value is None else f"{value:.1f} s"
+
+
+def day(moment: float) -> str:
+    """Return the local day of a time in seconds since the epoch."""
+    return time.strftime("%Y-%m-%d", time.localtime(moment))

@@ -13,15 +13,20 @@ DEFAULT_SOCKET = Path("/run/ses/agent.sock")
 SERVICE_SOCKET = Path("/run/qstorman/service.sock")
 
 
+def own_directory() -> Path:
+    """Return where ``ses login`` keeps the token and the service's address of whoever runs this."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses"
+
+
 def service_address(url: str | None, token_file: Path | None, ca: Path | None = None) -> ServiceAddress:
     """Fill in what the command line left open.
 
-    The service is the socket of this machine's, where there is one.  The token file is ``SES_TOKEN_FILE`` or,
-    if it exists, ``~/.config/ses/token``.  Nothing is read here.  Raises UsageError for an address that is
-    neither HTTP nor a socket.
+    The service is the one of ``ses login``, else the socket of this machine's, where there is one.  The token
+    file is ``SES_TOKEN_FILE`` or, if it exists, ``~/.config/ses/token``, which is not read here.  Raises
+    UsageError for an address that is neither HTTP nor a socket.
     """
     local = f"unix:{SERVICE_SOCKET}" if SERVICE_SOCKET.exists() else DEFAULT_URL
-    chosen = (url or os.environ.get("SES_SERVICE_URL") or local).rstrip("/")
+    chosen = (url or os.environ.get("SES_SERVICE_URL") or _service_of_login() or local).rstrip("/")
     if not chosen.startswith(("http://", "https://", "unix:/")):
         raise UsageError(f"The service address {chosen!r} must start with https://, http:// or unix:/.")
     if token_file is None:
@@ -47,5 +52,12 @@ def _configured_token_file() -> Path | None:
     named = os.environ.get("SES_TOKEN_FILE")
     if named:
         return Path(named)
-    usual = Path(os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()) / "ses" / "token"
+    usual = own_directory() / "token"
     return usual if usual.exists() else None
+
+
+def _service_of_login() -> str | None:
+    try:
+        return (own_directory() / "service").read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return None

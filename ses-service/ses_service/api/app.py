@@ -10,7 +10,7 @@ from apiflask import APIFlask
 from flask import request
 
 from ses_service.api import contract, problems
-from ses_service.api.authentication import AUTHENTICATOR, Authenticator
+from ses_service.api.authentication import AUTHENTICATOR, PERSONAL_TOKENS, Authenticator
 from ses_service.api.problems import InvalidProblem, MediaTypeProblem
 from ses_service.api.routes import (
     element_changes,
@@ -25,10 +25,12 @@ from ses_service.api.routes import (
     requirements,
     selections,
     sessions,
+    tokens,
     vocabulary,
     workloads,
 )
 from ses_service.process.runtime import RUNTIME, Runtime, ServiceConfig
+from ses_service.security.personal_tokens import PersonalTokens
 
 
 def create_app(config: ServiceConfig) -> APIFlask:
@@ -46,11 +48,13 @@ def create_app(config: ServiceConfig) -> APIFlask:
     problems.install(app)
     app.config["MAX_CONTENT_LENGTH"] = config.max_body
     app.extensions[RUNTIME] = made = Runtime(config)
+    app.extensions[PERSONAL_TOKENS] = personal = config.personal_tokens or PersonalTokens(None, config.clock)
     app.extensions[AUTHENTICATOR] = Authenticator(
         config.tokens,
         trust_loopback=config.trust_loopback,
         signed=made.members.tokens if made.members else None,
         sessions=config.sessions,
+        personal=personal,
     )
     made.metrics.install(app)
 
@@ -73,7 +77,7 @@ def create_app(config: ServiceConfig) -> APIFlask:
             raise InvalidProblem([error])
 
     places = (selections, placements, files, nodes, ledger, elements, element_changes)
-    people = (sessions, requirements, members, vocabulary, workloads, knowledge)
+    people = (sessions, tokens, requirements, members, vocabulary, workloads, knowledge)
     for area in (*places, *people, health):
         app.register_blueprint(area.blueprint)
     return app

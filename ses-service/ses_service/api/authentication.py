@@ -16,6 +16,7 @@ from ses_service.api import versions
 from ses_service.api.problems import ForbiddenProblem, MungeProblem, UnauthenticatedProblem
 from ses_service.members.tokens import TokenError, Tokens
 from ses_service.security.munge import MungeError
+from ses_service.security.personal_tokens import PersonalToken, PersonalTokens, Scope
 from ses_service.security.sessions import Session, SessionError, Sessions
 from ses_service.security.tokens import EVERYONE, Principal, Role, TokenFile
 from ses_service.security.unix_socket import uid_of
@@ -24,6 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 AUTHENTICATOR = "qstorman.authenticator"
+PERSONAL_TOKENS = "qstorman.personal-tokens"
 
 _HOST = re.compile(
     r"(?:(?P<name>localhost)|(?P<v4>[0-9.]+)|\[(?P<v6>[0-9a-f:.]+)\])(?::[0-9]{1,5})?", re.I | re.A
@@ -38,7 +40,7 @@ class Authenticator:
     it by address or as localhost and nothing else (so that no web page can be made to send it), and did
     not pass a proxy. At a UNIX socket the kernel says who calls: root and the service's own user act as
     admin, any other as that user. ``signed`` reads tokens of an OIDC issuer: who has one acts as that
-    user. ``sessions`` takes credentials of MUNGE.
+    user. ``sessions`` takes credentials of MUNGE. ``personal`` are tokens that people made for themselves.
     """
 
     def __init__(
@@ -48,10 +50,12 @@ class Authenticator:
         trust_loopback: bool,
         signed: Tokens | None = None,
         sessions: Sessions | None = None,
+        personal: PersonalTokens | None = None,
     ) -> None:
         self._tokens = tokens
         self._sessions = sessions
         self._signed = signed
+        self._personal = personal
         self._trust_loopback = trust_loopback
 
     def principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
@@ -75,6 +79,9 @@ class Authenticator:
         found = self._tokens.find(token.strip()) if self._tokens else None
         if found is None and self._sessions is not None and not _proxied(header):
             found = self._sessions.find(token.strip(), remote)
+        mine = self._personal.find(token.strip()) if found is None and self._personal else None
+        if mine is not None:
+            return _of_person(mine)
         if found is None and self._signed is not None and token.count(".") == _DOTS:
             return _signed_in(self._signed, token.strip())
         if found is None:
@@ -101,6 +108,13 @@ class Authenticator:
             raise UnauthenticatedProblem(str(error)) from None
         except MungeError as error:
             raise MungeProblem(f"{error}.", headers={"Retry-After": "1"}) from None
+
+
+def _of_person(token: PersonalToken) -> Principal:
+    reads_only = token.scope is Scope.READ
+    return Principal(
+        f"token {token.name} of {token.user}", Role.USER, token.user, token=token.name, reads_only=reads_only
+    )
 
 
 def _signed_in(tokens: Tokens, token: str) -> Principal:
@@ -154,8 +168,11 @@ def _is_loopback(text: str) -> bool:
     return bool((mapped or address).is_loopback)
 
 
-def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let only these roles (all, when none is named) call a view; ``caller()`` is then set."""
+def allow(*roles: Role, changes: bool | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let only these roles (all, when none is named) call a view; ``caller()`` is then set.
+
+    What ``changes`` something (by default, all but GET) is refused to tokens that may only read.
+    """
     accepted = frozenset(roles) or EVERYONE
 
     def decorator(view: Callable[P, R]) -> Callable[P, R]:
@@ -169,6 +186,9 @@ def allow(*roles: Role) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 raise ForbiddenProblem(
                     f"Role {found.role} may not do this; it takes {' or '.join(sorted(accepted))}."
                 )
+            would_change = request.method != "GET" if changes is None else changes
+            if found.reads_only and would_change:
+                raise ForbiddenProblem(f"The token {found.token!r} is of scope read; this changes something.")
             return view(*args, **kwargs)
 
         return guarded

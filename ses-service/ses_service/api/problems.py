@@ -109,6 +109,18 @@ class ElementStateProblem(Problem):
     status, slug = 409, "element-state"
 
 
+class TokenProblem(Problem):
+    """There is a token of that name, or there are too many."""
+
+    status, slug = 409, "token-exists"
+
+
+class NotKeptProblem(Problem):
+    """What was asked for cannot be written to the service's own files."""
+
+    status, slug = 503, "not-kept"
+
+
 class OtherVersionProblem(Problem):
     """The caller is of another major version."""
 

@@ -32,6 +32,7 @@ from ses_service.process import logs
 from ses_service.process.clock import SlewedClock
 from ses_service.process.runtime import ServiceConfig, runtime
 from ses_service.security.munge import Munge, MungeError
+from ses_service.security.personal_tokens import PersonalTokenFileError, PersonalTokens
 from ses_service.security.sessions import Sessions, session_key
 from ses_service.security.tokens import TokenFile, TokenFileError
 from ses_service.security.trust import Trust
@@ -88,6 +89,7 @@ def serve(
         trust = Trust(trusted_ca, tls_files)
         token_file = TokenFile(tokens) if tokens else None
         state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        personal_tokens = PersonalTokens(state_dir / "personal-tokens.json", time.time)
         sessions = None
         if munge:
             sessions = Sessions(Munge(munge_socket), session_key(state_dir / "session-key"), time.time)
@@ -105,6 +107,7 @@ def serve(
         MungeError,
         directory.DirectoryError,
         TlsError,
+        PersonalTokenFileError,
         OSError,
     ) as error:
         raise click.ClickException(str(error)) from None
@@ -142,6 +145,7 @@ def serve(
                 monitor_url=monitor_url,
                 tokens=token_file,
                 sessions=sessions,
+                personal_tokens=personal_tokens,
                 trust_loopback=trust_loopback,
                 store=RecordStore(database, writer),
                 peers=peer,

@@ -25,6 +25,7 @@ from ses_service.model.policies import Policies
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.readiness import Readiness
+from ses_service.security.personal_tokens import PersonalTokens
 from ses_service.security.sessions import Sessions
 from ses_service.security.tokens import TokenFile
 from ses_service.security.trust import Trust
@@ -47,7 +48,7 @@ class ServiceConfig:
     """What an application is made from.
 
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
-    ``sessions`` are of those whom MUNGE knows.
+    ``sessions`` are of those whom MUNGE knows, ``personal_tokens`` those that people made for themselves.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
     services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
@@ -62,6 +63,7 @@ class ServiceConfig:
     monitor_url: str | None = None
     tokens: TokenFile | None = None
     sessions: Sessions | None = None
+    personal_tokens: PersonalTokens | None = None
     trust_loopback: bool = False
     policies: Policies = field(default_factory=Policies)
     store: RecordStore | None = None

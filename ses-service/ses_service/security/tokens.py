@@ -58,13 +58,16 @@ class TokenFileError(Exception):
 class Principal:
     """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for.
 
-    ``node`` is the name, or pattern of names, of the nodes an agent speaks for.
+    ``node`` is the name, or pattern of names, of the nodes an agent speaks for.  ``token`` is the name of the
+    personal token that was shown, ``reads_only`` whether that one may change nothing.
     """
 
     name: str
     role: Role
     user: str | None = None
     node: str | None = None
+    token: str | None = None
+    reads_only: bool = False
 
     @property
     def is_node(self) -> bool:

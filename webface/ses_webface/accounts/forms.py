@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from flask_wtf import FlaskForm  # type: ignore[import-untyped]
-from wtforms import HiddenField, PasswordField, StringField  # type: ignore[import-untyped]
-from wtforms.validators import EqualTo, InputRequired, Length  # type: ignore[import-untyped]
+from wtforms import (  # type: ignore[import-untyped]
+    HiddenField,
+    IntegerField,
+    PasswordField,
+    SelectChoice,
+    SelectField,
+    StringField,
+)
+from wtforms.validators import (  # type: ignore[import-untyped]
+    EqualTo,
+    InputRequired,
+    Length,
+    NumberRange,
+    Regexp,
+)
 
 from ses_webface.accounts.services import MAX_PASSWORD, MIN_PASSWORD
+
+SCOPES = (("all", "do all that you may"), ("read", "look, and change nothing"))
 
 
 class SignInForm(FlaskForm):  # type: ignore[misc]
@@ -29,3 +44,17 @@ class PasswordForm(FlaskForm):  # type: ignore[misc]
         ],
     )
     again = PasswordField("New password, again", [EqualTo("password", "The two do not match.")])
+
+
+class TokenForm(FlaskForm):  # type: ignore[misc]
+    """A token for a person's own scripts and machines."""
+
+    name = StringField(
+        "Name",
+        [
+            InputRequired("Enter a name."),
+            Regexp(r"[A-Za-z0-9._-]{1,63}\Z", message="Use up to 63 letters, digits, dots and dashes."),
+        ],
+    )
+    scope = SelectField("It may", choices=[SelectChoice(*one) for one in SCOPES], default="all")
+    days = IntegerField("Days until it ends", [NumberRange(1, 3660, "Choose 1 to 3660 days.")], default=90)

@@ -22,7 +22,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 _url_option = click.option(
     "--url",
     help="The selection service: https, unix: and the path of its socket, or http on this machine. "
-    f"[SES_SERVICE_URL, else unix:{SERVICE_SOCKET} if it exists, else {DEFAULT_URL}]",
+    f"[SES_SERVICE_URL, else that of ses login, else unix:{SERVICE_SOCKET} if it exists, else {DEFAULT_URL}]",
     metavar="URL",
 )
 _token_option = click.option(

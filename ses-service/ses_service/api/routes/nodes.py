@@ -40,7 +40,7 @@ def nodes() -> Response:
 
 
 @blueprint.post("/v1/nodes/selections")
-@allow(*EVERYONE)
+@allow(*EVERYONE, changes=False)
 @blueprint.input(NodeSelectionRequest)
 @blueprint.output(NodeSelection)
 @blueprint.doc(responses=failures(503, body=True))

@@ -16,7 +16,7 @@ blueprint = APIBlueprint("selections", __name__, tag="selections")
 
 
 @blueprint.post("/v1/selections")
-@allow(*operations.SELECT.roles)
+@allow(*operations.SELECT.roles, changes=False)
 @blueprint.input(SelectionRequest)
 @blueprint.output(Selection)
 @blueprint.doc(responses=failures(503, body=True))

@@ -18,7 +18,7 @@ blueprint = APIBlueprint("workloads", __name__, tag="vocabulary")
 
 
 @blueprint.post("/v1/workloads/expansions")
-@allow()
+@allow(changes=False)
 @blueprint.input(WorkloadIn)
 @blueprint.output(ExpansionOut)
 @blueprint.doc(responses=failures(body=True))

@@ -1,0 +1,105 @@
+"""Tokens that people make for themselves."""
+
+from __future__ import annotations
+
+from apiflask import APIBlueprint
+from flask import Response, current_app
+
+from ses_service.api import render
+from ses_service.api.authentication import PERSONAL_TOKENS, allow, caller
+from ses_service.api.contract import failures
+from ses_service.api.problems import ForbiddenProblem, NotFoundProblem, NotKeptProblem, TokenProblem
+from ses_service.api.schemas.tokens import PersonalTokenList, RevokeIn, TokenIn, TokenMade
+from ses_service.security.personal_tokens import PersonalToken, PersonalTokenError, PersonalTokens, Scope
+from ses_service.security.tokens import PEOPLE
+
+blueprint = APIBlueprint("tokens", __name__, tag="tokens")
+
+
+@blueprint.get("/v1/tokens")
+@allow(*PEOPLE)
+@blueprint.output(PersonalTokenList)
+@blueprint.doc(responses=failures())
+def list_tokens() -> Response:
+    """List your tokens
+
+    Those that ended, too, until one of their name is made.
+    """
+    return _list()
+
+
+@blueprint.post("/v1/tokens")
+@allow(*PEOPLE)
+@blueprint.input(TokenIn)
+@blueprint.output(TokenMade)
+@blueprint.doc(responses=failures(409, body=True))
+def make_token(json_data: TokenIn) -> Response:
+    """Make a token for yourself
+
+    Its secret is in this answer only.  A token cannot make another.
+    """
+    if caller().token is not None:
+        raise ForbiddenProblem("A personal token makes no others; make them in the portal.")
+    try:
+        secret, made = _kept().make(_person(), json_data.name, Scope(json_data.scope), json_data.days)
+    except PersonalTokenError as error:
+        raise TokenProblem(str(error)) from None
+    except OSError as error:
+        raise _not_kept(error) from None
+    return render.answer({**_shown(made), "token": secret})
+
+
+@blueprint.post("/v1/tokens/<name>/revoke")
+@allow(*PEOPLE, changes=False)
+@blueprint.input(RevokeIn)
+@blueprint.output(PersonalTokenList)
+@blueprint.doc(responses=failures(404, body=True))
+def revoke_token(name: str, json_data: RevokeIn) -> Response:  # noqa: ARG001
+    """Revoke one of your tokens
+
+    It is not accepted from then on.  A token of scope `read` revokes itself only.
+    """
+    user, who = _person(), caller()
+    if who.reads_only and who.token != name:
+        raise ForbiddenProblem(f"The token {who.token!r} is of scope read; it revokes itself only.")
+    try:
+        found = _kept().revoke(user, name)
+    except OSError as error:
+        raise _not_kept(error) from None
+    if not found:
+        raise NotFoundProblem(f"You have no token named {name!r}.")
+    return _list()
+
+
+def _list() -> Response:
+    user = _person()
+    listed = [_shown(one) for one in _kept().of(user)]
+    return render.answer({"user": user, "shown": caller().token, "tokens": listed})
+
+
+def _kept() -> PersonalTokens:
+    kept: PersonalTokens = current_app.extensions[PERSONAL_TOKENS]
+    return kept
+
+
+def _not_kept(error: OSError) -> NotKeptProblem:
+    return NotKeptProblem(
+        f"The service cannot write its tokens: {error.strerror}.", headers={"Retry-After": "60"}
+    )
+
+
+def _person() -> str:
+    user = caller().user
+    if user is None:
+        raise ForbiddenProblem("Personal tokens are a person's: say whose by X-Acting-User.")
+    return user
+
+
+def _shown(token: PersonalToken) -> dict[str, object]:
+    return {
+        "name": token.name,
+        "scope": token.scope.value,
+        "made": token.made,
+        "ends": token.ends,
+        "used": token.used,
+    }

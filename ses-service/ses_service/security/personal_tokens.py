@@ -1,0 +1,160 @@
+"""Tokens that people make for themselves: named, with an end, withdrawn by their owner.
+
+A token is shown once.  Kept is its digest, in a file of this service's that only its user may read.  When it
+was last used is written at most once an hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+PREFIX = "ses_"
+"""What each token begins with, so that who finds one in a file knows what it is."""
+
+MOST = 20
+"""Tokens of one person."""
+
+LONGEST_DAYS = 3660
+
+_DAY = 86400.0
+_USE_KEPT = 3600.0  # seconds
+
+
+class Scope(StrEnum):
+    """``all``: what its owner may do; ``read``: of that, what changes nothing."""
+
+    ALL = "all"
+    READ = "read"
+
+
+class PersonalTokenFileError(Exception):
+    """The file of kept tokens is damaged; the message says what to do."""
+
+
+class PersonalTokenError(Exception):
+    """It cannot be made or withdrawn; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalToken:
+    """A token without its secret; times in seconds since the epoch, ``used`` ``None``: never."""
+
+    user: str
+    name: str
+    scope: Scope
+    made: float
+    ends: float
+    sha256: str
+    used: float | None = None
+
+
+class PersonalTokens:
+    """The tokens of all people.  Any thread."""
+
+    def __init__(self, path: Path | None, clock: Callable[[], float]) -> None:
+        """Read what is kept; without a path in memory only.  Raises OSError, PersonalTokenFileError."""
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._tokens = {} if path is None else {one.sha256: one for one in _read(path)}
+
+    def of(self, user: str) -> list[PersonalToken]:
+        """Return a person's tokens by name, ended ones too."""
+        with self._lock:
+            return sorted((one for one in self._tokens.values() if one.user == user), key=_name)
+
+    def make(self, user: str, name: str, scope: Scope, days: int) -> tuple[str, PersonalToken]:
+        """Make a token and return it with what is kept of it.  Raises PersonalTokenError, OSError."""
+        now = self._clock()
+        token = PREFIX + secrets.token_urlsafe(32)
+        made = PersonalToken(user, name, scope, now, now + days * _DAY, _digest(token))
+        with self._lock:
+            mine = [one for one in self._tokens.values() if one.user == user]
+            if any(one.name == name and one.ends > now for one in mine):
+                raise PersonalTokenError(
+                    f"You have a token named {name!r}; revoke it or choose another name."
+                )
+            alive = [one for one in mine if one.ends > now]
+            if len(alive) >= MOST:
+                raise PersonalTokenError(f"You have {MOST} tokens, which is the most; revoke one first.")
+            gone = {one.sha256 for one in mine if one.name == name or one.ends <= now}
+            self._keep(
+                {key: one for key, one in self._tokens.items() if key not in gone} | {made.sha256: made}
+            )
+        return token, made
+
+    def revoke(self, user: str, name: str) -> bool:
+        """Withdraw a person's token of that name; false: there is none.  Raises OSError."""
+        with self._lock:
+            gone = {key for key, one in self._tokens.items() if (one.user, one.name) == (user, name)}
+            if gone:
+                self._keep({key: one for key, one in self._tokens.items() if key not in gone})
+            return bool(gone)
+
+    def find(self, token: str) -> PersonalToken | None:
+        """Return what is kept of a token that is valid now, and note that it was used.
+
+        What cannot be written, as on a full disk, is known until the service ends.
+        """
+        if not token.startswith(PREFIX):
+            return None
+        now, digest = self._clock(), _digest(token)
+        with self._lock:
+            found = self._tokens.get(digest)
+            if found is None or found.ends <= now:
+                return None
+            if found.used is None or now - found.used >= _USE_KEPT:
+                self._tokens[digest] = found = replace(found, used=now)
+                with suppress(OSError):
+                    self._write(self._tokens)
+            return found
+
+    def _keep(self, tokens: dict[str, PersonalToken]) -> None:
+        self._write(tokens)
+        self._tokens = tokens
+
+    def _write(self, tokens: dict[str, PersonalToken]) -> None:
+        if self._path is None:
+            return
+        text = json.dumps({"tokens": [asdict(one) for one in tokens.values()]}, indent=1)
+        draft = self._path.with_name(f".{self._path.name}-{secrets.token_hex(8)}")
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self._path)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+def _name(token: PersonalToken) -> str:
+    return token.name
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read(path: Path) -> list[PersonalToken]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return []
+    try:
+        listed = json.loads(text)["tokens"]
+        return [PersonalToken(**{**one, "scope": Scope(one["scope"])}) for one in listed]
+    except (ValueError, KeyError, TypeError) as error:
+        raise PersonalTokenFileError(
+            f"{path} is damaged ({error}); move it away, and people make their tokens anew"
+        ) from None

@@ -1,0 +1,54 @@
+"""The part of the selection service inside the process that keeps personal tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ses_client.answers.tokens import MadeToken, PersonalToken, PersonalTokens
+from ses_client.errors import ConflictError, NotFoundError
+
+DAY = 86400.0
+
+
+class TokensInMemory:
+    """``kept`` has each person's tokens by name; secrets are told once and not kept."""
+
+    _clock: Callable[[], float]
+    person: str
+
+    def __init__(self) -> None:
+        self.kept: dict[str, dict[str, PersonalToken]] = {}
+        super().__init__()
+
+    def _called(self) -> None:
+        raise NotImplementedError
+
+    def tokens(self) -> PersonalTokens:
+        """See ServiceClient."""
+        self._called()
+        return PersonalTokens(user=self.person, shown=None, tokens=tuple(self._mine().values()))
+
+    def make_token(self, name: str, scope: str, days: int) -> MadeToken:
+        """See ServiceClient."""
+        self._called()
+        if name in self._mine():
+            raise ConflictError(f"You have a token named {name!r}.", 409)
+        now = self._clock()
+        made = PersonalToken(name, scope, now, now + days * DAY, None)
+        self._mine()[name] = made
+        return MadeToken(secret=f"ses_secret-of-{self.person}-{name}", token=made)
+
+    def revoke_token(self, name: str) -> PersonalTokens:
+        """See ServiceClient."""
+        self._called()
+        if self._mine().pop(name, None) is None:
+            raise NotFoundError(f"You have no token named {name!r}.")
+        return self.tokens()
+
+    def use(self, user: str, name: str) -> None:
+        """Let a token have been used now."""
+        self.kept[user][name] = replace(self.kept[user][name], used=self._clock())
+
+    def _mine(self) -> dict[str, PersonalToken]:
+        return self.kept.setdefault(self.person, {})

@@ -1,0 +1,75 @@
+"""One's own tokens: what there is, making one, revoking one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from ses_client.answers.tokens import MadeToken
+from ses_client.errors import ConflictError, NotFoundError, RefusedError
+from werkzeug.wrappers import Response
+
+from ses_webface.accounts.forms import TokenForm
+from ses_webface.portal import person, portal, service
+
+blueprint = Blueprint("tokens", __name__, url_prefix="/account/tokens")
+log = structlog.get_logger(__name__)
+Page = str | tuple[str, int] | Response
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A token as the page shows it; times in seconds since the epoch."""
+
+    name: str
+    scope: str
+    ends: float
+    used: float | None
+    is_over: bool
+
+
+@blueprint.get("")
+def overview() -> Page:
+    """List one's own tokens, with a form for another."""
+    return _page(TokenForm(formdata=None))
+
+
+@blueprint.post("")
+def make() -> Page:
+    """Make a token, and show it this once."""
+    form, who = TokenForm(), person()
+    if not form.validate():
+        return _page(form), 422
+    try:
+        made = service().make_token(form.name.data, form.scope.data, form.days.data)
+    except ConflictError as error:
+        form.name.errors = [str(error)]
+        return _page(form), 409
+    except RefusedError as error:
+        form.name.errors = list(error.faults) or [str(error)]
+        return _page(form), 422
+    log.info("token made", account=who.name, token=made.token.name, scope=made.token.scope)
+    return _page(TokenForm(formdata=None), made)
+
+
+@blueprint.post("/revoke")
+def revoke() -> Page:
+    """Revoke a token; it is not accepted from then on."""
+    name, who = request.form.get("token", ""), person()
+    try:
+        service().revoke_token(name)
+    except (NotFoundError, RefusedError):
+        flash("There was no such token any more.", "error")
+    else:
+        log.info("token revoked", account=who.name, token=name)
+        flash(f"The token {name} is revoked.")
+    return redirect(url_for("tokens.overview"), 303)
+
+
+def _page(form: TokenForm, made: MadeToken | None = None) -> str:
+    now = portal().clock()
+    tokens = [
+        Shown(one.name, one.scope, one.ends, one.used, one.ends <= now) for one in service().tokens().tokens
+    ]
+    return render_template("accounts/tokens.html", form=form, made=made, tokens=tokens)
