@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +14,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from ports import free_port
+from ses.cli import main
+from ses.near.execution import job_array
 from ses.near.execution.conversation import Conversation, NotStartedError, Run
 from ses.near.execution.executors import Limits, usual
 
@@ -149,3 +153,93 @@ def test_slurm_is_the_usual_executor_where_it_is_set_up(slurm, monkeypatch):
     assert usual() == "slurm"
     monkeypatch.setenv("PATH", "/nowhere")
     assert usual() == "ssh"
+
+
+def map_near(folder: Path, *argv: str, held: str = "store1") -> tuple[int, str, str]:
+    """Run a program on the files there as a job array; its exit status, output and report."""
+    shared = folder / "shared"
+    shared.mkdir(exist_ok=True)
+    options = ["--held", f"{folder}/*.txt={held}", "--disk-rate", "1GB/s", "--no-sample", "--force"]
+    options += ["--executor", "slurm", "--array", str(shared), "--per-endpoint", "2"]
+    command = [Path(sys.executable).with_name("ses"), "map-near", *options, f"{folder}/*.txt", "--", *argv]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert list(shared.iterdir()) == [], "what was asked and answered is removed"
+    return done.returncode, done.stdout, done.stderr
+
+
+def texts(folder: Path, count: int) -> str:
+    """Make so many files; what they hold, one after the other."""
+    for number in range(count):
+        (folder / f"{number}.txt").write_text(f"text {number}\n" * (number + 1))
+    return "".join((folder / f"{number}.txt").read_text() for number in range(count))
+
+
+@pytest.mark.root
+def test_tasks_of_a_node_are_a_job_array_and_their_output_is_in_order(slurm, tmp_path):
+    expected = texts(tmp_path, 5)
+    script = 'echo "$SLURM_ARRAY_TASK_ID" >>elements; sleep 0.$((5 - ${1%%.*} % 5)); cat "$1"; exit ${1%%.*}'
+    status, output, report = map_near(
+        tmp_path, "sh", "-c", f'cd {tmp_path}; set -- "${{1##*/}}"; {script}', "sh", "{}"
+    )
+    assert output == expected
+    assert status == 4, "the highest of all"
+    assert sorted((tmp_path / "elements").read_text().split()) == ["0", "1", "2", "3", "4"]
+    assert "5 tasks" in report
+    assert "not where planned" not in report
+
+
+@pytest.mark.root
+def test_element_that_is_lost_is_run_here_once(slurm, tmp_path):
+    expected = texts(tmp_path, 3)
+    script = 'case $SLURM_ARRAY_TASK_ID in 1) kill -9 $PPID;; esac; cat "$1"'
+    status, output, report = map_near(tmp_path, "sh", "-c", script, "sh", "{}")
+    assert (status, output) == (0, expected)
+    assert "1 not where planned" in report
+
+
+@pytest.mark.root
+def test_array_for_a_node_that_slurm_does_not_know_is_run_here(slurm, tmp_path):
+    expected = texts(tmp_path, 2)
+    status, output, report = map_near(tmp_path, "cat", "{}", held="nowhere")
+    assert (status, output) == (0, expected)
+    assert "2 not where planned" in report
+
+
+@pytest.mark.root
+def test_job_array_is_cancelled_when_the_caller_stops(slurm, tmp_path, monkeypatch):
+    (tmp_path / "shared").mkdir()
+    runs = {number: run("echo x >>begun; sleep 600") for number in range(3)}
+    array = job_array.JobArray(runs, 2, tmp_path / "shared", ())
+    monkeypatch.chdir(tmp_path)
+    array.submit()
+    until(lambda: (tmp_path / "begun").exists(), tmp_path)
+    array.end()
+    assert list(array.answers()) == []
+    until(lambda: not subprocess.run(["squeue", "-h"], capture_output=True, check=True).stdout, tmp_path)
+
+
+@pytest.mark.root
+def test_longer_arrays_are_divided(slurm, tmp_path, monkeypatch):
+    monkeypatch.setattr(job_array, "LONGEST", 2)
+    runs = {number: run(f"echo {number}") for number in (3, 5, 7)}
+    array = job_array.JobArray(runs, 2, tmp_path, ())
+    array.submit()
+    assert array._known() is not None
+    assert sorted(number for number, answer in array.answers() if answer is not None) == [3, 5, 7]
+
+
+def test_job_array_needs_slurm(tmp_path):
+    texts(tmp_path, 1)
+    words = [
+        "map-near",
+        "--executor",
+        "ssh",
+        "--array",
+        str(tmp_path),
+        f"{tmp_path}/*.txt",
+        "--",
+        "cat",
+        "{}",
+    ]
+    said = CliRunner().invoke(main, words)
+    assert (said.exit_code, "--executor slurm" in said.output) == (2, True)

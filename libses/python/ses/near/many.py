@@ -12,11 +12,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO
 
 from ses_client.errors import SesError
 
-from ses.near.execution.conversation import Conversation, Ended, File, LostError, NotStartedError, Piece, Run
+from ses.near.execution.conversation import (
+    Conversation,
+    Ended,
+    File,
+    LostError,
+    NotStartedError,
+    Piece,
+    Run,
+    answered,
+)
+from ses.near.execution.job_array import JobArray
 from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
@@ -54,7 +65,7 @@ class _State:
 
     finished: dict[int, _Output] = field(default_factory=dict)
     done: list[int] = field(default_factory=list)
-    running: set[Conversation] = field(default_factory=set)
+    running: set[Conversation | JobArray] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
     result: Result = field(default_factory=Result)
 
@@ -67,21 +78,29 @@ def run_all(
     output: Callable[[bytes], object],
     errors: Callable[[bytes], object],
     tell: Callable[[Progress], None],
+    folder: Path | None = None,
 ) -> Result:
     """Run all tasks, ``at_once`` of them on each node, and pass their output on in the order of the tasks.
 
-    Raises GivenUpError when a task was lost more than ``retries`` times, and what ``output`` raises; the
-    programs that run then are ended.
+    With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  Raises GivenUpError
+    when a task was lost more than ``retries`` times, and what ``output`` raises; the programs that run then
+    are ended.
     """
     turns, state = Turns(tasks, retries), _State()
     by_number = {one.number: one for one in tasks}
     began = time.monotonic()
-    threads = [
-        threading.Thread(target=_work, args=(wanted, node, turns, state), daemon=True)
-        for node, count in at_once.items()
-        for _ in range(count)
-    ]
+    threads = []
+    for node, count in at_once.items():
+        if folder is not None and node != HERE:
+            more = (folder, count)
+            threads.append(threading.Thread(target=_work_as_array, args=(wanted, node, turns, state, *more)))
+        else:
+            one_by_one = (
+                threading.Thread(target=_work, args=(wanted, node, turns, state)) for _ in range(count)
+            )
+            threads.extend(one_by_one)
     for one in threads:
+        one.daemon = True
         one.start()
     try:
         for number in range(len(tasks)):
@@ -97,8 +116,9 @@ def run_all(
     finally:
         turns.stop("it was stopped")
         with state.lock:
-            for conversation in state.running:
-                conversation.end()
+            running = list(state.running)
+        for each in running:
+            each.end()
         for one in threads:
             one.join()
         for left in state.finished.values():
@@ -120,16 +140,59 @@ def _work(wanted: Wanted, node: str, turns: Turns, state: _State) -> None:
                 turns.failed(task, node, f"{node or 'this node'}: {error}")
                 continue
             undo.pop_all()
-        with state.lock:
-            state.finished[task.number] = kept
-            state.done.append(task.number)
-            total = state.result
-            total.status = max(total.status, ended.exit_status)
-            total.tasks += 1
-            total.moved += node != task.node
-            total.returned += ended.returned
-            total.cpu_seconds += ended.cpu_seconds
-        turns.done(node)
+        _finished(task, node, kept, ended, turns, state)
+
+
+def _work_as_array(
+    wanted: Wanted, node: str, turns: Turns, state: _State, folder: Path, at_once: int
+) -> None:
+    tasks: dict[int, Task] = {}
+    while (task := turns.take(node)) is not None:
+        tasks[task.number] = task
+    if not tasks:
+        return
+    runs = {number: run_of(wanted, one, node) for number, one in tasks.items()}
+    array = JobArray(runs, at_once, folder, wanted.rsh)
+    with state.lock:
+        state.running.add(array)
+    try:
+        array.submit()
+    except (NotStartedError, OSError) as error:
+        array.end()
+        for one in tasks.values():
+            turns.failed(one, node, f"{node}: {error}")
+        return
+    for number, answer in array.answers():
+        with ExitStack() as undo:
+            kept = _Output(
+                undo.enter_context(tempfile.TemporaryFile()), undo.enter_context(tempfile.TemporaryFile())
+            )
+            try:
+                if answer is None:
+                    raise LostError(
+                        array.said(number) or "the element of the job array ended without an answer"
+                    )
+                with answer.open("rb") as come:
+                    ended = answered(come, runs[number], kept.out.write, kept.errors.write)
+                answer.unlink()
+            except (NotStartedError, LostError, OSError) as error:
+                turns.failed(tasks[number], node, f"{node}: {error}")
+                continue
+            undo.pop_all()
+        _finished(tasks[number], node, kept, ended, turns, state)
+
+
+def _finished(task: Task, node: str, kept: _Output, ended: Ended, turns: Turns, state: _State) -> None:
+    with state.lock:
+        state.finished[task.number] = kept
+        state.done.append(task.number)
+        total = state.result
+        total.status = max(total.status, ended.exit_status)
+        total.tasks += 1
+        total.moved += node != task.node
+        total.returned += ended.returned
+        total.cpu_seconds += ended.cpu_seconds
+    turns.done(node)
 
 
 def _held(wanted: Wanted, task: Task, node: str, kept: _Output, state: _State) -> Ended:

@@ -7,15 +7,17 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
 from ses_client.client import ServiceClient
-from ses_client.errors import SesError
+from ses_client.errors import SesError, UsageError
 
 from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
 from ses.commands.options import service_command
@@ -54,6 +56,9 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
               help="Tasks at once on a node. [its processors]")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N",
               help="How often a task of a lost node is tried again, here.")  # fmt: skip
+@click.option("--array", type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),
+              metavar="FOLDER", help="Submit the tasks of each node as a job array of Slurm; requests and "
+              "answers lie below FOLDER, which all nodes share, while it runs.")  # fmt: skip
 @click.option("--reduce", "reducer", metavar="COMMAND", help="Program that reads the merged output.")
 @click.option("--force", is_flag=True, help="Run there even if running here is predicted to be faster.")
 @click.option("--dry-run", is_flag=True, help="Say what it would cost; only the sample is run.")
@@ -75,6 +80,7 @@ def map_near(
     dry_run: bool,
     held: tuple[tuple[str, str], ...],
     prices: Prices | None,
+    array: Path | None,
     cpus: float | None,
     memory: int | None,
     io_weight: int | None,
@@ -90,6 +96,8 @@ def map_near(
     """
     limits = Limits(cpus, memory, io_weight)
     wanted = Wanted(tuple(files_of(patterns)), program(), limits=limits, **asked)
+    if array is not None and wanted.executor_used != "slurm":
+        raise UsageError("--array is for Slurm: give --executor slurm, too.")
     where, reasons = spread(wanted, held, site_of(client))
     try:
         decision, at_once = decided(wanted, where, per_endpoint) if where.holders else (None, 1)
@@ -105,13 +113,25 @@ def map_near(
         raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
     tasks = tasks_of(where.files, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
-    with _told() as tell, _reduced(reducer) as (output, reduced):
+    with _told() as tell, _reduced(reducer) as (output, reduced), _below(array) as folder:
         try:
-            result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell)
+            result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell, folder)
         except KeyboardInterrupt:
             raise SystemExit(_INTERRUPTED) from None
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)
+
+
+@contextmanager
+def _below(folder: Path | None) -> Iterator[Path | None]:
+    """A folder of its own below one, for this user alone, removed at the end; ``None`` for none."""
+    if folder is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(
+        prefix="ses-map-near-", dir=folder.absolute(), ignore_cleanup_errors=True
+    ) as own:
+        yield Path(own)
 
 
 @contextmanager

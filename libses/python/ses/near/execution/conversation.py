@@ -61,7 +61,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is run on which node, by which executor (``rsh``: its own command)."""
+    """What is run on which node, by which executor (``rsh``: its own command).
+
+    ``attended``: somebody listens all the time, and the program ends when nobody does any more.
+    """
 
     argv: tuple[str, ...]
     node: str
@@ -70,13 +73,15 @@ class Run:
     limits: Limits = NO_LIMITS
     rsh: tuple[str, ...] = ()
     piece: Piece | None = None
+    attended: bool = True
 
     def request(self) -> bytes:
         """Return what the runner is told: also this process's user, directory and environment."""
         return json.dumps({
             "argv": self.argv, "files": [asdict(one) for one in self.files], "uid": os.getuid(),
             "directory": str(Path.cwd()), "environment": dict(os.environ), "limits": asdict(self.limits),
-            "executor": self.executor, "piece": None if self.piece is None else asdict(self.piece),
+            "executor": self.executor, "attended": self.attended,
+            "piece": None if self.piece is None else asdict(self.piece),
         }).encode()  # fmt: skip
 
 
@@ -177,9 +182,7 @@ class Conversation:
             listener.join(_CLOSE_SECONDS)
             why = b"".join(said).decode("utf-8", "replace").strip().splitlines()
             raise NotStartedError(why[-1] if why else f"{self._run.node} gave no answer")
-        if first[0] == b"N":
-            raise NotStartedError(first[1].decode("utf-8", "replace"))
-        begun = json.loads(first[1])
+        begun = _begun(first)
         self._to = to
         for number in self._early:
             self.signal(number)
@@ -187,21 +190,12 @@ class Conversation:
             self._send(b"Z")
         else:
             threading.Thread(target=self._pass_on, args=(stdin,), daemon=True).start()
-        returned = 0
-        while (frame := frames.read(come)) is not None:
-            kind, data = frame
-            if kind == b"A":
-                self._taken.release()
-            elif kind == b"O":
-                returned += len(data)
-                output(data)
-            elif kind == b"E":
-                errors(data)
-            elif kind == b"X":
-                return Ended(
-                    **json.loads(data), limits=begun["limits"], cores=begun["cores"], returned=returned
-                )
-        raise LostError(f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there.")
+        ended = _heard(come, begun, output, errors, self._taken.release)
+        if ended is None:
+            raise LostError(
+                f"The connection to {self._run.node} was lost while {self._run.argv[0]} ran there."
+            )
+        return ended
 
     def _pass_on(self, descriptor: int) -> None:
         while data := os.read(descriptor, _PIECE):
@@ -217,6 +211,53 @@ class Conversation:
                     self._to.flush()
             except (OSError, ValueError):  # the node is lost or the program ended: the reader tells
                 return
+
+
+def answered(
+    come: IO[bytes], run: Run, output: Callable[[bytes], Any], errors: Callable[[bytes], Any]
+) -> Ended:
+    """Return how a run ended that nobody attended, from all the runner said.
+
+    Raises NotStartedError with the reason, LostError, and what ``output`` raises.
+    """
+    try:
+        first = frames.read(come)
+        ended = None if first is None else _heard(come, _begun(first), output, errors, lambda: None)
+    except frames.NoFrameError as error:
+        raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
+    if ended is None:
+        raise LostError(f"What {run.argv[0]} said on {run.node} is not whole.")
+    return ended
+
+
+def _begun(first: tuple[bytes, bytes]) -> dict[str, Any]:
+    if first[0] == b"N":
+        raise NotStartedError(first[1].decode("utf-8", "replace"))
+    begun: dict[str, Any] = json.loads(first[1])
+    return begun
+
+
+def _heard(
+    come: IO[bytes],
+    begun: dict[str, Any],
+    output: Callable[[bytes], Any],
+    errors: Callable[[bytes], Any],
+    taken: Callable[[], Any],
+) -> Ended | None:
+    """Pass on what a program says until its end; ``None``: the end was not told."""
+    returned = 0
+    while (frame := frames.read(come)) is not None:
+        kind, data = frame
+        if kind == b"A":
+            taken()
+        elif kind == b"O":
+            returned += len(data)
+            output(data)
+        elif kind == b"E":
+            errors(data)
+        elif kind == b"X":
+            return Ended(**json.loads(data), limits=begun["limits"], cores=begun["cores"], returned=returned)
+    return None
 
 
 def _keep_end(stream: IO[bytes], kept: list[bytes]) -> None:

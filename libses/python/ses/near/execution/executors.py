@@ -42,22 +42,20 @@ def ssh(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
 
 def slurm(node: str, limits: Limits, own: Sequence[str]) -> list[str]:
     """As a task of Slurm on that node, which also keeps the limits of processors and memory."""
-    asked = [
-        "--nodelist",
-        node,
-        "--nodes=1",
-        "--ntasks=1",
-        "--quiet",
-        "--unbuffered",
-        "--job-name=ses-run-near",
-    ]
+    asked = [*asked_of_slurm(node, limits), "--quiet", "--unbuffered", "--job-name=ses-run-near"]
+    if "SLURM_JOB_ID" in os.environ:
+        asked.append("--overlap")
+    return [*(own or ("srun",)), *asked, *bootstrap("python3")]
+
+
+def asked_of_slurm(node: str, limits: Limits) -> list[str]:
+    """Return the options of srun and sbatch for one task on a node under limits."""
+    asked = ["--nodelist", node, "--nodes=1", "--ntasks=1"]
     if limits.cpus:
         asked.append(f"--cpus-per-task={max(1, -int(-limits.cpus // 1))}")
     if limits.memory:
         asked.append(f"--mem={-(-limits.memory // 2**20)}M")
-    if "SLURM_JOB_ID" in os.environ:
-        asked.append("--overlap")
-    return [*(own or ("srun",)), *asked, *bootstrap("python3")]
+    return asked
 
 
 def command(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:

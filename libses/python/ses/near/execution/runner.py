@@ -180,6 +180,11 @@ def listen(process: subprocess.Popen[bytes], waiting: Parts) -> None:
             waiting.put(data if kind == b"I" else None)
         else:
             break
+    end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End the program and what it started."""
     for number in (signal.SIGHUP, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -207,12 +212,20 @@ def run(request: dict[str, Any]) -> None:
     waiting: Parts = queue.SimpleQueue()
     source = piece_of(request["piece"]) if request["piece"] else passed_on(waiting)
     threading.Thread(target=feed, args=(process.stdin, source), daemon=True).start()
-    listener = threading.Thread(target=listen, args=(process, waiting), daemon=True)
-    listener.start()
+    if request["attended"]:
+        listener = threading.Thread(target=listen, args=(process, waiting), daemon=True)
+        listener.start()
+    else:
+        waiting.put(None)
+        signal.signal(signal.SIGTERM, lambda *_: end(process))
     try:
         report(process, started)
-    except OSError:  # nobody is there any more
-        listener.join()
+    except OSError:  # nobody is there any more, or there is no room for what it says
+        if request["attended"]:
+            listener.join()
+        else:
+            end(process)
+            raise
 
 
 def report(process: subprocess.Popen[bytes], started: float) -> None:
