@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from smed_monitor.config.settings import Target
 from smed_monitor.core.model import Outcome
-from smed_monitor.scraping.scheduler import Scheduler, first_turns, next_turn
+from smed_monitor.scraping.scheduler import Scheduler, first_due, next_due
 from smed_monitor.scraping.scrape import Scraper
 
 Eventually = Callable[[Callable[[], object], str], None]
@@ -87,11 +87,11 @@ def harness() -> Iterator[Harness]:
 def test_turns_stay_on_their_grid_and_late_ones_are_not_made_up_for(
     due: float, moment: float, expected: float
 ) -> None:
-    assert next_turn(due, moment, 1.0) == expected
+    assert next_due(due, moment, 1.0) == expected
 
 
 def test_targets_are_spread_evenly_over_the_interval() -> None:
-    assert first_turns(100.0, 2.0, 4) == [100.0, 100.5, 101.0, 101.5]
+    assert first_due(100.0, 2.0, 4) == [100.0, 100.5, 101.0, 101.5]
 
 
 def test_every_target_is_scraped_again_and_again(harness: Harness, eventually: Eventually) -> None:

@@ -86,11 +86,11 @@ class _State(Collector):
         totals = self.parts.state.ledger.totals()
         states = GaugeMetricFamily(
             "ses_ledger_placements",
-            "Placements not ended, by whose they are; foreign: of other services.",
+            "Placements not ended, by whose they are; peers: of other services.",
             labels=["state"],
         )
         states.add_metric(["open"], totals.open)
-        states.add_metric(["foreign"], totals.of_peers)
+        states.add_metric(["peers"], totals.of_peers)
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)

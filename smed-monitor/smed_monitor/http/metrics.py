@@ -99,7 +99,7 @@ def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:
         "smed_scrape_failures", "Scrapes that failed, by reason.", labels=["target", "reason"]
     )
     skipped = CounterMetricFamily(
-        "smed_scrape_skipped", "Turns left out because the last one was not over.", labels=["target"]
+        "smed_scrape_skipped", "Scrapes left out because the last one was not over.", labels=["target"]
     )
     for target in targets:
         seconds.add_metric([target.name], count_value=target.scrapes, sum_value=target.seconds)

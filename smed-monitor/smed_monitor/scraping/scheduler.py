@@ -1,9 +1,9 @@
 """When each target is scraped: all spread evenly over the interval, none waiting for another.
 
-One thread hands out the turns of one tick together: it asks all of their targets, then reads whichever
+One thread begins the scrapes of one tick together: it asks all of their targets, then reads whichever
 answers, and however many do not, they cost nothing but memory.  A target that cannot be asked without
 waiting (no connection yet, TLS, files of this node) is left to a bounded pool.  A target never has two
-scrapes under way: a turn that comes while the last one runs is skipped.  A target whose last scrape ran out
+scrapes under way: one that is due while the last one runs is skipped.  A target whose last scrape ran out
 of time is a suspect and left to the pool too, where suspects together get at most half of the workers, so
 that the others keep their rhythm.
 """
@@ -29,10 +29,10 @@ from smed_monitor.core.model import Outcome
 from smed_monitor.scraping.scrape import Scraper
 
 TICK_SECONDS = 0.02
-"""Turns this close to each other are taken together: ten answers understood one after the other cost half of
+"""Scrapes due this close to each other begin together: ten answers parsed one after the other cost half of
 what they cost one at a time, each by a thread that has slept."""
 MOST_ASKED = 64
-"""Answers waited for at a time by the thread that hands out turns; what is due beyond goes to the pool."""
+"""Answers waited for at a time by the scheduler's thread; what is due beyond goes to the pool."""
 
 log = structlog.get_logger(__name__)
 
@@ -40,12 +40,12 @@ log = structlog.get_logger(__name__)
 class Asked(NamedTuple):
     """Whose answer is waited for, and until when (monotonic)."""
 
-    turn: int
+    index: int
     over: float
 
 
 class Scheduler:
-    """Runs until stopped.  ``publish`` gets every outcome, ``skip`` the name for every skipped turn."""
+    """Runs until stopped.  ``publish`` gets every outcome, ``skip`` the name for every skipped scrape."""
 
     def __init__(
         self,
@@ -69,15 +69,15 @@ class Scheduler:
         self._lock = threading.Lock()
         self._busy: set[int] = set()
         self._suspects: set[int] = set()
-        # Plain threads: a pool makes a future and its lock for each turn.  Whoever came home last gets the
-        # next turn, so that few threads work, with warm caches, while nothing hangs.
+        # Plain threads: a pool makes a future and its lock for each scrape.  The worker that became idle last
+        # gets the next scrape, so that few threads work, with warm caches, while nothing hangs.
         self._backlog: deque[int] = deque()
         self._idle: list[SimpleQueue[bool]] = []
         workers = max(2, min(concurrent_scrapes, 2 * len(self._scrapers)))
-        self._desks: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(workers)]
+        self._inboxes: list[SimpleQueue[bool]] = [SimpleQueue() for _ in range(workers)]
         self._workers = [
-            threading.Thread(target=self._work, args=(desk,), name=f"scrape-{number}", daemon=True)
-            for number, desk in enumerate(self._desks)
+            threading.Thread(target=self._work, args=(inbox,), name=f"scrape-{number}", daemon=True)
+            for number, inbox in enumerate(self._inboxes)
         ]
         self._thread = threading.Thread(target=self._run, name="scheduler", daemon=True)
 
@@ -88,14 +88,14 @@ class Scheduler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Hand out no more turns and wait for the pool's, which their time-outs bound."""
+        """Begin no more scrapes and wait for the pool's, which their time-outs bound."""
         self._stopping.set()
         if self._stopped >= 0:
             os.eventfd_write(self._stopped, 1)
         if self._thread.is_alive():
             self._thread.join()
-        for desk in self._desks:
-            desk.put(False)
+        for inbox in self._inboxes:
+            inbox.put(False)
         for worker in self._workers:
             if worker.is_alive():
                 worker.join()
@@ -107,27 +107,27 @@ class Scheduler:
 
     @property
     def running(self) -> bool:
-        """Whether turns are being handed out."""
+        """Whether scrapes are being begun."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
-        first = first_turns(time.monotonic(), self._interval, len(self._scrapers))
-        turns = [(due, index) for index, due in enumerate(first)]
+        first = first_due(time.monotonic(), self._interval, len(self._scrapers))
+        schedule = [(due, index) for index, due in enumerate(first)]
         over = 0.0
         while not self._stopping.is_set():
             moment = time.monotonic()
             if moment >= over:
-                while turns[0][0] <= moment + self._tick:
-                    due, index = turns[0]
-                    self._take_turn(index)
-                    heapq.heapreplace(turns, (next_turn(due, moment, self._interval), index))
+                while schedule[0][0] <= moment + self._tick:
+                    due, index = schedule[0]
+                    self._begin(index)
+                    heapq.heapreplace(schedule, (next_due(due, moment, self._interval), index))
                 self._give_up(moment)
                 waiting = self._wake_one() or self._asked
-                over = moment + self._tick if waiting else turns[0][0]
+                over = moment + self._tick if waiting else schedule[0][0]
             self._read_until(over)
 
-    def _take_turn(self, index: int) -> None:
-        """Ask the target, or leave it to the pool; skip the turn where the last one is not over."""
+    def _begin(self, index: int) -> None:
+        """Ask the target, or leave it to the pool; skip it where the last scrape is not over."""
         with self._lock:
             suspect = index in self._suspects
             held_back = suspect and len(self._busy & self._suspects) >= len(self._workers) // 2
@@ -149,7 +149,7 @@ class Scheduler:
         for descriptor, _ in self._poll.poll(max(0, ceil((over - time.monotonic()) * 1000))):
             if descriptor == self._stopped:
                 return
-            index = self._asked[descriptor].turn
+            index = self._asked[descriptor].index
             arrival = self._scrapers[index].arrived()
             if arrival is Arrival.PARTLY:
                 continue
@@ -163,7 +163,7 @@ class Scheduler:
 
     def _give_up(self, moment: float) -> None:
         """Let the scrapers of answers that are late at ``moment`` say so."""
-        late = [(descriptor, one.turn) for descriptor, one in self._asked.items() if one.over < moment]
+        late = [(descriptor, one.index) for descriptor, one in self._asked.items() if one.over < moment]
         for descriptor, index in late:
             self._forget(descriptor)
             self._scrape(index)
@@ -178,24 +178,24 @@ class Scheduler:
             self._backlog.append(index)
 
     def _wake_one(self) -> bool:
-        """Send one worker to the turns that wait; whether there are any."""
+        """Wake one worker for the scrapes that wait; whether there are any."""
         with self._lock:
             if self._backlog and self._idle:
                 self._idle.pop().put(True)
             return bool(self._backlog)
 
-    def _next_turn(self, desk: SimpleQueue[bool]) -> int | None:
-        """What the worker at ``desk`` does next, waiting for it; ``None``: go home."""
+    def _next_scrape(self, inbox: SimpleQueue[bool]) -> int | None:
+        """What the worker of ``inbox`` scrapes next, waiting for it; ``None``: nothing any more."""
         while True:
             with self._lock:
                 if self._backlog:
                     return None if self._stopping.is_set() else self._backlog.popleft()
-                self._idle.append(desk)
-            if not desk.get():
+                self._idle.append(inbox)
+            if not inbox.get():
                 return None
 
-    def _work(self, desk: SimpleQueue[bool]) -> None:
-        while (index := self._next_turn(desk)) is not None:
+    def _work(self, inbox: SimpleQueue[bool]) -> None:
+        while (index := self._next_scrape(inbox)) is not None:
             self._scrape(index)
 
     def _scrape(self, index: int) -> None:
@@ -214,11 +214,11 @@ class Scheduler:
                 self._busy.discard(index)
 
 
-def first_turns(start: float, interval: float, count: int) -> list[float]:
+def first_due(start: float, interval: float, count: int) -> list[float]:
     """``count`` moments from ``start`` on, spread evenly over one interval."""
     return [start + index * interval / count for index in range(count)]
 
 
-def next_turn(due: float, moment: float, interval: float) -> float:
-    """The first turn after ``moment`` on the grid that ``due`` lies on: late turns are not made up for."""
+def next_due(due: float, moment: float, interval: float) -> float:
+    """The first moment after ``moment`` on the grid that ``due`` lies on: late ones are not made up for."""
     return due + interval * max(1, ceil((moment - due) / interval))

@@ -144,7 +144,7 @@ class Table:
             self._news_of.popitem(last=False)
 
     def skipped(self, target: str) -> None:
-        """Count a turn of ``target`` that was left out because the one before was not over."""
+        """Count a scrape of ``target`` that was left out because the one before was not over."""
         with self._news:
             self._health[target].skipped += 1
 
