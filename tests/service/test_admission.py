@@ -1,29 +1,29 @@
-"""Whose turn it is: decisions, and parts of what takes several turns."""
+"""Which request is answered next: decisions, and steps of long requests."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-from ses_service.http.admission import Turns
+from ses_service.http.admission import Admission
 
 
 def order_of(decisions: int, parts: int) -> list[str]:
-    """In which order they have their turns after a first decision, when the parts came before the others."""
+    """The order after a first decision, when the steps of long requests came before the others."""
     order: list[str] = []
 
     async def whole() -> None:
-        turns = Turns()
+        admission = Admission()
 
         def use() -> bool:
             order.append("decision")
             return True
 
         async def decide() -> None:
-            assert turns.give(2 * decisions + 2, use)
+            assert admission.submit(2 * decisions + 2, use)
 
         async def go_on() -> None:
-            await turns.take_between()
+            await admission.wait_for_step()
             order.append("part")
 
         others = (decide() for _ in range(decisions))
@@ -51,13 +51,13 @@ def test_who_finds_the_line_full_is_refused_at_once_and_parts_do_not_fill_it() -
         return lambda: used.append(number) is None
 
     async def whole() -> None:
-        turns = Turns()
-        assert turns.give(1, use(1))
-        parts = [asyncio.ensure_future(turns.take_between()) for _ in range(5)]
-        assert turns.give(1, use(2))
-        assert used == [1], "the second has a turn of its own"
-        assert turns.full(1)
-        assert not turns.give(1, use(3))
+        admission = Admission()
+        assert admission.submit(1, use(1))
+        parts = [asyncio.ensure_future(admission.wait_for_step()) for _ in range(5)]
+        assert admission.submit(1, use(2))
+        assert used == [1], "the second waits for a pass of its own"
+        assert admission.full(1)
+        assert not admission.submit(1, use(3))
         await asyncio.gather(*parts)
 
     asyncio.run(whole())
@@ -66,9 +66,9 @@ def test_who_finds_the_line_full_is_refused_at_once_and_parts_do_not_fill_it() -
 
 def test_who_hangs_up_gives_the_turn_to_the_next() -> None:
     async def whole() -> None:
-        turns = Turns()
-        turns.give(1, lambda: True)
-        gone, next_one = (asyncio.ensure_future(turns.take_between()) for _ in range(2))
+        admission = Admission()
+        admission.submit(1, lambda: True)
+        gone, next_one = (asyncio.ensure_future(admission.wait_for_step()) for _ in range(2))
         await asyncio.sleep(0)
         gone.cancel()
         await asyncio.wait_for(next_one, 60)
@@ -87,13 +87,13 @@ def test_who_fails_in_a_turn_takes_nobody_elses() -> None:
     async def whole() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
-        turns = Turns()
-        assert turns.give(9, lambda: True)
-        assert turns.give(9, fail)
-        assert turns.give(9, lambda: used.append(1) is None)
+        admission = Admission()
+        assert admission.submit(9, lambda: True)
+        assert admission.submit(9, fail)
+        assert admission.submit(9, lambda: used.append(1) is None)
         for _ in range(5):
             await asyncio.sleep(0)
-        assert turns.give(0, lambda: used.append(2) is None), "nobody waits any more"
+        assert admission.submit(0, lambda: used.append(2) is None), "nobody waits any more"
 
     asyncio.run(whole())
     assert used == [1, 2]
@@ -107,12 +107,12 @@ def test_who_asks_without_pause_waits_for_oneself_and_leaves_others_room() -> No
         return lambda: order.append(who) is None
 
     async def whole() -> None:
-        turns = Turns()
-        taken = [turns.give(8, use("user"), "user") for _ in range(20)]
+        admission = Admission()
+        taken = [admission.submit(8, use("user"), "user") for _ in range(20)]
         assert sum(taken) == 1 + 6, "one at once, and three quarters of the room"
-        assert turns.give(8, use("n1"), "n1")
-        assert turns.give(8, use("n2"), "n2")
-        assert not turns.give(8, use("n3"), "n3"), "now it is full"
+        assert admission.submit(8, use("n1"), "n1")
+        assert admission.submit(8, use("n2"), "n2")
+        assert not admission.submit(8, use("n3"), "n3"), "now it is full"
         while len(order) < 9:
             await asyncio.sleep(0)
 
@@ -127,16 +127,16 @@ def test_nodes_go_first_and_users_do_not_fill_their_room() -> None:
         return lambda: order.append(who) is None
 
     async def whole() -> None:
-        turns = Turns()
-        assert turns.give(2, use("user"), "user")
-        assert turns.give(2, use("user"), "user")
-        assert turns.give(2, use("other"), "other")
-        assert turns.full(2)
-        assert not turns.give(2, use("another"), "another")
-        assert not turns.full(2, node=True)
-        assert turns.give(2, use("n1"), "n1", node=True)
-        assert turns.give(2, use("n2"), "n2", node=True)
-        assert not turns.give(2, use("n3"), "n3", node=True)
+        admission = Admission()
+        assert admission.submit(2, use("user"), "user")
+        assert admission.submit(2, use("user"), "user")
+        assert admission.submit(2, use("other"), "other")
+        assert admission.full(2)
+        assert not admission.submit(2, use("another"), "another")
+        assert not admission.full(2, node=True)
+        assert admission.submit(2, use("n1"), "n1", node=True)
+        assert admission.submit(2, use("n2"), "n2", node=True)
+        assert not admission.submit(2, use("n3"), "n3", node=True)
         while len(order) < 5:
             await asyncio.sleep(0)
 

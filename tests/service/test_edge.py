@@ -174,7 +174,7 @@ def test_a_node_is_not_refused_because_users_wait(
     tokens["node"] = add_token(path, Role.NODE, "n1", node="n1")
     service = make_service(site.equal(2).environment, clock, tokens=TokenFile(path)).refresh()
     edge = Edge(service.app)
-    monkeypatch.setattr(edge._turns, "full", lambda _, *, node=False: not node)
+    monkeypatch.setattr(edge._admission, "full", lambda _, *, node=False: not node)
     for route in ("/v1/selections", "/v1/nodes/n1/announcements"):
         asked = edge.operation(route)
         assert asked is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from ses_service.http.admission import Turns
+from ses_service.http.admission import Admission
 from ses_service.threads.give_way import Foreground
 
 
@@ -29,18 +29,18 @@ def test_somebody_is_answered_from_the_first_turn_until_nobody_waits() -> None:
     told = Told()
 
     async def whole() -> None:
-        turns = Turns(told)
+        admission = Admission(told)
 
         def use() -> bool:
             told.words.append("turn")
             return True
 
         async def go_on() -> None:
-            await turns.take_between()
+            await admission.wait_for_step()
             told.words.append("part")
 
         for _ in range(3):
-            turns.give(9, use)
+            admission.submit(9, use)
         part = asyncio.ensure_future(go_on())
         for _ in range(20):
             await asyncio.sleep(0)

@@ -1,17 +1,17 @@
-"""Who may go next, and who is told to come back: a short line in front of the event loop.
+"""Which request is answered next, and which is refused: fair queues in front of the event loop.
 
 A decision runs on the event loop itself: handing it to another thread and back costs more than many
-decisions take.  While one runs nothing else does, so they take turns with everything else the loop
-has to do, a few in each pass, and what arrived meanwhile is looked at in between.  That is what lets a node
-go first within a few decisions' time.  The number in each pass grows with the time a pass takes.
+decisions take.  While one runs nothing else does, so each pass of the loop runs a few of them, and the loop
+looks at what arrived in between.  That is what lets a node go first within a few decisions' time.  The
+number in each pass grows with the time a pass takes.
 
-Nodes go first: what they tell keeps the decisions of all programs right.  Nodes and others have rooms of
-their own, so that neither fills the other's.  In each room every caller has a line, and the lines have their
-turns in a circle: who asks without pause waits behind oneself.  One caller may take three quarters of a room,
-so that there is some for others.
+Nodes go first: what they report keeps the decisions of all programs right.  Nodes and others have queues of
+their own, so that neither fills the other's.  In each, every caller has a queue, and the queues are served
+round robin: who asks without pause waits behind oneself.  One caller may fill three quarters, so that there
+is some room for others.
 
-The parts of what takes several turns stand in a line of their own, and have their turn when nobody else
-waits, or after a few others: a storm of batches keeps a decision waiting for one part, not for each batch's.
+The steps of long requests wait in a queue of their own.  One is run when nobody else waits, or after a few
+others: a storm of batches keeps a decision waiting for one step, not for all of each batch.
 """
 
 from __future__ import annotations
@@ -25,85 +25,85 @@ from ses_service.threads.give_way import Foreground
 
 _PACE = 0.0005  # seconds of a pass for which one decision is due
 _MOST = 4
-_PASSED_OVER = 4  # decisions that go before a part that waits
+_PASSED_OVER = 4  # decisions that go before a step that waits
 
 
-class _Room:
-    """A line for each caller; the lines have their turns in a circle."""
+class _FairQueue:
+    """A queue for each caller; they are served round robin."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, deque[Callable[[], bool]]] = {}  # whose turn it is first
+        self._queues: dict[str, deque[Callable[[], bool]]] = {}  # the next caller first
         self.count = 0
 
     def add(self, limit: int, use: Callable[[], bool], who: str) -> bool:
         """Let ``use`` wait, unless there are too many, of all or of ``who``."""
-        line = self._lines.get(who)
-        if self.count >= limit or (line is not None and len(line) >= max(1, limit * 3 // 4)):
+        queue = self._queues.get(who)
+        if self.count >= limit or (queue is not None and len(queue) >= max(1, limit * 3 // 4)):
             return False
-        if line is None:
-            line = self._lines[who] = deque()
-        line.append(use)
+        if queue is None:
+            queue = self._queues[who] = deque()
+        queue.append(use)
         self.count += 1
         return True
 
     def first(self) -> Callable[[], bool]:
-        """Return who has the next turn; somebody waits."""
-        who = next(iter(self._lines))
-        line = self._lines.pop(who)
-        first = line.popleft()
-        if line:
-            self._lines[who] = line  # behind the others
+        """Return what is run next; something waits."""
+        who = next(iter(self._queues))
+        queue = self._queues.pop(who)
+        first = queue.popleft()
+        if queue:
+            self._queues[who] = queue  # behind the others
         self.count -= 1
         return first
 
 
-class Turns:
-    """Two rooms, of nodes and of others; how many may wait in each is up to who comes.
+class Admission:
+    """Two fair queues, of nodes and of others; each caller says how many may wait.
 
-    In the line stand functions that use a turn when they are called, and return whether they did: who hung
-    up meanwhile leaves it to the next.  From the first turn until nobody waits, ``foreground`` says so.
+    What waits are functions that return whether they did anything: a client that hung up meanwhile leaves
+    its place to the next.  From the first one until nobody waits, ``foreground`` says so.
     Belongs to one event loop; not for use from other threads.
     """
 
     def __init__(self, foreground: Foreground | None = None) -> None:
         self._foreground = foreground or Foreground()
-        self._nodes, self._others = _Room(), _Room()
-        self._parts: deque[Callable[[], bool]] = deque()
+        self._nodes, self._others = _FairQueue(), _FairQueue()
+        self._steps: deque[Callable[[], bool]] = deque()
         self._passed_over = 0
         self._taken = False
         self._passed = 0.0
 
     def full(self, limit: int, *, node: bool = False) -> bool:
         """Whether a request that waits behind at most ``limit`` others would be refused now."""
-        return self._room(node).count >= limit
+        return self._queue_of(node).count >= limit
 
-    def give(self, limit: int, use: Callable[[], bool], who: str = "", *, node: bool = False) -> bool:
-        """Call ``use`` when its turn comes, which may be now.
+    def submit(self, limit: int, use: Callable[[], bool], who: str = "", *, node: bool = False) -> bool:
+        """Call ``use`` when it is next, which may be now.
 
-        ``False``: ``limit`` wait already, or so many for ``who`` that others would find no room.
+        ``False``: ``limit`` wait already, or so many of ``who`` that no place would be left for others.
         """
         if self._begun():
             use()
             return True
-        return self._room(node).add(limit, use, who)
+        return self._queue_of(node).add(limit, use, who)
 
-    async def take_between(self) -> None:
-        """Wait for a turn that nobody else needs, or the next after a few others."""
+    async def wait_for_step(self) -> None:
+        """Wait until nobody else waits, or a few others went before."""
         if self._begun():
             return
-        turn = asyncio.get_running_loop().create_future()
+        slot = asyncio.get_running_loop().create_future()
 
         def use() -> bool:
-            if turn.done():
+            if slot.done():
                 return False
-            turn.set_result(None)
+            slot.set_result(None)
             return True
 
-        self._parts.append(use)
-        await turn
+        self._steps.append(use)
+        await slot
 
     def _begun(self) -> bool:
-        """Take a turn at once, if it is the first of a pass."""
+        """Whether one may run at once: the first of a pass."""
         if self._taken:
             return False
         self._taken = True
@@ -119,7 +119,7 @@ class Turns:
         self._passed = now
         going_on = True  # also past a function that fails: nobody else must wait for ever
         try:
-            going_on = self._give(due)
+            going_on = self._run(due)
         finally:
             if going_on:
                 loop.call_soon(self._next, loop)
@@ -127,23 +127,23 @@ class Turns:
                 self._taken = False
                 self._foreground.end()
 
-    def _give(self, due: int) -> bool:
-        """Give up to ``due`` turns; return whether there was one to give."""
-        given = False
-        while due and (self._nodes.count or self._others.count or self._parts):
+    def _run(self, due: int) -> bool:
+        """Run up to ``due`` of those that wait; return whether there was one."""
+        ran = False
+        while due and (self._nodes.count or self._others.count or self._steps):
             used = self._first()()
             due -= used
-            given = given or used
-        return given
+            ran = ran or used
+        return ran
 
     def _first(self) -> Callable[[], bool]:
-        """Return who has the next turn; somebody waits."""
-        room = self._room(node=self._nodes.count > 0)
-        if self._parts and (not room.count or self._passed_over >= _PASSED_OVER):
+        """Return what is run next; something waits."""
+        queue = self._queue_of(node=self._nodes.count > 0)
+        if self._steps and (not queue.count or self._passed_over >= _PASSED_OVER):
             self._passed_over = 0
-            return self._parts.popleft()
-        self._passed_over = self._passed_over + 1 if self._parts else 0
-        return room.first()
+            return self._steps.popleft()
+        self._passed_over = self._passed_over + 1 if self._steps else 0
+        return queue.first()
 
-    def _room(self, node: bool) -> _Room:
+    def _queue_of(self, node: bool) -> _FairQueue:
         return self._nodes if node else self._others

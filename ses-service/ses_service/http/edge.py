@@ -26,7 +26,7 @@ from ses_service.api.authentication import AUTHENTICATOR, Authenticator
 from ses_service.api.operations import OPERATIONS, Operation
 from ses_service.api.problems import OverloadedProblem, Problem
 from ses_service.api.render import Reply
-from ses_service.http.admission import Turns
+from ses_service.http.admission import Admission
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import Principal
 
@@ -48,7 +48,7 @@ _READ_ONCE = {
 
 
 class _LongOnes:
-    """How many there are that take several turns, and whose turns they are."""
+    """How many requests there are that take several steps; one at a time goes on."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -63,7 +63,7 @@ class Edge:
         self._authenticator: Authenticator = app.extensions[AUTHENTICATOR]
         self.max_body: int = app.config["MAX_CONTENT_LENGTH"]
         self._flask = Threads(app, _THREADS, _WAITING, self.max_body)
-        self._turns = Turns(self._runtime.foreground)
+        self._admission = Admission(self._runtime.foreground)
         self._long_ones = {one.route: _LongOnes() for one in OPERATIONS}
         self.refusal = problems.reply(OverloadedProblem())
         self._exact: dict[str, Asked] = {one.route: (one, ()) for one in OPERATIONS if "<" not in one.route}
@@ -122,10 +122,10 @@ class Edge:
     def overloaded(self, asked: Asked, headers: Headers, client: tuple[str, int] | None) -> bool:
         """Whether this would be refused now, whatever it says; counts it if so."""
         operation, _ = asked
-        if not self._turns.full(operation.waiting):
+        if not self._admission.full(operation.waiting):
             return False
         who = self._caller(headers, client)
-        if who is not None and who.is_node and not self._turns.full(operation.waiting, node=True):
+        if who is not None and who.is_node and not self._admission.full(operation.waiting, node=True):
             return False
         self._runtime.metrics.count("POST", operation.route, self.refusal.status, time.perf_counter())
         return True
@@ -161,7 +161,7 @@ class Edge:
             self._begin(operation, who, said, parts, done)
             return True
 
-        if not self._turns.give(operation.waiting, use, who.name, node=who.is_node):
+        if not self._admission.submit(operation.waiting, use, who.name, node=who.is_node):
             asyncio.get_running_loop().call_later(REFUSED_AFTER, done, self.refusal)
         return True
 
@@ -177,7 +177,7 @@ class Edge:
         parts: tuple[str, ...],
         done: Callable[[Reply], None],
     ) -> None:
-        """Answer at once, or do the first part of what takes several turns."""
+        """Answer at once, or do the first of several steps."""
         reply: Reply | None
         steps = None
         try:
@@ -209,7 +209,7 @@ class Edge:
         done(reply)
 
     async def _others_between(self, operation: Operation, steps: Iterator[Reply | None]) -> Reply:
-        """Return the answer; others have their turns between the parts of a long one.
+        """Return the answer; others are answered between the steps of a long one.
 
         Of the long ones of an operation, one goes on at a time, so that those that came first are answered
         first.
@@ -222,7 +222,7 @@ class Edge:
             async with long_ones.one:
                 reply = None
                 while reply is None:
-                    await self._turns.take_between()
+                    await self._admission.wait_for_step()
                     reply = next(steps)
                 return reply
         finally:
