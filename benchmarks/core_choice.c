@@ -26,7 +26,7 @@ static void fill(struct ses_core_element *elements, size_t count) {
         .size = 1e13,
         .free = 5e12 * part() + 1e12,
         .server_rate = __builtin_nan(""),
-        .turn = i * 7919 % count,
+        .last_placed = i * 7919 % count,
         .server = (uint32_t)(i / 4),
         .busy = busy,
         .busy_average = busy,

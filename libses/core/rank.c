@@ -32,7 +32,7 @@ struct key {
   double speed;     /* where there is plenty: the capability */
   double ours;
   uint64_t others; /* in steps */
-  uint64_t turn;
+  uint64_t last_placed;
   size_t place;
 };
 
@@ -152,11 +152,11 @@ static inline uint64_t others_of(const struct best *best, const struct ses_core_
   return class_of(element->others, best->others_steps);
 }
 
-/* When its turn was.  A decider that hears late does not let idle elements take turns: others have
- * placed on them meanwhile, and each decider has first rows of its own. */
-static inline uint64_t turn_of(const struct ses_core_query *query,
-                               const struct ses_core_element *element, double ours) {
-  return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->turn;
+/* When a file was placed on it last, where that counts.  Not for idle elements of a decider that
+ * hears late: others have placed on them meanwhile, and each decider has first rows of its own. */
+static inline uint64_t last_placed_of(const struct ses_core_query *query,
+                                      const struct ses_core_element *element, double ours) {
+  return query->keeps_place || (query->few != 0 && ours <= 0.0) ? 0 : element->last_placed;
 }
 
 static inline double full_of(const struct ses_core_verdict *verdict,
@@ -174,7 +174,7 @@ static inline struct key key_of(const struct ses_core_query *query, const struct
       .speed = speed_of(verdict, element),
       .ours = ours,
       .others = others_of(best, element),
-      .turn = turn_of(query, element, ours),
+      .last_placed = last_placed_of(query, element, ours),
       .place = place_of(query, row),
   };
 }
@@ -191,7 +191,7 @@ static inline bool comes_before(const struct key *a, const struct key *b) {
   COMPARE(speed);
   COMPARE(ours);
   COMPARE(others);
-  COMPARE(turn);
+  COMPARE(last_placed);
   return a->place < b->place;
 }
 
@@ -219,7 +219,7 @@ static inline bool precedes(const struct ses_core_query *query, const struct bes
   DECIDE(speed, speed_of(verdict, element));
   DECIDE(ours, ours_of(query, element, row));
   DECIDE(others, others_of(best, element));
-  DECIDE(turn, turn_of(query, element, key.ours));
+  DECIDE(last_placed, last_placed_of(query, element, key.ours));
   return place_of(query, row) < last->place;
 }
 
@@ -321,7 +321,7 @@ static int first_near(const struct ses_core_query *query, const struct best *bes
     WEIGH(speed, speed_of(verdict, element));
     WEIGH(ours, ours_of(query, element, row));
     WEIGH(others, others_of(best, element));
-    WEIGH(turn, turn_of(query, element, key.ours));
+    WEIGH(last_placed, last_placed_of(query, element, key.ours));
     if (before) {
       chosen = (int)row;
       first = key;

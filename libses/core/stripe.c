@@ -61,15 +61,15 @@ static struct limit limit_of(const struct ses_core_query *query,
 
 /* Move COUNT of the LEFT ordered rows in SCRATCH to ROWS: the first of each server, then the second
  * of each, and so on. */
-static void take_by_turns(const struct ses_core_query *query, uint32_t *scratch, size_t left,
-                          uint32_t *rows, size_t count) {
+static void take_round_robin(const struct ses_core_query *query, uint32_t *scratch, size_t left,
+                             uint32_t *rows, size_t count) {
   size_t taken = 0;
   while (taken < count && left > 0) {
-    size_t turn = taken; /* rows from here on were taken in this turn */
+    size_t round = taken; /* rows from here on were taken in this round */
     size_t kept = 0;
     for (size_t i = 0; i < left && taken < count; i++) {
       uint32_t server = query->elements[scratch[i]].server;
-      size_t same = turn;
+      size_t same = round;
       while (same < taken && query->elements[rows[same]].server != server)
         same++;
       if (same == taken)
@@ -122,8 +122,8 @@ size_t ses_core_stripe(const struct ses_core_query *query, const struct ses_core
   ses_core_rank(query, verdicts, rows, 1);
   size_t needed = counts_rates && rows_for_rates(query, rows, 1) == 1 ? 1 : count + 1;
   if (needed > 1 && count > 1) { /* only then all rows must be put in order */
-    take_by_turns(query, scratch, ses_core_rank(query, verdicts, scratch, query->count), rows,
-                  count);
+    take_round_robin(query, scratch, ses_core_rank(query, verdicts, scratch, query->count), rows,
+                     count);
     needed = counts_rates ? rows_for_rates(query, rows, count) : count + 1;
   }
   if (needed <= count)

@@ -130,7 +130,7 @@ class Row:
     ended: float
     reserved: float
     others: float
-    turn: int
+    last_placed: int
     state: int
     excluded: bool
 
@@ -303,7 +303,8 @@ class Claims(_Segment):
         seen = [round(one.own) + more for one, more in zip(rows, claims, strict=True)]
         if row is None:
             row = min(
-                range(len(rows)), key=lambda place: (rows[place].excluded, seen[place], rows[place].turn)
+                range(len(rows)),
+                key=lambda place: (rows[place].excluded, seen[place], rows[place].last_placed),
             )
         _add(self.address + self.CLAIMED_AT + 256 * system + 4 * row, 1, _SEQUENTIAL)
         self.table.wake()

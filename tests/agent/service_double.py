@@ -90,8 +90,8 @@ class ServiceDouble:
         self._lock = threading.Lock()
         self._versions = itertools.count(1)
         self._rows_at: dict[int, list[list[Any]]] = {}  # what was told, by version
-        self._turns: dict[str, int] = {}  # by element
-        self._turn = itertools.count(1)
+        self._last_placed: dict[str, int] = {}  # by element
+        self._placements_made = itertools.count(1)
         self._connections: set[socket.socket] = set()
         self._incarnations: set[str] = set()
         # Keeps the port while the double is away: the kernel would give it to another program.
@@ -211,7 +211,7 @@ class ServiceDouble:
                     restore = file["restore"]
                     elements = [restore["element"]] if "element" in restore else restore["elements"]
                     self.placements[placement] = elements[0]
-                    self._turns[elements[0]] = next(self._turn)
+                    self._last_placed[elements[0]] = next(self._placements_made)
                 if file["decision"] is not None:
                     self.decided[placement] = (file["decision"], body["decisions"][file["decision"]["id"]])
                 self.opened_as.setdefault(placement, []).append(file)
@@ -263,7 +263,7 @@ class ServiceDouble:
                 "ended": 0,
             },
             **{"server_streams": own, "free": 50e9, "reserved": 0.0, "age": 0.5, "state": 0},
-            **{"turn": self._turns.get(element, 0), **self.loads.get(element, {})},
+            **{"last_placed": self._last_placed.get(element, 0), **self.loads.get(element, {})},
         }
         return [number, *load.values()]
 

@@ -149,7 +149,7 @@ def test_file_is_told_with_its_decision_and_followed_to_its_end(
     assert (mine["turn"], mine["turns"]) == (1, 1)
     assert mine["predicted"]["write"] == 200e6
     assert decision["candidates"][0]["element"] == "union/b5"
-    assert (decision["system"], decision["cut_off"], decision["expected_from"]) == ("union", False, "request")
+    assert (decision["system"], decision["offline"], decision["expected_from"]) == ("union", False, "request")
     wait_until(lambda: claims.table.rows()[5].own == 1, "it is counted once, by whoever counts")
     os.write(fd, b"12345")
     os.close(fd)

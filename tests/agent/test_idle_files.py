@@ -15,7 +15,7 @@ from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
 
-SECOND = 1000  # as turns are stamped; those of elements in use are told in whole seconds
+SECOND = 1000  # of `last_placed`; that of elements in use is told in whole seconds
 
 
 @pytest.fixture
@@ -80,11 +80,11 @@ def test_only_a_file_that_does_not_move_is_no_stream_until_it_moves(
         streams = [claims.table.rows()[row].own for row in (1, 2, 3)]
         idle = [service.is_idle(id) for id in ids[1:]]
         assert (idle, streams) == ([False] * 3, [1.0] * 3) or machine_stood_still()
-        turns = [row.turn // SECOND for row in claims.table.rows()]
+        moments = [row.last_placed // SECOND for row in claims.table.rows()]
         os.write(silent, b"x")
         wait_until(lambda: not service.is_idle(ids[0]), "the service hears that it goes on")
         wait_until(lambda: claims.table.own()["union/b0"] == 1, "it is a stream again")
-        assert [row.turn // SECOND for row in claims.table.rows()] == turns, "nobody placed anything"
+        assert [row.last_placed // SECOND for row in claims.table.rows()] == moments, "nobody placed anything"
     for fd in files:
         os.close(fd)
     service.wait_for_end(ids[0])

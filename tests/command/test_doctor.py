@@ -149,7 +149,7 @@ def test_an_agent_that_answers_rubbish(examine, socket_path, reply):
     ("status", "expected"),
     [(NOT_MANAGED, "does not know the storage system on /"), (UNAVAILABLE, "cannot decide")],
 )
-def test_an_agent_cut_off_from_the_service(examine, socket_path, status, expected):
+def test_an_agent_that_is_offline(examine, socket_path, status, expected):
     with listening(socket_path, answer(status)):
         text = said(examine(), "agent to service")
     assert expected in text

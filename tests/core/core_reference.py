@@ -186,7 +186,7 @@ def order(
             speed,
             row["own"] + claims[place],
             int(row["others"] / policy["equal_others"]),
-            0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["turn"],
+            0 if keeps_place or (few and row["own"] + claims[place] <= 0) else row["last_placed"],
             visited(place),
         )  # fmt: skip
 
@@ -197,13 +197,13 @@ def stripe(table: Any, claims: Any, ranked: list[int], need: Any, policy: Any) -
     """The rows of one file, of those RANKED, and what decided how many."""
     if not ranked:
         return [], Cause.NOTHING
-    turns: dict[int, int] = {}
-    by_turn = []
+    rounds: dict[int, int] = {}
+    by_round = []
     for place, row in enumerate(ranked):
         server = int(table[row]["server"])
-        by_turn.append((turns.get(server, 0), place, row))
-        turns[server] = turns.get(server, 0) + 1
-    spread = [row for _, _, row in sorted(by_turn)]
+        by_round.append((rounds.get(server, 0), place, row))
+        rounds[server] = rounds.get(server, 0) + 1
+    spread = [row for _, _, row in sorted(by_round)]
     offers = {row: predict(table[row], float(claims[row]), policy) for row in spread}
     if need["stripes"] and not policy["overrule_hints"] and len(spread) > 1:
         hinted = int(need["stripes"])

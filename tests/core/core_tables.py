@@ -69,7 +69,7 @@ _row = st.fixed_dictionaries(
         "free": _sizes,
         "reserved": st.sampled_from([0.0, 1e6, 40 * GB]),
         "server_rate": st.sampled_from([NAN, NAN, 150 * MB, 3 * GB]),
-        "turn": st.integers(0, 3),
+        "last_placed": st.integers(0, 3),
         "busy": _parts,
         "busy_average": _parts,
         "others": _streams,

@@ -107,17 +107,17 @@ def test_empty_table_refuses_quietly() -> None:
     assert query.stripe()[0].tolist() == []
 
 
-def test_equals_take_turns() -> None:
+def test_of_equals_the_least_recently_used_is_taken() -> None:
     table = idle_table(3)
-    table["turn"] = [7, 5, 6]
+    table["last_placed"] = [7, 5, 6]
     assert Query(table, ses_core.need(), ses_core.defaults()).choose() == 1
     table["own"] = 1
     assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 1
 
 
-def test_idle_equals_take_no_turns_where_few_are_compared() -> None:
+def test_last_use_of_idle_equals_does_not_count_where_few_are_compared() -> None:
     table = idle_table(3)
-    table["turn"] = [7, 5, 6]
+    table["last_placed"] = [7, 5, 6]
     assert Query(table, ses_core.need(), ses_core.defaults(), few=3).choose() == 0
 
 

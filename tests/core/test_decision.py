@@ -77,7 +77,7 @@ def test_shorter_ranking_is_the_start_of_the_whole(question: Question, most: int
 @given(questions(), st.randoms(use_true_random=False))
 def test_order_of_the_table_only_breaks_ties(question: Question, random: st.Random) -> None:
     assume(not question.few and not question.keeps_place)
-    question.table["turn"] = np.arange(len(question.table))
+    question.table["last_placed"] = np.arange(len(question.table))
     places = list(range(len(question.table)))
     random.shuffle(places)
     first, second = question.query(), question.rows(places).query()

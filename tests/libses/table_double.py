@@ -295,8 +295,8 @@ class TableDouble(Segment):
             at = (system * ELEMENTS + row) * 4
             claimed, counted = claims.get32(CLAIMED_AT + at), claims.get32(COUNTED_AT + at)
             elements["own"][row] += claimed - counted
-            elements["turn"][row] = (
-                elements["turn"].max() + 1 if claimed != counted else elements["turn"][row]
+            elements["last_placed"][row] = (
+                elements["last_placed"].max() + 1 if claimed != counted else elements["last_placed"][row]
             )
             claims.put32(COUNTED_AT + at, claimed)
 

@@ -83,7 +83,7 @@ def test_without_a_rank_the_choice_is_as_ever(
     eight: tuple[Union, TableDouble], environment: dict[str, str]
 ) -> None:
     _, table = eight
-    table.elements()["turn"][:ROWS] = [3, 2, 1, 5, 6, 7, 8, 9]
+    table.elements()["last_placed"][:ROWS] = [3, 2, 1, 5, 6, 7, 8, 9]
     claim = chosen(eight, **environment)
     assert (claim.rows, claim.first, *began(claim)) == ((2,), 0, 0, 0, 0)
 
@@ -116,10 +116,10 @@ def test_rank_whose_element_the_node_does_not_have_begins_at_another(
     assert chosen(eight, **SLURM, SLURM_JOB_ID="42").first == 5
 
 
-def test_turns_do_not_move_a_rank_but_streams_do(eight: tuple[Union, TableDouble]) -> None:
+def test_last_use_does_not_move_a_rank_but_streams_do(eight: tuple[Union, TableDouble]) -> None:
     _, table = eight
     first = chosen(eight, **SLURM).first
-    table.elements()["turn"][first] = 9
+    table.elements()["last_placed"][first] = 9
     assert chosen(eight, **SLURM).rows == (first,)
     table.elements()["own"][first] = 1
     assert chosen(eight, **SLURM).rows == ((first + 1) % ROWS,)

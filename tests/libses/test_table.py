@@ -108,7 +108,7 @@ def test_chooses_what_the_core_says(union: Union, table: TableDouble, claims: Cl
                 elements["busy"][row] = chance.random()
                 elements["own"][row] = chance.randrange(4)
                 elements["free"][row] = chance.choice([1e9, 5e11])
-                elements["turn"][row] = chance.randrange(9)
+                elements["last_placed"][row] = chance.randrange(9)
         need = [(Kind.CURRENT_WRITE, chance.random() < 0.2, False, chance.choice([3e7, 9e7]), 1.0)]
         claims.need(0, *need, room=chance.choice([-1.0, 1e10]))
         staged = chance.choice([7, 7, 6, 5])

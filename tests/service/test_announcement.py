@@ -295,7 +295,7 @@ def told(number: int = 0) -> NodeDecision:
     return NodeDecision(
         decided_at=99.0,
         age=7.0,
-        cut_off=True,
+        offline=True,
         requirements=(wanted,),
         expected_bytes=None,
         expected_from=None,
@@ -328,7 +328,7 @@ def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(si
         ("hard-requirement", "It misses the hard minimum of 100 MB/s for current-write-rate.")
     ]
     assert found.notes == (
-        "The node was cut off from the service, whose last word was 7.0 s old.",
+        "The node was offline; the last answer of the service was 7.0 s old.",
         "Rank 5 of 8 of its job: of equals the first from u/b on.",
         "3 more elements were refused.",
     )

@@ -27,7 +27,7 @@ LOAD = [
     "reserved",
     "age",
     "state",
-    "turn",
+    "last_placed",
 ]
 
 

@@ -85,7 +85,7 @@ def test_what_the_ledger_holds_shows_row_by_row(site: Any) -> None:
     watched.follow()
     assert watched.changed(version) == [1]
     assert (watched["own"], watched["reserved"]) == ([0, 1, 0], [0, 2 * GB, 0])
-    assert watched["turn"][1] > watched["turn"][0]
+    assert watched["last_placed"][1] > watched["last_placed"][0]
 
 
 def test_a_stream_that_ended_counts_no_more(site: Any) -> None:

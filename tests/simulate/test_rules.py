@@ -16,10 +16,10 @@ from ses_simulate.monitor import Sample
 from ses_simulate.policies import POLICIES, make
 from ses_simulate.policies.buckets import bucket_of
 from ses_simulate.policies.interface import File, World
+from ses_simulate.policies.last_placed import LastPlaced
 from ses_simulate.policies.lustre import FreeSpace, RoundRobin, interleaved
 from ses_simulate.policies.ours import LeastOpen, Ours, Tickets
 from ses_simulate.policies.told import Told
-from ses_simulate.policies.turns import Turns
 from ses_simulate.policies.variants import VARIANTS
 
 Make = Callable[..., World]
@@ -198,13 +198,13 @@ def test_a_node_hears_often_while_it_creates_files_and_seldom_long_after(world: 
     assert pauses(1000.0, 1005.0) == {1.0}
 
 
-def test_a_node_takes_turns_of_its_own_on_idle_elements() -> None:
-    turns, file = Turns(nodes=2, candidates=3), File(1, 1.0)
-    turns.placed(1.0, file, 2)
-    turns.placed(2.0, file, 0)
+def test_a_node_takes_the_idle_element_it_used_longest_ago() -> None:
+    last, file = LastPlaced(nodes=2, candidates=3), File(1, 1.0)
+    last.placed(1.0, file, 2)
+    last.placed(2.0, file, 0)
 
     def order(file: File, now: float = 5.0) -> list[int]:
-        return turns.seen(now, file).argsort(kind="stable").tolist()
+        return last.seen(now, file).argsort(kind="stable").tolist()
 
     assert order(replace(file, user="another"), now=2.001) == [0, 1, 2], "it has not seen the last claim"
     assert order(file, now=2.001) == [1, 2, 0]

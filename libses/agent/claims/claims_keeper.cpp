@@ -306,7 +306,7 @@ std::shared_ptr<const Choice> ClaimsKeeper::choice_of(const User &user, const Cl
   choice->rank = claim.rank;
   choice->decided = now;
   choice->decided_at = wall_clock();
-  choice->cut_off = !parts_.health.available();
+  choice->offline = !parts_.health.available();
   choice->application = claim.application;
   return choice;
 }

@@ -309,7 +309,7 @@ std::optional<Placement> SocketServer::choose(const Connection &connection,
   }
   choice->needs = needs;
   choice->digest = need != nullptr ? need->digest : 0;
-  choice->cut_off = !parts_.health.available();
+  choice->offline = !parts_.health.available();
   choice->application = connection.application;
   Placement placement;
   placement.id = std::max<uint64_t>(random_(), 1);

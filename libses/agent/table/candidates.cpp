@@ -8,7 +8,7 @@ namespace ses::agent {
 namespace {
 
 constexpr double kFewest = 3, kMost = 64;
-constexpr uint64_t kSameTurn = 1000; // milliseconds in which placements on busy elements are as old
+constexpr uint64_t kSameMoment = 1000; // ms in which placements on busy elements are as old
 
 double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -71,7 +71,7 @@ void Candidates::add(unsigned row, double bytes) {
   delta.own += 1;
   delta.reserved += known_bytes(bytes);
   const double told_ms = std::clamp(told_at_ * 1000, 0.0, 1e15);
-  delta.turn = last_turn_ = std::max(last_turn_ + 1, static_cast<uint64_t>(told_ms));
+  delta.last_placed = latest_ = std::max(latest_ + 1, static_cast<uint64_t>(told_ms));
 }
 
 void Candidates::remove(unsigned row, double bytes) {
@@ -119,8 +119,9 @@ uint32_t Candidates::first(const ses_rank &rank) const {
 // idle ones that would be the same for all nodes, which would meet there: this node's own
 // placements count.  Those of a second are as old, so that many at once go by the order of the
 // node.
-uint64_t Candidates::turn_of(double own, const ElementLoad &load, const Delta &delta) {
-  return own > 0 ? std::max(load.turn, delta.turn) / kSameTurn * kSameTurn : delta.turn;
+uint64_t Candidates::last_placed_of(double own, const ElementLoad &load, const Delta &delta) {
+  return own > 0 ? std::max(load.last_placed, delta.last_placed) / kSameMoment * kSameMoment
+                 : delta.last_placed;
 }
 
 ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
@@ -139,7 +140,7 @@ ses_core_element Candidates::element_of(unsigned row, uint64_t unseen) const {
   element.others = static_cast<float>(load.others);
   element.others_average = static_cast<float>(load.others_average);
   element.own = static_cast<float>(std::max(0.0, load.own + delta.own));
-  element.turn = turn_of(element.own, load, delta);
+  element.last_placed = last_placed_of(element.own, load, delta);
   std::copy(facts.stated.begin(), facts.stated.end(), element.stated);
   element.state = load.state | (facts.scarce ? static_cast<uint32_t>(SES_CORE_SCARCE) : 0u);
   element.server = facts.server;

@@ -50,7 +50,7 @@ public:
   // A file of BYTES (negative: not known) comes to ROW, or does not come after all.
   void add(unsigned row, double bytes);
   void remove(unsigned row, double bytes);
-  // One that was removed is a stream again, without a turn.
+  // One that was removed is a stream again; that is no placement.
   void put_back(unsigned row, double bytes);
 
   // All rows as they are now.
@@ -70,11 +70,12 @@ public:
 private:
   struct Delta {
     double own = 0, reserved = 0;
-    uint64_t turn = 0; // of the last placement by this node
+    uint64_t last_placed = 0; // by this node
   };
 
-  // See `turn` of struct ses_core_element.
-  [[nodiscard]] static uint64_t turn_of(double own, const ElementLoad &load, const Delta &delta);
+  // See `last_placed` of struct ses_core_element.
+  [[nodiscard]] static uint64_t last_placed_of(double own, const ElementLoad &load,
+                                               const Delta &delta);
   [[nodiscard]] ses_core_element element_of(unsigned row, uint64_t unseen) const;
 
   std::string revision_;
@@ -87,7 +88,7 @@ private:
   std::vector<ElementLoad> loads_;
   std::vector<std::optional<Time>> sampled_at_;
   std::vector<Delta> deltas_;
-  uint64_t last_turn_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
+  uint64_t latest_ = 0; // milliseconds since the epoch, or somewhat more: no two are the same
 };
 
 } // namespace ses::agent

@@ -163,7 +163,7 @@ json decision_json(const Choice &choice) {
           {"system", epoch.facts->system},
           {"version", epoch.version},
           {"age_seconds", std::max(0.0, seconds_between(epoch.told, choice.decided))},
-          {"cut_off", choice.cut_off},
+          {"offline", choice.offline},
           {"job_rank", rank_json(choice)},
           {"user_needs", choice.needs ? choice.needs->generation : std::string()},
           {"requirements", std::move(requirements)},

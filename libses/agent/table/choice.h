@@ -42,7 +42,7 @@ struct Choice {
   ses_rank rank{};                                 // of the program in its job
   Candidates::Time decided{};                      // what ages are counted from
   double decided_at = 0;                           // seconds since the epoch, to be told
-  bool cut_off = false;                            // no service answered then
+  bool offline = false;                            // no service answered then
   std::string application;
 };
 
@@ -52,7 +52,8 @@ struct Choice {
 [[nodiscard]] ses_core_offer predicted(const Choice &choice);
 // The decision as an announcement says it, but for its id.
 [[nodiscard]] nlohmann::json decision_json(const Choice &choice);
-// Decisions alike but for the turn: those of one application from one epoch for one need.
+// Decisions alike but for the number in the batch: those of one application from one epoch for one
+// need.
 [[nodiscard]] bool share_decision(const Choice &a, const Choice &b);
 
 } // namespace ses::agent

@@ -21,7 +21,7 @@ void Placed::count_row(Candidates &candidates, unsigned row, bool in) const {
   if (is_stream && !told) {
     if (!in) {
       candidates.remove(row, part);
-    } else if (rested) { // a file that goes on is no turn
+    } else if (rested) { // a file that goes on is no placement
       candidates.put_back(row, part);
     } else {
       candidates.add(row, part);

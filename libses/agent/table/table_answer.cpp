@@ -28,7 +28,7 @@ enum Column {
   kReserved,
   kAge,
   kState,
-  kTurn,
+  kLastPlaced,
   kColumns
 };
 
@@ -80,7 +80,7 @@ ElementLoad load_of(const json &row) {
   load.reserved = not_negative(row.at(kReserved));
   load.age = or_not_known(row.at(kAge));
   load.state = row.at(kState).get<uint32_t>();
-  load.turn = row.at(kTurn).get<uint64_t>();
+  load.last_placed = row.at(kLastPlaced).get<uint64_t>();
   return load;
 }
 

@@ -40,7 +40,7 @@ struct ElementLoad {
   double free = kNotKnown, reserved = 0;
   double age = kNotKnown; // of the sample, seconds
   uint32_t state = 0;     // enum ses_core_state, ored
-  uint64_t turn = 0;
+  uint64_t last_placed = 0;
 };
 
 struct TableAnswer {

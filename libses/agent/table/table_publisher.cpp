@@ -77,7 +77,7 @@ void TablePublisher::update(unsigned system, unsigned row, const ses_core_elemen
   ses_core_element &shared = table_.systems[system].elements[row];
   store(shared.own, element.own);
   store(shared.reserved, element.reserved);
-  store(shared.turn, element.turn);
+  store(shared.last_placed, element.last_placed);
 }
 
 void TablePublisher::set_excluded(unsigned system, uint64_t rows) {

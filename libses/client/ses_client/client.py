@@ -103,7 +103,7 @@ class ServiceClient:
     def select(
         self, subject: Subject, requirements: Iterable[Requirement] = (), *, limit: int = 10, **more: Any
     ) -> Selection:
-        """Return the ranking for a subject with these requirements of its own; books nothing.
+        """Return the ranking for a subject with these requirements of its own; reserves nothing.
 
         ``limit`` 0 ranks every element; ``more`` are further members of the contract's SelectionRequest.
         """
@@ -114,7 +114,7 @@ class ServiceClient:
     def select_nodes(
         self, subject: Subject, requirements: Iterable[Requirement] = (), **more: Any
     ) -> NodeSelection:
-        """Return the nodes for a task, ranked; books nothing.
+        """Return the nodes for a task, ranked; reserves nothing.
 
         ``more`` are further members of the contract's NodeSelectionRequest.
         """

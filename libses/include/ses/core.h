@@ -12,7 +12,7 @@
  *   1. filter    an element that cannot take the file is refused, with a reason
  *   2. predict   what a stream that starts now would get from each of the rest
  *   3. judge     how far that falls short of what the file needs: the distance
- *   4. order     smallest distance, then largest share, then whose turn it is
+ *   4. order     smallest distance, then largest share, then the least recently used
  *
  * Units: rates are bytes per second, sizes bytes, times seconds.  NaN means
  * that a number is not known.  An array of elements is called a table; a row
@@ -60,15 +60,15 @@ enum ses_core_state {
  * `others` are all the rest, as estimated from the last sample.
  */
 struct ses_core_element {
-  double read_rate;   /* what it gives at best to readers; NaN: not known */
-  double write_rate;  /* the same for writers */
-  double size;        /* bytes it holds; NaN: not known */
-  double free;        /* bytes free when last seen; NaN: not known */
-  double reserved;    /* bytes that open files are still expected to take of `free` */
-  double server_rate; /* what all elements of its server give together; NaN: no limit known */
-  uint64_t turn; /* larger for a later last placement: the element with the least comes first */
-  float busy;    /* part of its time it was in use at the last sample, 0..1; NaN: not seen.  Only
-                    `others` decides */
+  double read_rate;     /* what it gives at best to readers; NaN: not known */
+  double write_rate;    /* the same for writers */
+  double size;          /* bytes it holds; NaN: not known */
+  double free;          /* bytes free when last seen; NaN: not known */
+  double reserved;      /* bytes that open files are still expected to take of `free` */
+  double server_rate;   /* what all elements of its server give together; NaN: no limit known */
+  uint64_t last_placed; /* larger for a later moment: the least recently used element comes first */
+  float busy; /* part of its time it was in use at the last sample, 0..1; NaN: not seen.  Only
+                 `others` decides */
   float busy_average; /* the same over the monitor's long window */
   float others;       /* streams of others now */
   float others_average;
@@ -245,10 +245,11 @@ struct ses_core_query {
   size_t count;             /* rows */
   size_t first; /* < count: where the order of the table begins, which goes on at row 0 after the
                    last: processes of one job that begin at rows of their own do not meet */
-  size_t few; /* compare only so many of the equally near rows, the first in the order of the table,
-                 and let idle ones take no turns: for a decider who hears of others late; 0: all */
-  uint32_t keeps_place; /* 1: turns do not count, for one whose place is told by `first`: others
-                           rely on it */
+  size_t
+      few; /* compare only so many of the equally near rows, the first in the order of the table,
+              without `last_placed` of idle ones: for a decider who hears of others late; 0: all */
+  uint32_t keeps_place; /* 1: `last_placed` does not count, for one whose place is told by `first`:
+                           others rely on it */
 };
 
 /* Predict every row, with its claims: fills OFFERS, one per row. */

@@ -281,7 +281,7 @@ typedef struct ses_node {
  * portal says): the best first, at most ROOM of them into NODES, out of AMONG
  * ("n[0001-0048]"; NULL: all).  COUNT above 1: as many nodes for one job with a
  * stream on each, spread over elements, servers and links.  Nodes that miss a hard
- * requirement are left out; nothing is booked.  Stripes and pool do not count.
+ * requirement are left out; nothing is reserved.  Stripes and pool do not count.
  *
  * Returns how many nodes, 0: none is left; or -1 with errno: ENOENT the command
  * `ses` is not in PATH, EHOSTUNREACH no service answers, EACCES it does not

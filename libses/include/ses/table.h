@@ -18,7 +18,7 @@
  * job on different nodes can keep apart.
  *
  * A system is read under its `sequence` (ses/sequence.h).  Only `own`, `reserved`
- * and `turn` of an element and `excluded` change in between, a word at a time;
+ * and `last_placed` of an element and `excluded` change in between, a word at a time;
  * they may be read at any moment.  Everything that is read must be bounded before
  * it is used as an index.
  *

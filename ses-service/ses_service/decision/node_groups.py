@@ -158,7 +158,7 @@ class NodeGroups:
         most = min(_MOST_SHORTLIST, max(_SHORTLIST, 2 * self.asked.count))
         rows = query.rank(most).astype(np.int64)
         if self.asked.count > 1:
-            rows = _servers_in_turn(rows, table.server)
+            rows = _servers_round_robin(rows, table.server)
         elements = view.rows.elements[rows]
         elements["state"] &= ~np.uint32(State.DEGRADED)  # heeded among all elements, not among these
         claims = np.zeros(len(rows), dtype=np.uint32)
@@ -214,14 +214,14 @@ def _by(places: Codes, values: Floats) -> Floats:
     return found
 
 
-def _servers_in_turn(rows: Codes, servers: Codes) -> Codes:
+def _servers_round_robin(rows: Codes, servers: Codes) -> Codes:
     """Return rows so that one of each server comes before the second of any."""
-    turns: dict[int, int] = {}
-    turn = []
+    rounds: dict[int, int] = {}
+    round_of = []
     for server in servers[rows].tolist():
-        turns[server] = turns.get(server, -1) + 1
-        turn.append(turns[server])
-    return rows[np.argsort(turn, kind="stable")]
+        rounds[server] = rounds.get(server, -1) + 1
+        round_of.append(rounds[server])
+    return rows[np.argsort(round_of, kind="stable")]
 
 
 def _why_nothing(question: Question, view: View, left_out: Bools, policies: Policies) -> tuple[Reason, str]:

@@ -257,9 +257,9 @@ class NodeTables:
         for place, name in enumerate(LOADS):
             np.round(part[name].astype(np.float64), 0 if name in _WHOLE else 3, numbers[:, place])
         heads = orjson.dumps(numbers, option=_OPTIONS)[2:-2].split(b"],[")
-        states, turns = part["state"].tolist(), part["turn"].tolist()
-        for row, head, state, turn in zip(rows.tolist(), heads, states, turns, strict=True):
-            self._texts[row] = (head, b"%d,%d" % (state, turn))
+        states, moments = part["state"].tolist(), part["last_placed"].tolist()
+        for row, head, state, last_placed in zip(rows.tolist(), heads, states, moments, strict=True):
+            self._texts[row] = (head, b"%d,%d" % (state, last_placed))
         self._written[rows] = self._rows.changed[rows]
 
 

@@ -23,7 +23,7 @@ from ses_service.model.policies import Policies
 
 STATED = int(ses_core.ELEMENT["stated"].shape[0])
 
-# The numbers nodes are told of each element, in this order; its state and turn come after them.
+# The numbers nodes are told of each element, in this order; its state and its last placement come after them.
 LOADS = (
     "busy",
     "busy_average",
@@ -35,7 +35,7 @@ LOADS = (
     "free",
     "reserved",
 )
-_TICKS = 1000.0  # of a second: turns are told apart by the millisecond
+_TICKS = 1000.0  # of a second: placements are told apart by the millisecond
 _BITS = {
     ElementState.INACTIVE: State.INACTIVE,
     ElementState.READ_ONLY: State.READ_ONLY,
@@ -223,7 +223,7 @@ class Rows:
         elements = self.elements
         elements["own"][at] = counts.open_now[at]
         elements["reserved"][at] = counts.reserved[at]
-        elements["turn"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
+        elements["last_placed"][at] = (counts.booked_last[at] * _TICKS).astype(np.uint64)
 
     def _mark(self, changed: Bools | Codes) -> None:
         self.version += 1
@@ -232,7 +232,9 @@ class Rows:
 
 def _loads(elements: Records) -> Codes:
     """Return what nodes are told of the loads, as bits, so that what is not known equals itself."""
-    return np.stack([elements[name].astype(np.float64) for name in (*LOADS, "state", "turn")]).view(np.int64)
+    return np.stack([elements[name].astype(np.float64) for name in (*LOADS, "state", "last_placed")]).view(
+        np.int64
+    )
 
 
 def stated_kinds(table: ElementTable, wanted: Collection[str]) -> tuple[str, ...]:

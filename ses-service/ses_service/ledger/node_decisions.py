@@ -59,13 +59,13 @@ class JobRank:
 class NodeDecision:
     """What files of one user and application were chosen by, from one state of a node's table.
 
-    ``age`` is that of the service's last word, ``cut_off`` that it was missed.  ``refused_total`` counts
+    ``age`` is that of the service's last answer, ``offline`` that none came.  ``refused_total`` counts
     refused elements that are not told, too.
     """
 
     decided_at: float
     age: float | None
-    cut_off: bool
+    offline: bool
     requirements: tuple[ResolvedRequirement, ...]
     expected_bytes: float | None
     expected_from: str | None
@@ -235,9 +235,9 @@ def _sentence(
 
 def _notes(told: NodeDecision, listed: int) -> list[str]:
     notes = []
-    if told.cut_off:
-        since = "" if told.age is None else f", whose last word was {told.age:.1f} s old"
-        notes.append(f"The node was cut off from the service{since}.")
+    if told.offline:
+        since = "" if told.age is None else f"; the last answer of the service was {told.age:.1f} s old"
+        notes.append(f"The node was offline{since}.")
     if (rank := told.job_rank) is not None:
         of = "" if rank.of is None else f" of {rank.of}"
         notes.append(f"Rank {rank.number}{of} of its job: of equals the first from {rank.begins_at} on.")

@@ -1,6 +1,6 @@
 """How often the agent of a node speaks with the service.
 
-Old word of other nodes is what makes files of many nodes meet.  So agents hear as often as the service can
+Files of many nodes meet because each knows of the others late.  So agents hear as often as the service can
 answer, where files are created; where nothing happens they hardly speak.  Times are seconds.
 """
 

@@ -56,10 +56,10 @@ TERMS: Mapping[str, tuple[str, ...]] = {
     "no-spread": ("bursts-500", "nodes-64-told-5s", "nodes-1000"),
     "no-orders": ("nodes-64", "strangers"),
     "no-ranks": ("checkpoint-8-nodes", "checkpoint-busy"),
-    "no-turns": ("t1-none-10", "t1-skewed-8"),
-    "no-idle-turns": ("workflows", "unassisted-t5", "secretly-slow", "t1-none-8"),
+    "no-recency": ("t1-none-10", "t1-skewed-8"),
+    "no-idle-recency": ("workflows", "unassisted-t5", "secretly-slow", "t1-none-8"),
     "no-room": ("room",),
-    "with-turns-of-all": ("wrong-rates", "strangers", "workflows"),
+    "with-recency-of-all": ("wrong-rates", "strangers", "workflows"),
     "with-narrow-shares": ("wrong-rates",),
     "with-whole-others": ("unassisted-t5", "nodes-1000"),
 }

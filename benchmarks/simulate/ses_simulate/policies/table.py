@@ -14,10 +14,10 @@ from ses_service.decision.node_order import order_of_own
 
 from ses_simulate.monitor import Sample
 from ses_simulate.policies.interface import File, World
+from ses_simulate.policies.last_placed import SECOND, LastPlaced, stamp
 from ses_simulate.policies.told import Told
-from ses_simulate.policies.turns import SECOND, Turns, stamp
 
-Turned: TypeAlias = npt.NDArray[np.uint64]
+Moments: TypeAlias = npt.NDArray[np.uint64]
 
 MOST_CANDIDATES = 64
 FEWEST_COMPARED = 3
@@ -43,9 +43,9 @@ class Terms:
     ranks: bool = (
         True  # processes of a job that know their rank begin at rows of their own, and mind the rest
     )
-    turns: bool = True  # of equals the last placement longest ago: on busy elements anybody's,
-    idle_turns: bool = True  # on idle ones the node's own, unless few are compared
-    turns_of_all: bool = False  # on idle ones anybody's
+    recency: bool = True  # of equals the least recently used: on busy elements by anybody,
+    idle_recency: bool = True  # on idle ones by the node itself, unless few are compared
+    recency_of_all: bool = False  # on idle ones by anybody
     room: bool = True  # sizes of files of before, what open files may take, and a part of the element
     ended: float | None = None  # part of a stream that counts on after its end, until a sample tells
     equal_share: float | None = None
@@ -89,7 +89,7 @@ class Tables:
         self._query = Query(self._node, self._need, self.policy)
         self._samples = np.zeros(size, SAMPLE)
         self._top = np.ones(size)
-        self._turns = Turns(world.nodes, self._count)
+        self._last_placed = LastPlaced(world.nodes, self._count)
         self._describe()
         told.changed = self._mirror
 
@@ -102,7 +102,7 @@ class Tables:
         told.advance(now)
         np.take(self._site, self._orders[node], out=records)
         places, ledger = self._places[node], told.ledger
-        own, ended, turn, reserved = (records[name] for name in ("own", "ended", "turn", "reserved"))
+        own, ended, last, reserved = (records[name] for name in ("own", "ended", "last_placed", "reserved"))
         for change, sign in told.heard_differently(node, file.user, now):
             place = places.get(change.row)
             if place is None:
@@ -115,8 +115,8 @@ class Tables:
                 elif change.sample == ledger.sample:
                     ended[place] -= change.ended
             elif change.placed:
-                turn[place] = stamp(change.happened if sign > 0 else change.turn_before)
-        turn[:] = self._turns_of(now, file, turn, own)
+                last[place] = stamp(change.happened if sign > 0 else change.last_before)
+        last[:] = self._counted(now, file, last, own)
         query = self._query
         query.few = self._few(file, now)
         query.first = self._first(file)
@@ -125,17 +125,17 @@ class Tables:
         place = query.choose()
         if place < 0:
             return -1
-        self._turns.placed(now, file, place)
+        self._last_placed.placed(now, file, place)
         return int(self._orders[node][place])
 
-    def _turns_of(self, now: float, file: File, heard: Turned, own: npt.NDArray[Any]) -> Turned:
-        """Return the turns of all candidates, of those heard of and those of the node itself."""
-        if not self._terms.turns:
+    def _counted(self, now: float, file: File, heard: Moments, own: npt.NDArray[Any]) -> Moments:
+        """Return when each candidate was last placed on, as far as that counts."""
+        if not self._terms.recency:
             return np.zeros_like(heard)
         busy = heard // SECOND * SECOND
-        if self._terms.turns_of_all:
+        if self._terms.recency_of_all:
             return busy
-        idle = self._turns.seen(now, file) if self._terms.idle_turns else np.zeros_like(heard)
+        idle = self._last_placed.seen(now, file) if self._terms.idle_recency else np.zeros_like(heard)
         return np.where(own > 0, busy, idle)
 
     def _first(self, file: File) -> int:
@@ -225,7 +225,7 @@ class Tables:
         site["own"][row] = ledger.own[row]
         site["ended"][row] = ledger.ended[row]
         site["reserved"][row] = ledger.reserved[row]
-        site["turn"][row] = stamp(ledger.turn[row])
+        site["last_placed"][row] = stamp(ledger.last_placed[row])
 
 
 def _lot(node: int) -> float:

@@ -36,7 +36,7 @@ class Change:
     """A stream more or less on an element, as a node tells it.
 
     ``began`` is when the file was created, ``happened`` when it was created or seen to be closed;
-    ``reserved`` the bytes by which what is expected to be written changes.  ``ended``, ``turn_before`` and
+    ``reserved`` the bytes by which what is expected to be written changes.  ``ended``, ``last_before`` and
     ``sample`` are set when the service takes it.
     """
 
@@ -50,7 +50,7 @@ class Change:
     reserved: float = 0.0
     placed: bool = True
     ended: int = 0
-    turn_before: float = 0.0
+    last_before: float = 0.0
     sample: int = 0
 
 
@@ -58,13 +58,13 @@ class Change:
 class Ledger:
     """The service's columns, an item per element.
 
-    ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now, ``turn``
-    when the last file was created there, ``reserved`` bytes that open files may still take.
+    ``own`` streams of ours, ``ended`` those that were there at the last sample and are not now,
+    ``last_placed`` when the last file was created there, ``reserved`` bytes that open files may still take.
     """
 
     own: list[float]
     ended: list[float]
-    turn: list[float]
+    last_placed: list[float]
     reserved: list[float]
     reference: float = -math.inf
     sample: int = 0
@@ -229,9 +229,9 @@ class Told:
         ledger.reserved[row] += change.reserved
         change.sample = ledger.sample
         if change.streams > 0:
-            change.turn_before = ledger.turn[row]
+            change.last_before = ledger.last_placed[row]
             if change.placed:
-                ledger.turn[row] = max(ledger.turn[row], change.happened)
+                ledger.last_placed[row] = max(ledger.last_placed[row], change.happened)
             ledger.open_files[change.file] = (change.began, row)
         else:
             del ledger.open_files[change.file]

@@ -84,7 +84,8 @@ class Query:
     """A question about a table; holds the arrays it is made of, and the pointers to them.
 
     CLAIMS: a uint32 per row. EXCLUDED: a bit per row, in words of 64. FEW: compare only so many of the
-    nearest rows. FIRST: the row at which the order of the table begins; KEEPS_PLACE: turns do not count.
+    nearest rows. FIRST: the row at which the order of the table begins; KEEPS_PLACE: `last_placed` does not
+    count.
     ``verdicts``, one per row, are those of the last :meth:`judge` or :meth:`choose`.
     """
 
@@ -161,7 +162,7 @@ class Query:
 
     @property
     def keeps_place(self) -> bool:
-        """Whether turns do not count."""
+        """Whether `last_placed` does not count."""
         return bool(self._query.keeps_place)
 
     @keeps_place.setter

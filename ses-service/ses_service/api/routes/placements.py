@@ -1,4 +1,4 @@
-"""Placements: book, open, end, explain."""
+"""Placements: which there are, and why each is where it is."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ class JobRankSaid(Said):
 class DecisionMade(Said):
     """What files were chosen by that one user and application chose from one state of the node's table.
 
-    `age_seconds` is that of the service's last word then, `cut_off` that it was missed.  `job_rank` is null
+    `age_seconds` is that of the service's last answer then, `offline` that none came.  `job_rank` is null
     where the program has none.
     """
 
@@ -146,7 +146,7 @@ class DecisionMade(Said):
     system: Text
     version: Annotated[int, Field(ge=0, lt=2**53)] = 0
     age_seconds: Number | None = None
-    cut_off: bool = False
+    offline: bool = False
     job_rank: JobRankSaid | None = None
     user_needs: Annotated[str, Field(max_length=64)] = ""
     requirements: Annotated[list[NeedRequirement], Field(max_length=16, default_factory=list)]
@@ -161,7 +161,7 @@ class DecisionMade(Said):
         return node_decisions.NodeDecision(
             self.decided_at,
             self.age_seconds,
-            self.cut_off,
+            self.offline,
             tuple(one.to_model() for one in self.requirements),
             self.expected_bytes,
             self.expected_from,
@@ -373,7 +373,7 @@ class Table(Answer):
     `elements` are told when the revision is another one, and then all `loads`; else those that changed since
     the version.  A load is: place in the table, busy, busy on average, streams of others, the same on
     average, own streams, own ones that ended since the sample, streams on the server, bytes free, bytes
-    reserved, age of the sample in seconds, bits of state, turn (when the last placement was made, in
+    reserved, age of the sample in seconds, bits of state, when the last placement was made (in
     milliseconds since the epoch); see `struct ses_core_element` in ses/core.h, as `policy` is
     `struct ses_core_policy`.  Agents choose without own streams that ended and without those on the server,
     and `server_rate` is null: they hold their places for agents that read them.  `total` is how many
@@ -403,7 +403,7 @@ class AnnouncementTaken(Answer):
     those of users of whom the agent has another generation, or none; `tables` those it asked for.
 
     `next_within_seconds`: when to speak again at the latest; `tell_within_seconds`: so soon after
-    the last word where files were opened or ended since, and as often while files are created.
+    the last answer where files were opened or ended since, and as often while files are created.
 
     `stored`: what this instance answered of announcements of this incarnation up to that number is stored,
     or as lasting as it will ever be where the service has no database.  An agent keeps what it said after

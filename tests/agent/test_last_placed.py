@@ -1,4 +1,4 @@
-"""Whose turn it is among equal elements, as the table of a node says it."""
+"""When equal elements were last placed on, as the table of a node says it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def branches(tmp_path: Path) -> dict[str, Path]:
 def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Iterator[Claims]:
     """Those of a user of a node that was told of two files of others, and of one that ended."""
     service.loads = {
-        "union/b0": {"own": 1, "turn": YESTERDAY + 2999},
-        "union/b1": {"own": 1, "turn": YESTERDAY + 1001},
-        "union/b2": {"own": 0, "turn": YESTERDAY + 5000},
+        "union/b0": {"own": 1, "last_placed": YESTERDAY + 2999},
+        "union/b1": {"own": 1, "last_placed": YESTERDAY + 1001},
+        "union/b2": {"own": 0, "last_placed": YESTERDAY + 5000},
     }
     agent = start(service.url)
     agent.wait_for("union has 4 candidates")
@@ -43,16 +43,16 @@ def claims(start: Callable[..., Agent], service: ServiceDouble, device: int) -> 
     attached.table.detach()
 
 
-def test_busy_elements_take_the_turns_of_all_nodes_by_the_second(claims: Claims) -> None:
-    by_element = {row.element: row.turn for row in claims.table.rows()}
+def test_placements_of_all_nodes_count_on_busy_elements_by_the_second(claims: Claims) -> None:
+    by_element = {row.element: row.last_placed for row in claims.table.rows()}
     assert (by_element["union/b0"], by_element["union/b1"]) == (YESTERDAY + 2000, YESTERDAY + 1000)
 
 
-def test_idle_elements_take_no_turns_of_other_nodes(claims: Claims) -> None:
-    assert claims.table.rows()[2].turn != YESTERDAY + 5000
+def test_placements_of_other_nodes_do_not_count_on_idle_elements(claims: Claims) -> None:
+    assert claims.table.rows()[2].last_placed != YESTERDAY + 5000
     claim = claims.choose(row=3)
     wait_until(lambda: claims.table.rows()[3].own == 1, "it is counted")
     claims.complete(claim, NOT_CREATED)
     wait_until(lambda: claims.table.rows()[3].own == 0, "it is counted off")
-    turns = [row.turn for row in claims.table.rows()]
-    assert turns[3] == max(turns) > YESTERDAY, "it is later than all that was heard of"
+    moments = [row.last_placed for row in claims.table.rows()]
+    assert moments[3] == max(moments) > YESTERDAY, "it is later than all that was heard of"

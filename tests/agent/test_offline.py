@@ -29,7 +29,7 @@ def branches(base: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def cut_off(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Callable[..., Agent]:
+def offline(start: Callable[..., Agent], service: ServiceDouble, device: int) -> Callable[..., Agent]:
     """An agent that heard of the elements and then lost its service."""
 
     def begin(*options: str) -> Agent:
@@ -58,33 +58,33 @@ def chosen(agent: Agent, device: int, times: int, **details: Any) -> Counter[str
 
 
 def test_best_is_taken_as_with_a_service(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     best(service)
-    assert chosen(cut_off(), device, 40) == {BEST: 40}
+    assert chosen(offline(), device, 40) == {BEST: 40}
 
 
 def test_fewer_are_compared_the_more_others_placed_since(
-    cut_off: Callable[..., Agent], service: ServiceDouble
+    offline: Callable[..., Agent], service: ServiceDouble
 ) -> None:
     service.rate = 1000.0
-    table = Table(cut_off().socket)
+    table = Table(offline().socket)
     wait_until(lambda: table.system()["few"] == 3, "only three are compared")
     table.detach()
 
 
 def test_all_are_compared_while_nobody_else_places(
-    cut_off: Callable[..., Agent], service: ServiceDouble
+    offline: Callable[..., Agent], service: ServiceDouble
 ) -> None:
-    table = Table(cut_off().socket)
+    table = Table(offline().socket)
     assert table.system()["few"] == 0
     table.detach()
 
 
 def test_files_of_this_node_count_as_streams(
-    cut_off: Callable[..., Agent], device: int, tmp_path: Path
+    offline: Callable[..., Agent], device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off()
+    agent = offline()
     elements: Counter[str] = Counter()
     files = []
     for number in range(80):
@@ -109,44 +109,44 @@ def test_files_of_this_node_count_as_streams(
     ids=["draining", "degraded", "full", "too-small", "hard-requirement"],
 )
 def test_element_that_may_not_be_chosen_is_not(
-    cut_off: Callable[..., Agent],
+    offline: Callable[..., Agent],
     service: ServiceDouble,
     device: int,
     loads: dict[str, Any],
     details: dict[str, Any],
 ) -> None:
     best(service, **loads)
-    assert BEST not in chosen(cut_off(), device, 24, **details)
+    assert BEST not in chosen(offline(), device, 24, **details)
 
 
-def test_samples_that_grow_old_count_as_none(cut_off: Callable[..., Agent], service: ServiceDouble) -> None:
+def test_samples_that_grow_old_count_as_none(offline: Callable[..., Agent], service: ServiceDouble) -> None:
     service.max_age = 1.5
     service.loads[BEST] = {"busy": 1.0, "others": 9.0}
-    table = Table(cut_off().socket)
+    table = Table(offline().socket)
     wait_until(lambda: {row.others for row in table.rows()} == {0.0}, "nothing is known of the load")
     table.detach()
 
 
 def test_record_of_a_choice_without_service_says_so(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off()
+    agent = offline()
     agent.wait_for("lost (")
     conversation = agent.ask(device, expected_bytes=77)
     conversation.create(tmp_path / "file")
     placement = conversation.answer.placement
     service.revive()
     wait_until(lambda: placement in service.decided, "the service is told")
-    assert service.decided[placement][1]["cut_off"] is True
+    assert service.decided[placement][1]["offline"] is True
     restore = service.restored(placement)[0]
     assert (restore["decided_by"], restore["element"]) == ("agent", conversation.answer.element)
     assert restore["expected_bytes"] == 77
 
 
 def test_claims_without_service_are_told_when_it_is_back(
-    cut_off: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
+    offline: Callable[..., Agent], service: ServiceDouble, tmp_path: Path
 ) -> None:
-    agent = cut_off()
+    agent = offline()
     claims = Claims(agent.socket, os.getuid())
     claims.wait_until_staged()
     made = [claims.choose() for _ in range(3)]
@@ -159,9 +159,9 @@ def test_claims_without_service_are_told_when_it_is_back(
 
 
 def test_unused_choices_without_service_are_nobodys_business(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
+    offline: Callable[..., Agent], service: ServiceDouble, device: int, tmp_path: Path
 ) -> None:
-    agent = cut_off()
+    agent = offline()
     chosen(agent, device, 20)
     used = agent.ask(device)
     used.create(tmp_path / "file")
@@ -173,10 +173,10 @@ def test_unused_choices_without_service_are_nobodys_business(
 
 
 def test_agent_that_starts_without_a_service_places_from_what_it_kept(
-    cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     best(service)
-    first = cut_off()
+    first = offline()
     assert first.stop() == 0
     second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
     assert chosen(second, device, 8) == {BEST: 8}
@@ -186,7 +186,7 @@ def test_agent_that_starts_without_a_service_places_from_what_it_kept(
 
 
 def test_needs_are_kept_for_the_next_start(
-    cut_off: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
+    offline: Callable[..., Agent], start: Callable[..., Agent], service: ServiceDouble, device: int
 ) -> None:
     requirement = {
         **{
@@ -203,7 +203,7 @@ def test_needs_are_kept_for_the_next_start(
         "g1",
         [{"application": None, "requirements": [requirement], "room_bytes": None, "expected_from": None}],
     )
-    first = cut_off()
+    first = offline()
     assert first.stop() == 0
     second = start(service.url, "--state-dir", str(first.socket.parent / "state"))
     with second.ask(device) as conversation:
@@ -228,10 +228,10 @@ def test_rubbish_that_was_kept_is_as_good_as_nothing(
 
 
 def test_failed_create_without_service_goes_elsewhere_the_next_time(
-    cut_off: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
+    offline: Callable[..., Agent], service: ServiceDouble, device: int, branches: dict[str, Path]
 ) -> None:
     best(service)
-    agent = cut_off()
+    agent = offline()
     with agent.ask(device) as conversation:
         assert conversation.answer.element == BEST
         branches[BEST].rename(branches[BEST].with_name("gone"))
