@@ -14,6 +14,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ses_simulate import hard, table1
@@ -63,7 +64,10 @@ def simulate(run: Simulated) -> float:
         return times.supported / times.others
     one = FAMILIES[family]
     if one.users:
-        made = table1.Run(one.scenario, one.users, rule, "random", one.users, seed, nodes=one.nodes)
+        site = replace(table1.PAPER, duplex=one.duplex)
+        made = table1.Run(
+            one.scenario, one.users, rule, "random", one.users, seed, site=site, nodes=one.nodes
+        )
         return table1.simulate(made).supported / table1.LONE_SECONDS
     return hard.simulate(hard.Run(one.scenario, rule, seed, one.files)).judged(_judged(one))
 

@@ -20,13 +20,15 @@ _FILES = {
 class Family:
     """A hard scenario with so many files; with ``users``, a background of Table 1 with all of them supported.
 
-    These users are on so many ``nodes`` (0: each on one of its own).
+    These users are on so many ``nodes`` (0: each on one of its own).  ``duplex``: readers and writers of an
+    element do not share its speed.
     """
 
     scenario: str
     files: int = 0
     users: int = 0
     nodes: int = 0
+    duplex: bool = False
 
 
 FAMILIES: Mapping[str, Family] = {
@@ -37,6 +39,10 @@ FAMILIES: Mapping[str, Family] = {
     "t1-none-8, one node": Family("none", users=8, nodes=1),
     "t1-uniform-8": Family("uniform", users=8),
     "t1-skewed-8": Family("skewed", users=8),
+    **{
+        f"t1-{background}-8, duplex": Family(background, users=8, duplex=True)
+        for background in ("none", "uniform", "skewed")
+    },
     **{name: Family(name, _FILES.get(name, _USUAL)) for name in SCENARIOS},
 }
 
