@@ -57,7 +57,16 @@ def with_sampler(sampler: Path, period: int, core: int, fifo: bool, count: int, 
     """Times of requests while the sampler runs on ``core``."""
     devices = sorted(path.name for path in Path("/sys/class/block").iterdir() if (path / "stat").exists())
     with tempfile.TemporaryDirectory() as folder:
-        command = [str(sampler), "--table", f"{folder}/t", "--period-ms", str(period), "--core", str(core)]
+        command = [
+            str(sampler),
+            "--table",
+            f"{folder}/t",
+            "--period-ms",
+            str(period),
+            "--core",
+            str(core),
+            "--sleep",
+        ]
         command += ["--always", *(["--fifo", "10"] if fifo else []), *devices]
         running = subprocess.Popen(command)
         try:

@@ -1,12 +1,9 @@
 #include "options.h"
+#include "number.h"
 #include "table.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#define MOST_CORES 65535
 
 static const char help[] =
     "Usage: smed-sampler --table FILE [OPTIONS] DEVICE...\n"
@@ -21,32 +18,26 @@ static const char help[] =
     "  --table FILE        File of the table, best below /dev/shm. [required]\n"
     "  --period-ms N       Time between samples, 1 to 1000. [default: 4]\n"
     "  --fifo PRIORITY     Run as SCHED_FIFO, 1 to 99; needs CAP_SYS_NICE\n"
-    "  --core N            Stay on this core, which the site keeps free of other work\n"
+    "  --core N            Stay on this core and poll there; the site keeps it free\n"
+    "  --sleep             With --core: sleep between two samples\n"
     "  --always            Never sleep\n"
+    "  --listen HOST:PORT  Give the table to smed-mirror of other nodes, encrypted\n"
+    "  --key-file FILE     With it: the key that the mirrors have, too; mode 0600\n"
+    "  --fabric PROVIDER   With it: let mirrors read the table from memory by this\n"
+    "                      provider of libfabric (verbs, tcp); that is not encrypted\n"
     "  --help              Print this and end\n"
     "  --version           Print the version and end\n"
     "\n"
     "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n";
 
-/* The number in TEXT if it lies within bounds, else -1 and a message that names OPTION. */
-static int number(const char *option, const char *text, int least, int most) {
-  char *end = NULL;
-
-  errno = 0;
-  long value = strtol(text, &end, 10);
-  if (errno == 0 && end != text && *end == '\0' && value >= least && value <= most)
-    return (int)value;
-  fprintf(stderr, "smed-sampler: --%s takes a whole number from %d to %d, not \"%s\"\n", option,
-          least, most, text);
-  return -1;
-}
-
 int smed_options_read(int argc, char **argv, struct smed_options *options) {
   static const struct option known[] = {
-      {"table", required_argument, NULL, 't'}, {"period-ms", required_argument, NULL, 'p'},
-      {"fifo", required_argument, NULL, 'f'},  {"core", required_argument, NULL, 'c'},
-      {"always", no_argument, NULL, 'a'},      {"help", no_argument, NULL, 'h'},
-      {"version", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0},
+      {"table", required_argument, NULL, 't'},    {"period-ms", required_argument, NULL, 'p'},
+      {"fifo", required_argument, NULL, 'f'},     {"core", required_argument, NULL, 'c'},
+      {"sleep", no_argument, NULL, 's'},          {"listen", required_argument, NULL, 'l'},
+      {"key-file", required_argument, NULL, 'k'}, {"fabric", required_argument, NULL, 'r'},
+      {"always", no_argument, NULL, 'a'},         {"help", no_argument, NULL, 'h'},
+      {"version", no_argument, NULL, 'v'},        {NULL, 0, NULL, 0},
   };
   int option, index = 0;
 
@@ -61,6 +52,18 @@ int smed_options_read(int argc, char **argv, struct smed_options *options) {
     case 'a':
       options->always = true;
       continue;
+    case 's':
+      options->sleep = true;
+      continue;
+    case 'l':
+      options->listen = optarg;
+      continue;
+    case 'k':
+      options->key_file = optarg;
+      continue;
+    case 'r':
+      options->fabric = optarg;
+      continue;
     case 'h':
       fputs(help, stdout);
       return 0;
@@ -74,13 +77,13 @@ int smed_options_read(int argc, char **argv, struct smed_options *options) {
       target = &options->fifo, least = 1, most = 99;
       break;
     case 'c':
-      target = &options->core, least = 0, most = MOST_CORES;
+      target = &options->core, least = 0, most = SMED_MOST_CORES;
       break;
     default:
       fputs("Try smed-sampler --help.\n", stderr);
       return 2;
     }
-    *target = number(known[index].name, optarg, least, most);
+    *target = smed_number("smed-sampler", known[index].name, optarg, least, most);
     if (*target < 0)
       return 2;
   }
@@ -88,6 +91,15 @@ int smed_options_read(int argc, char **argv, struct smed_options *options) {
   if (options->table == NULL || optind == argc) {
     fprintf(stderr, "smed-sampler: %s is missing; try smed-sampler --help.\n",
             options->table == NULL ? "--table FILE" : "a DEVICE");
+    return 2;
+  }
+  if (options->sleep && options->core < 0) {
+    fputs("smed-sampler: --sleep needs --core N.\n", stderr);
+    return 2;
+  }
+  if ((options->listen == NULL) != (options->key_file == NULL) ||
+      (options->fabric != NULL && options->listen == NULL)) {
+    fputs("smed-sampler: --listen and --key-file need each other, and --fabric both.\n", stderr);
     return 2;
   }
   if (argc - optind > (int)SMED_TABLE_MOST) {

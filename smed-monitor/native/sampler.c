@@ -2,19 +2,24 @@
  * smed-sampler: counters of this node's block devices, read every few milliseconds, published to a
  * table in shared memory (table.h).
  *
- *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--always] DEVICE...
+ *   smed-sampler --table FILE [--period-ms N] [--fifo PRIORITY] [--core N] [--listen ...] DEVICE...
  *
  * Asleep by default: it samples while a reader has asked within the last two seconds (asked_ns),
  * else looks twice a second whether one has.  --always samples all the time.  --fifo runs it as
- * SCHED_FIFO (needs CAP_SYS_NICE), --core binds it to one core, which the site keeps free of other
- * work.
+ * SCHED_FIFO (needs CAP_SYS_NICE).  --core binds it to one core, which the site keeps free of other
+ * work: while it is awake it polls there, and serves one-sided reads of providers that need it.
+ * --listen gives the table to other nodes (serve.h).
  *
  * Keeps the stat files open and reads each with one pread; no allocation and no output after the
- * start. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2 wrong usage.
+ * start, but for connections. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2
+ * wrong usage.
  */
 #define _GNU_SOURCE
+#include "channel.h"
 #include "options.h"
-#include "table.h"
+#include "serve.h"
+#include "settle.h"
+#include "table_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define AWAKE_NS 2000000000ull
@@ -37,13 +40,6 @@ static volatile sig_atomic_t ending;
 static void end(int signal) {
   (void)signal;
   ending = 1;
-}
-
-static uint64_t now_ns(void) {
-  struct timespec now;
-
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
 static int fail(const char *what) {
@@ -75,7 +71,7 @@ static void sample(int file, struct smed_record *record) {
   if (!parse(text, n))
     return;
   smed_table_write(record, &(struct smed_sample){
-                               .monotonic_ns = now_ns(),
+                               .monotonic_ns = smed_now_ns(),
                                .read_bytes = n[2] * SECTOR,
                                .written_bytes = n[6] * SECTOR,
                                .operations = n[0] + n[4],
@@ -85,52 +81,25 @@ static void sample(int file, struct smed_record *record) {
                            });
 }
 
-/* Make the table at `path` with one record per device; NULL and errno when that fails. */
-static struct smed_table *make_table(const char *path, uint32_t count, uint64_t period_ns) {
-  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  struct smed_table *table;
-
-  if (file < 0)
-    return NULL;
-  if (ftruncate(file, (off_t)smed_table_bytes(count)) != 0) {
-    close(file);
-    return NULL;
-  }
-  table = mmap(NULL, smed_table_bytes(count), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (table == MAP_FAILED)
-    return NULL;
-  table->version = SMED_TABLE_VERSION;
-  table->count = count;
-  table->record_bytes = sizeof(struct smed_record);
-  table->period_ns = period_ns;
-  table->magic = SMED_TABLE_MAGIC;
-  return table;
-}
-
-static bool settle(int priority, int core) {
-  if (core >= 0) {
-    cpu_set_t cores;
-
-    CPU_ZERO(&cores);
-    CPU_SET((size_t)core, &cores);
-    if (sched_setaffinity(0, sizeof(cores), &cores) != 0)
-      return fail("--core"), false;
-  }
-  if (priority > 0) {
-    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-      return fail("--fifo, locking memory"), false;
-    if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) != 0)
-      return fail("--fifo"), false;
-  }
+static bool go_first(int priority) {
+  if (priority <= 0)
+    return true;
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+    return fail("--fifo, locking memory"), false;
+  if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = priority}) != 0)
+    return fail("--fifo"), false;
   return true;
 }
 
-static void run(struct smed_table *table, const int *files, uint64_t period_ns, bool always) {
-  uint64_t due = now_ns();
+static void run(struct smed_table *table, const int *files, bool polling, bool always,
+                struct smed_fabric *fabric) {
+  uint64_t period_ns = table->period_ns;
+
+  uint64_t due = smed_now_ns();
 
   while (!ending) {
-    uint64_t now = now_ns(), asked = atomic_load_explicit(&table->asked_ns, memory_order_relaxed);
+    uint64_t now = smed_now_ns(),
+             asked = atomic_load_explicit(&table->asked_ns, memory_order_relaxed);
     bool awake = always || (asked != 0 && asked + AWAKE_NS > now);
 
     if (awake)
@@ -139,22 +108,22 @@ static void run(struct smed_table *table, const int *files, uint64_t period_ns, 
     due += awake ? period_ns : ASLEEP_NS;
     if (due < now)
       due = now + period_ns; /* late turns are not made up for */
-    struct timespec until = {.tv_sec = (time_t)(due / 1000000000ull),
-                             .tv_nsec = (long)(due % 1000000000ull)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    smed_wait_until(due, polling && awake, fabric);
   }
 }
 
 int main(int argc, char **argv) {
   static int files[SMED_TABLE_MOST];
   struct smed_options options;
+  struct smed_fabric *fabric = NULL;
 
   int ended = smed_options_read(argc, argv, &options);
   if (ended >= 0)
     return ended;
+  bool polling = options.core >= 0 && !options.sleep;
   uint32_t count = (uint32_t)(argc - options.first_device);
   uint64_t period_ns = (uint64_t)options.period_ms * 1000000ull;
-  struct smed_table *table = make_table(options.table, count, period_ns);
+  struct smed_table *table = smed_table_make(options.table, count, period_ns, SMED_VIA_HERE);
   if (table == NULL)
     return fail(options.table);
   for (uint32_t i = 0; i < count; i++) {
@@ -167,10 +136,16 @@ int main(int argc, char **argv) {
       return fail(name);
     snprintf(table->records[i].name, sizeof(table->records[i].name), "%.35s", device);
   }
+  signal(SIGPIPE, SIG_IGN);
   signal(SIGTERM, end);
   signal(SIGINT, end);
-  if (!settle(options.fifo, options.core))
+  if (!smed_stay("smed-sampler", options.core) ||
+      (options.listen != NULL && (!smed_channel_key("smed-sampler", options.key_file) ||
+                                  !smed_serve(table, count, options.listen, options.fabric,
+                                              options.core >= 0 && !options.sleep, &fabric))) ||
+      !go_first(options.fifo))
     return 1;
-  run(table, files, period_ns, options.always);
+  run(table, files, polling, options.always, fabric);
+  smed_serve_end(fabric, polling);
   return 0;
 }

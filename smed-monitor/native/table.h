@@ -10,7 +10,9 @@
  * up after SMED_TABLE_TRIES and says so; the next writer makes it even again.  Readers judge the
  * age of a record by its time, never by the life of the writer.
  *
- * Does NOT: serve several writers, other nodes, or machines of another byte order.
+ * smed-mirror keeps such tables of other nodes: same layout, times moved to this node's clock.
+ *
+ * Does NOT: serve several writers, or machines of another byte order.
  */
 #ifndef SMED_TABLE_H
 #define SMED_TABLE_H
@@ -21,9 +23,17 @@
 #include <stdint.h>
 
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
-#define SMED_TABLE_VERSION 1u
+#define SMED_TABLE_VERSION 2u
 #define SMED_TABLE_MOST 4096u
 #define SMED_TABLE_TRIES 1000
+
+/* How what is in a table came to this node. */
+enum smed_via {
+  SMED_VIA_HERE = 0,      /* smed-sampler of this node wrote it */
+  SMED_VIA_ONE_SIDED = 1, /* smed-mirror read it from another node's memory */
+  SMED_VIA_PULL = 2,      /* smed-mirror asked another node's smed-sampler over TCP */
+  SMED_VIA_NOTHING = 3,   /* smed-mirror does not reach the other node */
+};
 
 /* Counters since the device appeared; in_flight is the number at that moment. */
 struct smed_sample {
@@ -34,7 +44,7 @@ struct smed_sample {
   uint64_t busy_ms;
   uint64_t request_ms; /* grows by the requests in flight every millisecond */
   uint64_t in_flight;
-  uint64_t check; /* xor of the others: a second proof, for tests */
+  uint64_t check; /* smed_sample_check of the others */
 };
 
 struct smed_record {
@@ -52,6 +62,8 @@ struct smed_table {
   uint32_t record_bytes;
   uint64_t period_ns;
   _Atomic uint64_t asked_ns; /* set by a reader (CLOCK_MONOTONIC) that wants samples */
+  _Atomic uint32_t via;      /* enum smed_via */
+  uint32_t reserved;
   struct smed_record records[];
 };
 
@@ -59,11 +71,26 @@ static inline size_t smed_table_bytes(uint32_t count) {
   return sizeof(struct smed_table) + count * sizeof(struct smed_record);
 }
 
+/* A hash of the words before the last.  A copy that mixes two samples has another but for one
+ * chance in 2^64, and one wrong word always shows: readers of another node cannot see in which
+ * order the words of a record were fetched, so that the sequence alone tells them little. */
 static inline uint64_t smed_sample_check(const uint64_t *words) {
   uint64_t check = 0x5eed;
-  for (size_t i = 0; i + 1 < sizeof(struct smed_sample) / sizeof(uint64_t); i++)
-    check ^= words[i] * (2 * i + 3);
+  for (size_t i = 0; i + 1 < sizeof(struct smed_sample) / sizeof(uint64_t); i++) {
+    check = (check ^ words[i]) * 0x9e3779b97f4a7c15u;
+    check ^= check >> 32;
+  }
   return check;
+}
+
+/* Whether a copy of a record is of one sample: nobody was writing it, and its words belong
+ * together. */
+static inline bool smed_record_is_whole(const struct smed_record *copy) {
+  const uint64_t *words = (const uint64_t *)copy->words;
+  uint32_t sequence = atomic_load_explicit(&copy->sequence, memory_order_relaxed);
+
+  return sequence != 0 && (sequence & 1u) == 0 &&
+         words[sizeof(struct smed_sample) / sizeof(uint64_t) - 1] == smed_sample_check(words);
 }
 
 /* Publish `sample`; its check is filled in here.  One writer only. */

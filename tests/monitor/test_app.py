@@ -16,7 +16,7 @@ from apiflask import APIFlask
 from hypothesis import HealthCheck, settings
 from prometheus_client.parser import text_string_to_metric_families
 from smed_monitor.config.settings import ElementSettings, Settings, Target
-from smed_monitor.core.model import Outcome, RatePair, now
+from smed_monitor.core.model import ONE_SIDED, PULL, Outcome, RatePair, now
 from smed_monitor.http.app import create_app
 from smed_monitor.http.schemas import ObservationsOut, Problem, ReadinessOut
 from smed_monitor.scraping.monitor import Monitor
@@ -220,6 +220,17 @@ def test_metrics_show_every_element_and_the_scrapes() -> None:
     assert shown["smed_scrape_failures_total", "n1", "timeout"] == 1
     assert shown["smed_target_up", "n1"] == 0
     assert shown["smed_sequence",] == 2
+
+
+def test_how_a_mirrored_table_comes_is_shown() -> None:
+    monitor = monitor_of()
+    assert not [key for key in series(create_app(monitor)) if key[0] == "smed_target_one_sided"]
+    for way, value, told in ((ONE_SIDED, 1, "one-sidedly"), (PULL, 0, "no one-sided reads")):
+        monitor.table.publish(replace(good(monitor), way=way))
+        app = create_app(monitor)
+        assert series(app)["smed_target_one_sided", "n1"] == value
+        checks = app.test_client().get("/readyz").get_json()["checks"]
+        assert told in next(one["detail"] for one in checks if one["name"] == "target n1")
 
 
 def test_metrics_of_a_stale_element_show_state_and_age_but_no_frozen_figures() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
-HEAD = struct.Struct("=IIIIQQ")
+HEAD = struct.Struct("=IIIIQQII")
 RECORD = 4 + 4 + 4 + 36 + 8 * 8
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
 Eventually = Callable[[Callable[[], object], str], None]
@@ -95,16 +95,29 @@ def test_the_sampler_sleeps_until_a_reader_asks(
     eventually(lambda: sampled(table)[0] >= 2, "it wakes up")
 
 
-def test_one_core_is_kept_to(
-    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
+@pytest.mark.parametrize("polls", [True, False])
+def test_one_core_is_kept_to_and_polled_unless_it_may_sleep(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually, polls: bool
 ) -> None:
     stat, table = tmp_path / "stat", tmp_path / "table"
     stat.write_text(STAT)
     core = max(os.sched_getaffinity(0))
+    options = ["--table", table, "--period-ms", "1", "--core", str(core), "--always"]
     started.append(
-        subprocess.Popen([built / "smed-sampler", "--table", table, "--core", str(core), "--always", stat])
+        subprocess.Popen([built / "smed-sampler", *options, *([] if polls else ["--sleep"]), stat])
     )
     eventually(lambda: os.sched_getaffinity(started[-1].pid) == {core}, "it binds itself")
+    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+    first, slept = sampled(table)[0], sleeps(started[-1].pid)
+    eventually(lambda: sampled(table)[0] >= first + 200, "a hundred more are")
+    slept = sleeps(started[-1].pid) - slept
+    assert slept < 20 if polls else slept >= 50
+
+
+def sleeps(process: int) -> int:
+    """How often it gave up the processor by itself."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
 
 
 @pytest.mark.parametrize(
@@ -118,6 +131,9 @@ def test_one_core_is_kept_to(
         ),
         (["--table", "t", "--core", "1x", "sda"], "--core takes"),
         (["--table", "t", "--fifo", "", "sda"], "--fifo takes"),
+        (["--table", "t", "--sleep", "sda"], "--sleep needs --core"),
+        (["--table", "t", "--listen", "127.0.0.1:0", "sda"], "--listen and --key-file need each other"),
+        (["--table", "t", "--fabric", "tcp", "sda"], "and --fabric both"),
         (["--table", "t", *["sda"] * 4097], "4097 devices; a table has room for 4096"),
         (["--nonsense"], "--help"),
     ],
@@ -134,5 +150,14 @@ def test_wrong_usage_is_refused(built: Path, tmp_path: Path, arguments: list[str
 def test_help_names_every_option(built: Path) -> None:
     ran = subprocess.run([built / "smed-sampler", "--help"], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 0
-    for option in ("--table", "--period-ms", "--fifo", "--core", "--always", "--version"):
+    for option in (
+        "--table",
+        "--period-ms",
+        "--fifo",
+        "--core",
+        "--sleep",
+        "--listen",
+        "--always",
+        "--version",
+    ):
         assert option in ran.stdout

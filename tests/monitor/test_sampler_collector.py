@@ -149,9 +149,10 @@ def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eve
 def a_table(*, magic: bytes = b"SMED", count: int = 1, sequence: int = 2, check: int | None = None) -> bytes:
     words = [time.monotonic_ns() + 10**12, 1, 2, 3, 4, 5, 6]
     right = 0x5EED
-    for place, word in enumerate(words):
-        right ^= word * (2 * place + 3) % 2**64
-    head = magic + struct.pack("=IIIQQ", 1, count, RECORD.size, 4_000_000, 0)
+    for word in words:
+        right = (right ^ word) * 0x9E3779B97F4A7C15 % 2**64
+        right ^= right >> 32
+    head = magic + struct.pack("=IIIQQII", 2, count, RECORD.size, 4_000_000, 0, 0, 0)
     return head + RECORD.pack(sequence, 0, 0, b"sda", *words, right if check is None else check)
 
 

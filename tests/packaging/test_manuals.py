@@ -17,6 +17,7 @@ BY_CMAKE = {
     "ses-copy": "copy",
     "ses-migrate": "copy",
     "ses-agent": "agent",
+    "smed-mirror": "smed-monitor",
     "smed-sampler": "smed-monitor",
 }
 BY_PIP = ("ses", "ses-service", "smed-monitor", "ses-webface")
@@ -27,6 +28,7 @@ IN_PACKAGES = {
     "ses-copy": ("libses", "ses-copy"),
     "ses-migrate": ("libses", "ses-copy"),
     "ses-agent": ("libses", "ses-agent"),
+    "smed-mirror": ("smed-monitor/native", "smed-sampler"),
     "smed-sampler": ("smed-monitor/native", "smed-sampler"),
 }
 NOT_BY_HAND = ("ses-supervisor",)

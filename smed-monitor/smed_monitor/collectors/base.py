@@ -24,10 +24,14 @@ SampleT_co = TypeVar("SampleT_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The bytes a target gave, and when it began to give them (the nearest we know to when it looked)."""
+    """The bytes a target gave, and when it began to give them (the nearest we know to when it looked).
+
+    ``way`` says how they came, where a target can be read in several ways.
+    """
 
     body: bytes
     at: Moment
+    way: str = ""
 
 
 class Arrival(Enum):

@@ -1,4 +1,4 @@
-"""Block devices of this node out of the table smed-sampler keeps in shared memory.
+"""Block devices out of a table in shared memory: smed-sampler's, or one smed-mirror keeps of another node.
 
 Asking wakes the sampler; the counters are at most 16 ms old when read (two periods of a slower sampler),
 or the question fails.  Space is looked up at the target's ``paths``.  The layout of the table is that of
@@ -24,12 +24,14 @@ from smed_monitor.collectors.base import Collector, Reply, Source
 from smed_monitor.collectors.local import LocalSample, in_time, look
 from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.errors import ContentError, DeadlineError, ElementMissingError, UnreachableError
-from smed_monitor.core.model import Moment, Reading, now
+from smed_monitor.core.model import ONE_SIDED, PULL, Moment, Reading, now
 
-HEAD = struct.Struct("=IIIIQQ")
+HEAD = struct.Struct("=IIIIQQII")
 RECORD = struct.Struct("=III36s8Q")
-MAGIC, VERSION, MOST = 0x44454D53, 1, 4096
+MAGIC, VERSION, MOST = 0x44454D53, 2, 4096
 ASKED_OFFSET = 24
+WAYS = {1: ONE_SIDED, 2: PULL}
+NOT_REACHED = 3
 OLDEST_NS = 16_000_000
 TRIES = 1000
 POLL_SECONDS = 0.001
@@ -125,7 +127,7 @@ class TableSource(Source):
         deadline = time.monotonic() + self._timeout
         space = in_time(self._space, self._timeout, self._stuck) if self._paths else b"{}"
         memory = self._mapped()
-        period, count = _checked(memory)
+        period, count, _via = _checked(memory)
         oldest = max(OLDEST_NS, 2 * period)
         while True:
             asked = time.monotonic_ns()
@@ -137,21 +139,28 @@ class TableSource(Source):
             if age <= oldest:
                 break
             if time.monotonic() >= deadline:
+                why = self._why(_checked(memory)[2])
                 self.close()
-                raise DeadlineError(
-                    f"has no sample of the last {oldest / 1e6:g} ms in {self._path}: is smed-sampler running"
-                    + ("?" if self._writable else " with --always? (this user may not wake it)")
-                )
+                raise DeadlineError(f"has no sample of the last {oldest / 1e6:g} ms in {self._path}: {why}")
             time.sleep(POLL_SECONDS)
         body = b'{"devices": %b, "paths": %b}' % (json.dumps(devices).encode(), space)
         at = now()
-        return Reply(body, Moment(newest / 1e9, at.wall - (at.monotonic - newest / 1e9)))
+        way = WAYS.get(_checked(memory)[2], "")
+        return Reply(body, Moment(newest / 1e9, at.wall - (at.monotonic - newest / 1e9)), way)
 
     def close(self) -> None:
         """Unmap the table; the sampler falls asleep two seconds later."""
         memory, self._memory = self._memory, None
         if memory is not None:
             memory.close()
+
+    def _why(self, via: int) -> str:
+        if via == NOT_REACHED:
+            return "smed-mirror does not reach the other node's smed-sampler"
+        program = "smed-mirror" if via in WAYS else "smed-sampler"
+        return f"is {program} running" + (
+            "?" if self._writable else " with --always? (this user may not wake it)"
+        )
 
     def _mapped(self) -> mmap.mmap:
         if self._memory is not None:
@@ -180,16 +189,16 @@ class TableSource(Source):
         return json.dumps(found).encode()
 
 
-def _checked(memory: mmap.mmap) -> tuple[int, int]:
-    """Period (ns) and number of records of a table.  Raises ContentError."""
+def _checked(memory: mmap.mmap) -> tuple[int, int, int]:
+    """Period (ns), number of records of a table, and how it came here.  Raises ContentError."""
     if len(memory) < HEAD.size:
         raise ContentError("is not a table of smed-sampler: too short")
-    magic, version, count, record_bytes, period, _ = HEAD.unpack_from(memory)
+    magic, version, count, record_bytes, period, _, via, _ = HEAD.unpack_from(memory)
     if (magic, version, record_bytes) != (MAGIC, VERSION, RECORD.size):
         raise ContentError("is not a table of this version of smed-sampler")
     if count > MOST or len(memory) < HEAD.size + count * RECORD.size:
         raise ContentError("is a table of smed-sampler that is shorter than it says")
-    return period, count
+    return period, count, via
 
 
 def _record(memory: mmap.mmap, index: int) -> tuple[str, Counters] | None:
@@ -208,6 +217,7 @@ def _record(memory: mmap.mmap, index: int) -> tuple[str, Counters] | None:
 def _check(words: list[int]) -> int:
     """``smed_sample_check`` of table.h."""
     check = 0x5EED
-    for place, word in enumerate(words[:-1]):
-        check ^= word * (2 * place + 3) & 0xFFFFFFFFFFFFFFFF
+    for word in words[:-1]:
+        check = (check ^ word) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+        check ^= check >> 32
     return check

@@ -62,7 +62,7 @@ class Target(_Model):
     paths: tuple[Annotated[str, AfterValidator(_mount_point)], ...] = ()
     """Collectors of files: mount points to look at, or the union whose branches they are."""
     table: Annotated[str, AfterValidator(_mount_point)] | None = None
-    """Collector sampler: the file smed-sampler writes."""
+    """Collector sampler: the file that smed-sampler or smed-mirror writes."""
     timeout_seconds: Annotated[float, Field(gt=0, le=30)] = 1.0
     """A scrape that takes longer in all is cut off."""
     max_reply_bytes: Annotated[int, Field(ge=1024)] = 32 * 1024 * 1024

@@ -27,6 +27,10 @@ def now() -> Moment:
     return Moment(monotonic=time.monotonic(), wall=time.time())
 
 
+ONE_SIDED, PULL = "one-sided", "pull"
+"""How a mirrored table comes from its node: read from its memory, or asked for over TCP."""
+
+
 class State(StrEnum):
     """`ok`: seen recently. `stale`: seen, but too long ago. `missing`: not seen, or no longer."""
 
@@ -136,7 +140,7 @@ class Outcome:
     """How one scrape of one target ended.
 
     Either ``records`` holds one record per element of the target, or ``error`` says what went
-    wrong, with ``reason`` as its short word.
+    wrong, with ``reason`` as its short word.  ``way`` is that of the collector's reply.
     """
 
     target: str
@@ -144,3 +148,4 @@ class Outcome:
     records: tuple[Record, ...] = ()
     error: str = ""
     reason: str = ""
+    way: str = ""

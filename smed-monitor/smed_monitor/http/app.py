@@ -10,7 +10,7 @@ from apiflask.exceptions import HTTPError
 from flask import Response, current_app, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from smed_monitor.core.model import now
+from smed_monitor.core.model import ONE_SIDED, PULL, now
 from smed_monitor.http.edge import BusyError, Edge, Readers, headers
 from smed_monitor.http.metrics import exposition
 from smed_monitor.http.problems import problem_response
@@ -168,6 +168,12 @@ def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
+_WAYS = {
+    ONE_SIDED: "smed-mirror reads it from memory of its node, one-sidedly",
+    PULL: "smed-mirror asks its node over TCP: there are no one-sided reads",
+}
+
+
 @api.get("/readyz")
 @api.output(ReadinessOut)
 @api.doc(responses=NOT_READY)
@@ -179,7 +185,7 @@ def readyz() -> tuple[Any, int]:
     for target in monitor.table.health():
         fine = target.scrapes > 0 and not target.error
         answering = answering or fine
-        detail = target.error or ("" if target.scrapes else "not scraped yet")
+        detail = target.error or (_WAYS.get(target.way, "") if target.scrapes else "not scraped yet")
         checks.append(Check(name=f"target {target.name}", ok=fine, detail=detail))
     ready = monitor.running and answering
     return ReadinessOut(ready=ready, checks=checks), 200 if ready else 503

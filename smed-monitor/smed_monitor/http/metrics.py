@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from smed_monitor.core.model import Observation, State
+from smed_monitor.core.model import ONE_SIDED, Observation, State
 from smed_monitor.state.table import Table, TargetHealth
 
 
@@ -94,6 +94,11 @@ def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:
     last = GaugeMetricFamily(
         "smed_scrape_last_duration_seconds", "Time of the last scrape.", labels=["target"]
     )
+    one_sided = GaugeMetricFamily(
+        "smed_target_one_sided",
+        "1 when smed-mirror reads it from memory of its node, 0 when it asks over TCP.",
+        labels=["target"],
+    )
     up = GaugeMetricFamily("smed_target_up", "1 when the last scrape was good.", labels=["target"])
     failures = CounterMetricFamily(
         "smed_scrape_failures", "Scrapes that failed, by reason.", labels=["target", "reason"]
@@ -105,8 +110,10 @@ def _target_families(targets: Iterable[TargetHealth]) -> Iterator[Metric]:
         seconds.add_metric([target.name], count_value=target.scrapes, sum_value=target.seconds)
         up.add_metric([target.name], float(bool(target.scrapes) and not target.error))
         skipped.add_metric([target.name], target.skipped)
+        if target.way:
+            one_sided.add_metric([target.name], float(target.way == ONE_SIDED))
         if target.last_seconds is not None:
             last.add_metric([target.name], target.last_seconds)
         for reason, count in sorted(target.failures.items()):
             failures.add_metric([target.name, reason], count)
-    yield from (seconds, last, up, failures, skipped)
+    yield from (seconds, last, up, one_sided, failures, skipped)

@@ -94,11 +94,12 @@ class Scraper:
     def scrape(self) -> Outcome:
         """The answer to ``ask``, or else ask the target once."""
         started, self._asked = self._asked or time.monotonic(), None
-        error = reason = ""
+        error = reason = way = ""
         records: tuple[Record, ...] = ()
         try:
             reply = self._source.read()
             records = self._seen_at(reply.at, self._readings(reply.body))
+            way = reply.way
         except CollectorError as failure:
             error, reason = str(failure), failure.reason
         except Exception as failure:  # a fault of one collector must not stop the others
@@ -110,6 +111,7 @@ class Scraper:
             records=records,
             error=error,
             reason=reason,
+            way=way,
         )
 
     def _readings(self, body: bytes) -> Readings:

@@ -25,7 +25,10 @@ MOST_REMEMBERED = 8192
 
 @dataclass(slots=True)
 class TargetHealth:
-    """What happened at one target so far.  ``error`` is of the latest scrape, empty when it was good."""
+    """What happened at one target so far.
+
+    ``error`` is of the latest scrape, empty when it was good; ``way`` is how that one came.
+    """
 
     name: str
     scrapes: int = 0
@@ -33,6 +36,7 @@ class TargetHealth:
     seconds: float = 0.0
     last_seconds: float | None = None
     error: str = ""
+    way: str = ""
     failures: dict[str, int] = field(default_factory=dict)
 
 
@@ -91,6 +95,7 @@ class Table:
             health.seconds += outcome.duration_seconds
             health.last_seconds = outcome.duration_seconds
             health.error = outcome.error
+            health.way = outcome.way
             self._sequence += 1
             if outcome.reason:
                 health.failures[outcome.reason] = health.failures.get(outcome.reason, 0) + 1

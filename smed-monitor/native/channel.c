@@ -1,0 +1,306 @@
+#define _GNU_SOURCE
+#include "channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAST_KEY 16
+#define MOST_KEY 256
+#define GONE_MS 3000 /* what a node has not received by then, it never will */
+#define IDENTITY "smed"
+#define SUITE "TLS_AES_128_GCM_SHA256" /* the hash that such keys are bound to */
+
+struct smed_channel {
+  int socket;
+  SSL *tls;
+};
+
+static unsigned char key[MOST_KEY + 1];
+static size_t key_bytes;
+
+uint64_t smed_now_ns(void) {
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+void smed_sleep_until(uint64_t then_ns) {
+  struct timespec until = {.tv_sec = (time_t)(then_ns / 1000000000ull),
+                           .tv_nsec = (long)(then_ns % 1000000000ull)};
+
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+bool smed_channel_key(const char *program, const char *file) {
+  struct stat about;
+  int opened = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+  if (opened < 0 || fstat(opened, &about) != 0) {
+    fprintf(stderr, "%s: %s: %s\n", program, file, strerror(errno));
+    if (opened >= 0)
+      close(opened);
+    return false;
+  }
+  const char *wrong = NULL;
+  if (!S_ISREG(about.st_mode))
+    wrong = "is no regular file";
+  else if ((about.st_mode & 077) != 0)
+    wrong = "can be read by others; chmod 600";
+  ssize_t length = wrong == NULL ? read(opened, key, sizeof(key)) : 0;
+  close(opened);
+  while (length > 0 && (key[length - 1] == '\n' || key[length - 1] == '\r'))
+    length--;
+  if (wrong == NULL && (length < LEAST_KEY || length > MOST_KEY))
+    wrong = "does not hold a key of 16 to 256 bytes";
+  if (wrong != NULL) {
+    fprintf(stderr, "%s: %s %s\n", program, file, wrong);
+    return false;
+  }
+  key_bytes = (size_t)length;
+  return true;
+}
+
+bool smed_channel_address(const char *text, char host[256], char port[16]) {
+  const char *colon = strrchr(text, ':'), *begin = text;
+  size_t length = colon == NULL ? 0 : (size_t)(colon - text);
+
+  if (length >= 2 && text[0] == '[' && text[length - 1] == ']')
+    begin++, length -= 2;
+  if (length == 0 || length >= 256 || colon[1] == '\0' || strlen(colon + 1) >= 16 ||
+      strspn(colon + 1, "0123456789") != strlen(colon + 1))
+    return false;
+  memcpy(host, begin, length);
+  host[length] = '\0';
+  strcpy(port, colon + 1);
+  return true;
+}
+
+static unsigned int server_key(SSL *tls, const char *identity, unsigned char *copy,
+                               unsigned int most) {
+  (void)tls;
+  if (strcmp(identity, IDENTITY) != 0 || key_bytes > most)
+    return 0;
+  memcpy(copy, key, key_bytes);
+  return (unsigned int)key_bytes;
+}
+
+static unsigned int client_key(SSL *tls, const char *hint, char *identity, unsigned int most_name,
+                               unsigned char *copy, unsigned int most) {
+  (void)tls, (void)hint;
+  if (most_name < sizeof(IDENTITY) || key_bytes > most)
+    return 0;
+  memcpy(identity, IDENTITY, sizeof(IDENTITY));
+  memcpy(copy, key, key_bytes);
+  return (unsigned int)key_bytes;
+}
+
+static SSL *session(int socket, bool server) {
+  SSL_CTX *context = SSL_CTX_new(server ? TLS_server_method() : TLS_client_method());
+  SSL *tls = NULL;
+
+  if (context == NULL)
+    return NULL;
+  SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+  SSL_CTX_set_ciphersuites(context, SUITE);
+  SSL_CTX_set_num_tickets(context, 0);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (server) {
+    SSL_CTX_set_psk_server_callback(context,
+                                    server_key); /* it has no certificate to show instead */
+  } else {
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL); /* and none would be accepted */
+    SSL_CTX_set_psk_client_callback(context, client_key);
+  }
+  tls = SSL_new(context);
+  SSL_CTX_free(context); /* the session keeps it */
+  if (tls != NULL && SSL_set_fd(tls, socket) != 1) {
+    SSL_free(tls);
+    return NULL;
+  }
+  return tls;
+}
+
+static bool wait_for(int socket, short events, uint64_t deadline_ns) {
+  for (;;) {
+    uint64_t now = smed_now_ns();
+    int64_t left_ms = now >= deadline_ns ? 0 : (int64_t)((deadline_ns - now) / 1000000) + 1;
+    int ready = poll(&(struct pollfd){.fd = socket, .events = events}, 1, (int)left_ms);
+
+    if (ready > 0)
+      return true;
+    if ((ready == 0 && left_ms == 0) || (ready < 0 && errno != EINTR))
+      return false;
+  }
+}
+
+/* Whether to try again what gave RESULT: its socket got ready in time. */
+static bool again(struct smed_channel *channel, int result, uint64_t deadline_ns) {
+  switch (SSL_get_error(channel->tls, result)) {
+  case SSL_ERROR_WANT_READ:
+    return wait_for(channel->socket, POLLIN, deadline_ns);
+  case SSL_ERROR_WANT_WRITE:
+    return wait_for(channel->socket, POLLOUT, deadline_ns);
+  default:
+    return false;
+  }
+}
+
+static struct smed_channel *greeted(int socket, bool server, uint64_t deadline_ns) {
+  struct smed_channel *channel = calloc(1, sizeof(*channel));
+  int one = 1, patience = GONE_MS;
+
+  if (channel == NULL) {
+    close(socket);
+    return NULL;
+  }
+  channel->socket = socket;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+  channel->tls = session(socket, server);
+  while (channel->tls != NULL) {
+    int result = server ? SSL_accept(channel->tls) : SSL_connect(channel->tls);
+
+    if (result == 1)
+      return channel;
+    if (!again(channel, result, deadline_ns))
+      break;
+  }
+  smed_channel_close(channel);
+  return NULL;
+}
+
+/* The port that a socket got. */
+static bool say_where(int opened, char port[16]) {
+  struct sockaddr_storage address;
+  socklen_t length = sizeof(address);
+
+  return getsockname(opened, (struct sockaddr *)&address, &length) == 0 &&
+         getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, 16, NI_NUMERICSERV) == 0;
+}
+
+int smed_channel_listen(const char *program, const char *text) {
+  char host[256], port[16];
+  struct addrinfo *found = NULL,
+                  hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+  int opened = -1, one = 1;
+
+  if (!smed_channel_address(text, host, port)) {
+    fprintf(stderr, "%s: \"%s\" is not HOST:PORT\n", program, text);
+    return -1;
+  }
+  int failed = getaddrinfo(host, port, &hints, &found);
+  if (failed == 0)
+    opened = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (opened >= 0) {
+    setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(opened, found->ai_addr, found->ai_addrlen) != 0 || listen(opened, 64) != 0) {
+      int reason = errno;
+      close(opened);
+      errno = reason;
+      opened = -1;
+    }
+  }
+  if (opened < 0)
+    fprintf(stderr, "%s: cannot listen at %s: %s\n", program, text,
+            failed != 0 ? gai_strerror(failed) : strerror(errno));
+  if (found != NULL)
+    freeaddrinfo(found);
+  if (opened >= 0 && say_where(opened, port))
+    fprintf(stderr, "%s: listens at %s:%s\n", program, host, port);
+  return opened;
+}
+
+struct smed_channel *smed_channel_accept(int socket, uint64_t deadline_ns) {
+  return greeted(socket, true, deadline_ns);
+}
+
+/* A connected socket, not blocking; -1 when none of the addresses answers in time. */
+static int connected(const struct addrinfo *address, uint64_t deadline_ns) {
+  for (; address != NULL; address = address->ai_next) {
+    int error = 0,
+        opened = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socklen_t length = sizeof(error);
+
+    if (opened < 0)
+      continue;
+    if (connect(opened, address->ai_addr, address->ai_addrlen) == 0 ||
+        (errno == EINPROGRESS && wait_for(opened, POLLOUT, deadline_ns) &&
+         getsockopt(opened, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0))
+      return opened;
+    close(opened);
+  }
+  return -1;
+}
+
+struct smed_channel *smed_channel_open(const char *text, uint64_t deadline_ns, const char **why) {
+  char host[256], port[16];
+  struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+
+  *why = "is not HOST:PORT";
+  if (!smed_channel_address(text, host, port))
+    return NULL;
+  *why = "has no address";
+  if (getaddrinfo(host, port, &hints, &found) != 0)
+    return NULL;
+  int opened = connected(found, deadline_ns);
+  freeaddrinfo(found);
+  *why = "does not answer";
+  if (opened < 0)
+    return NULL;
+  *why = "does not have the same key, or is no smed-sampler";
+  return greeted(opened, false, deadline_ns);
+}
+
+bool smed_channel_send(struct smed_channel *channel, const void *bytes, size_t count,
+                       uint64_t deadline_ns) {
+  for (const char *at = bytes; count > 0;) {
+    size_t sent = 0;
+    int result = SSL_write_ex(channel->tls, at, count, &sent);
+
+    if (result != 1 && !again(channel, result, deadline_ns))
+      return false;
+    at += sent, count -= sent;
+  }
+  return true;
+}
+
+bool smed_channel_receive(struct smed_channel *channel, void *bytes, size_t count,
+                          uint64_t deadline_ns) {
+  for (char *at = bytes; count > 0;) {
+    size_t received = 0;
+    int result = SSL_read_ex(channel->tls, at, count, &received);
+
+    if (result != 1 && !again(channel, result, deadline_ns))
+      return false;
+    at += received, count -= received;
+  }
+  return true;
+}
+
+bool smed_channel_gone(struct smed_channel *channel) {
+  char byte;
+  size_t received = 0;
+  int result = SSL_read_ex(channel->tls, &byte, 1, &received);
+
+  return result == 1 || SSL_get_error(channel->tls, result) != SSL_ERROR_WANT_READ;
+}
+
+void smed_channel_close(struct smed_channel *channel) {
+  if (channel->tls != NULL)
+    SSL_free(channel->tls);
+  close(channel->socket);
+  free(channel);
+}

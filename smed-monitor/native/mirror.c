@@ -1,0 +1,300 @@
+/*
+ * smed-mirror: the tables of other nodes' smed-sampler, kept in shared memory of this node, so that
+ * its monitor reads counters of a few milliseconds ago without asking anybody.
+ *
+ * A thread for each sampler holds a channel to it (channel.h, exchange.h).  Where the sampler
+ * offers a window and --one-sided allows it, the main loop reads all windows together every period,
+ * and the thread only says that the readings are wanted and watches whether the channel lives; else
+ * the thread pulls the table over the channel every period.  A window that cannot be read is given
+ * up for pulling until the next connection.
+ *
+ * Says on standard error when the way to a sampler changes.  Ends with SIGTERM or SIGINT.
+ */
+#define _GNU_SOURCE
+#include "channel.h"
+#include "exchange.h"
+#include "mirror_options.h"
+#include "mirrored.h"
+#include "settle.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AWAKE_NS 2000000000ull
+#define CONNECT_MS 2000u
+#define ANSWER_MS 1000u
+#define LOST_NS 1000000000ull /* a reading that takes longer will not come */
+#define AGAIN_MS 500u         /* until the next try to connect */
+#define LOOK_MS 50u           /* between two looks whether a channel lives and somebody asks */
+#define SPIN_NS 20000ull      /* readings by hardware are there by then */
+#define NAP_NS 50000ull
+
+struct sampler {
+  const char *address;
+  char name[65], host[256], path[PATH_MAX];
+  struct smed_mirrored mirrored;
+  struct smed_channel *channel;
+  struct smed_table *copy; /* room for what is pulled */
+  enum smed_via via;
+  pthread_t thread;
+  /* Shared with the main loop, under `lock`. */
+  struct smed_fabric *fabric;
+  uint64_t begun_ns; /* when a reading was begun; 0: none is */
+  bool lost;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct smed_mirror_options options;
+static uint64_t period_ns;
+static volatile sig_atomic_t ending;
+
+static void end(int signal) {
+  (void)signal;
+  ending = 1;
+}
+
+static bool is_asked(const struct sampler *sampler) {
+  if (options.always)
+    return true;
+  uint64_t asked =
+      sampler->mirrored.table == NULL
+          ? 0
+          : atomic_load_explicit(&sampler->mirrored.table->asked_ns, memory_order_relaxed);
+  return asked != 0 && asked + AWAKE_NS > smed_now_ns();
+}
+
+/* The way to the sampler is VIA from now on; say so, and WHY, when it was another. */
+static void go_by(struct sampler *sampler, enum smed_via via, const char *why) {
+  static const char *const said[] = {"", "read one-sidedly", "asked over TCP", "not reached"};
+
+  if (sampler->mirrored.table != NULL)
+    atomic_store_explicit(&sampler->mirrored.table->via, via, memory_order_relaxed);
+  if (sampler->via != via)
+    fprintf(stderr, "smed-mirror: %s is %s: %s\n", sampler->name, said[via], why);
+  sampler->via = via;
+}
+
+static void close_fabric(struct sampler *sampler) {
+  pthread_mutex_lock(&lock);
+  struct smed_fabric *fabric = sampler->fabric;
+  sampler->fabric = NULL;
+  sampler->lost = false;
+  sampler->begun_ns = 0;
+  pthread_mutex_unlock(&lock);
+  if (fabric != NULL)
+    smed_fabric_close(fabric);
+}
+
+/* Read by the window of OFFER from now on, or pull. */
+static void choose_way(struct sampler *sampler, const struct smed_offer *offer) {
+  const char *why = "it offers no one-sided reads";
+  struct smed_fabric *fabric = NULL;
+
+  if (!options.one_sided)
+    why = "without --one-sided";
+  else if (offer->window.provider[0] != '\0' && offer->window.bytes == offer->bytes)
+    fabric = smed_fabric_look(&offer->window, sampler->host, &why);
+  if (fabric == NULL) {
+    go_by(sampler, SMED_VIA_PULL, why);
+    return;
+  }
+  go_by(sampler, SMED_VIA_ONE_SIDED, offer->window.provider);
+  pthread_mutex_lock(&lock);
+  sampler->fabric = fabric;
+  pthread_mutex_unlock(&lock);
+}
+
+static bool greet(struct sampler *sampler, struct smed_offer *offer, const char **why) {
+  uint64_t soon = smed_after_ns(smed_now_ns(), CONNECT_MS);
+  struct smed_hello hello = {SMED_HELLO_MAGIC, SMED_EXCHANGE_VERSION};
+
+  sampler->channel = smed_channel_open(sampler->address, soon, why);
+  if (sampler->channel == NULL)
+    return false;
+  *why = "it is of another version, or of a machine of another byte order";
+  if (!smed_channel_send(sampler->channel, &hello, sizeof(hello), soon) ||
+      !smed_channel_receive(sampler->channel, offer, sizeof(*offer), soon) ||
+      memcmp(&offer->hello, &hello, sizeof(hello)) != 0 || offer->count == 0 ||
+      offer->count > SMED_TABLE_MOST || offer->bytes != smed_table_bytes(offer->count))
+    return false;
+  offer->window.provider[sizeof(offer->window.provider) - 1] = '\0';
+  *why = "its table cannot be kept here";
+  free(sampler->copy);
+  sampler->copy = malloc(offer->bytes);
+  return sampler->copy != NULL && offer->window.address_bytes <= SMED_FABRIC_ADDRESS &&
+         smed_mirrored_begin(&sampler->mirrored, sampler->path, offer->count);
+}
+
+static bool pull(struct sampler *sampler, uint32_t bytes) {
+  static const char say = SMED_SAY_PULL;
+  uint64_t soon = smed_after_ns(smed_now_ns(), ANSWER_MS);
+
+  return smed_channel_send(sampler->channel, &say, 1, soon) &&
+         smed_channel_receive(sampler->channel, sampler->copy, bytes, soon) &&
+         smed_mirrored_take(&sampler->mirrored, sampler->copy, smed_now_ns());
+}
+
+/* Say every half second that the channel is in use. */
+static bool say(struct sampler *sampler, bool asked, uint64_t *last_ns) {
+  const char what = asked ? SMED_SAY_AWAKE : SMED_SAY_NOTHING;
+  uint64_t now = smed_now_ns();
+
+  if (now - *last_ns < LOST_NS / 2)
+    return true;
+  *last_ns = now;
+  return smed_channel_send(sampler->channel, &what, 1, smed_after_ns(now, ANSWER_MS));
+}
+
+/* Until the channel is lost. */
+static const char *follow(struct sampler *sampler, const struct smed_offer *offer) {
+  uint64_t said_ns = 0, due = smed_now_ns();
+
+  for (bool lost = false;;) {
+    bool asked = is_asked(sampler);
+
+    if (sampler->via == SMED_VIA_PULL && asked) {
+      due = due + period_ns > smed_now_ns() ? due + period_ns : smed_now_ns();
+      if (!pull(sampler, offer->bytes))
+        return "it stopped answering";
+      smed_sleep_until(due);
+      continue;
+    }
+    if (smed_channel_gone(sampler->channel) || !say(sampler, asked, &said_ns))
+      return "it closed the connection";
+    smed_sleep_until(smed_after_ns(smed_now_ns(), LOOK_MS));
+    pthread_mutex_lock(&lock);
+    lost = sampler->lost;
+    pthread_mutex_unlock(&lock);
+    if (lost) {
+      close_fabric(sampler);
+      if (smed_channel_gone(sampler->channel))
+        return "it closed the connection";
+      go_by(sampler, SMED_VIA_PULL, "one-sided reads fail");
+    }
+  }
+}
+
+static void *attend(void *argument) {
+  struct sampler *sampler = argument;
+
+  for (;;) {
+    struct smed_offer offer;
+    const char *why = "";
+
+    if (greet(sampler, &offer, &why)) {
+      choose_way(sampler, &offer);
+      why = follow(sampler, &offer);
+    }
+    close_fabric(sampler);
+    go_by(sampler, SMED_VIA_NOTHING, why);
+    if (sampler->channel != NULL)
+      smed_channel_close(sampler->channel);
+    sampler->channel = NULL;
+    smed_sleep_until(smed_after_ns(smed_now_ns(), AGAIN_MS));
+  }
+  return NULL;
+}
+
+/* Whether a reading is on its way. */
+static bool begin(struct sampler *sampler) {
+  if (sampler->fabric == NULL || sampler->lost || !is_asked(sampler))
+    return false;
+  if (sampler->begun_ns == 0)
+    sampler->begun_ns = smed_now_ns();
+  if (!smed_fabric_begin(sampler->fabric) || smed_now_ns() - sampler->begun_ns > LOST_NS)
+    sampler->lost = true;
+  return !sampler->lost;
+}
+
+/* Whether nothing more is to come of what was begun. */
+static bool is_over(struct sampler *sampler) {
+  if (sampler->fabric == NULL || sampler->lost || sampler->begun_ns == 0)
+    return true;
+  int done = smed_fabric_done(sampler->fabric);
+  if (done == 0)
+    return false;
+  sampler->begun_ns = 0;
+  if (done < 0 ||
+      !smed_mirrored_take(&sampler->mirrored, smed_fabric_bytes(sampler->fabric), smed_now_ns()))
+    sampler->lost = true;
+  return true;
+}
+
+/* Read all windows once; what has not come after half a period is looked for in the next turn.
+ * False: there was none to read. */
+static bool read_windows(struct sampler *samplers, int count) {
+  uint64_t started = smed_now_ns(), now = started;
+  bool over = false, any = false;
+
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < count; i++)
+    any = begin(&samplers[i]) || any;
+  while (!over && now - started < period_ns / 2) {
+    over = true;
+    for (int i = 0; i < count; i++)
+      over = is_over(&samplers[i]) && over;
+    now = smed_now_ns();
+    if (!over && now - started > SPIN_NS && (options.core < 0 || options.sleep)) {
+      smed_sleep_until(now + NAP_NS);
+      now = smed_now_ns();
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return any;
+}
+
+static bool know(struct sampler *sampler, const char *text) {
+  const char *equals = strchr(text, '=');
+  char port[16];
+
+  sampler->address = equals + 1;
+  sampler->mirrored.period_ns = period_ns;
+  sampler->via = SMED_VIA_HERE; /* so that the first way is said */
+  snprintf(sampler->name, sizeof(sampler->name), "%.*s", (int)(equals - text), text);
+  if (!smed_channel_address(sampler->address, sampler->host, port)) {
+    fprintf(stderr, "smed-mirror: \"%s\" is not HOST:PORT\n", sampler->address);
+    return false;
+  }
+  return snprintf(sampler->path, sizeof(sampler->path), "%s/%s", options.directory, sampler->name) <
+         (int)sizeof(sampler->path);
+}
+
+int main(int argc, char **argv) {
+  static struct sampler samplers[SMED_MIRROR_MOST];
+  int ended = smed_mirror_options_read(argc, argv, &options);
+
+  if (ended >= 0)
+    return ended;
+  int count = argc - options.first_sampler;
+  period_ns = (uint64_t)options.period_ms * 1000000u;
+  for (int i = 0; i < count; i++)
+    if (!know(&samplers[i], argv[options.first_sampler + i]))
+      return 2;
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGTERM, end);
+  signal(SIGINT, end);
+  if (!smed_channel_key("smed-mirror", options.key_file) || !smed_stay("smed-mirror", options.core))
+    return 1;
+  for (int i = 0; i < count; i++)
+    if (pthread_create(&samplers[i].thread, NULL, attend, &samplers[i]) != 0) {
+      perror("smed-mirror: a thread");
+      return 1;
+    }
+  for (uint64_t due = smed_now_ns(); !ending;) {
+    bool any = read_windows(samplers, count);
+    uint64_t now = smed_now_ns();
+    due += any ? period_ns : smed_after_ns(0, LOOK_MS);
+    if (due < now)
+      due = now + period_ns; /* late turns are not made up for */
+    smed_wait_until(due, any && options.core >= 0 && !options.sleep, NULL);
+  }
+  for (int i = 0; i < count; i++)
+    close_fabric(&samplers[i]);
+  return 0;
+}

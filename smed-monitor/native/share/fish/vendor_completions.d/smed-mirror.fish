@@ -1,0 +1,10 @@
+# Made by `make pages` from the options of smed-mirror: change them there.
+complete -c smed-mirror -l directory -x -d 'Where the tables are kept, best below /dev/shm'
+complete -c smed-mirror -l key-file -r -F -d 'The key that the samplers have, too'
+complete -c smed-mirror -l period-ms -x -d 'Time between two readings, 1 to 1000'
+complete -c smed-mirror -l one-sided -d 'Read by libfabric where a sampler offers it'
+complete -c smed-mirror -l core -x -d 'Stay on this core and poll there'
+complete -c smed-mirror -l sleep -d 'With --core'
+complete -c smed-mirror -l always -d 'Never sleep until somebody asks'
+complete -c smed-mirror -l help -d 'Print this and end'
+complete -c smed-mirror -l version -d 'Print the version and end'
