@@ -71,6 +71,22 @@ class IdleMonitor:
     given: int = 0
 
 
+def _past(query: dict[str, list[str]]) -> object:
+    """Two minutes at 10 MB/s, as the monitor's contract has it."""
+    until = float(query["until"][0])
+    points = [
+        {"at": until - ago, "read_bytes_per_second": 0.0, "write_bytes_per_second": 10e6, "queue_depth": None}
+        for ago in (120, 90, 60, 30)
+    ]
+    return {
+        "element": query["element"][0],
+        "step_seconds": 30.0,
+        "source": "memory",
+        "detail": "",
+        "points": points,
+    }
+
+
 @contextmanager
 def _idle_monitor() -> Iterator[IdleMonitor]:
     """A monitor as its contract has it: eight idle branches, a sample each second."""
@@ -80,6 +96,8 @@ def _idle_monitor() -> Iterator[IdleMonitor]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             query = parse_qs(urlsplit(self.path).query)
+            if urlsplit(self.path).path == "/v1/history":
+                return self._answer(_past(query))
             if "after" in query:
                 stopped.wait(min(1.0, float(query.get("wait", ["1"])[0])))
             monitor.given += 1
@@ -92,7 +110,10 @@ def _idle_monitor() -> Iterator[IdleMonitor]:
                  "read_only": False, "detail": ""}
                 for number in range(1, 9)
             ]  # fmt: skip
-            payload = json.dumps({"sequence": int(now * 10), "observations": rows}).encode()
+            return self._answer({"sequence": int(now * 10), "observations": rows})
+
+        def _answer(self, body: object) -> None:
+            payload = json.dumps(body).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(payload)))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from element_memory import ElementsInMemory
 from files_memory import FilesInMemory
 from history_memory import HistoryInMemory
 from ses_client.answers.elements import Element, Inventory, Source
@@ -46,7 +47,7 @@ KINDS = (
 
 
 class InMemorySelectionService(
-    FilesInMemory, TokensInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient
+    ElementsInMemory, FilesInMemory, TokensInMemory, HistoryInMemory, WorkloadsInMemory, ServiceClient
 ):
     """A site of ``places``; ``home_vo`` maps users to VOs; ``clock`` gives seconds since the epoch.
 

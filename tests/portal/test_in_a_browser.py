@@ -9,9 +9,9 @@ from ses_client.answers.requirements import Requirement
 
 PASSWORD = "correct horse battery"
 PAGES = (
-    "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage", "/files",
-    "/files/summary", "/files/0000000000000001", "/account", "/account/tokens", "/requirements/applied",
-    "/history", "/history/1", "/history/1/undo", "/nothing",
+    "/requirements", "/requirements/user/alice", "/requirements/site/default", "/storage",
+    "/storage/union/b1", "/files", "/files/summary", "/files/0000000000000001", "/account",
+    "/account/tokens", "/requirements/applied", "/history", "/history/1", "/history/1/undo", "/nothing",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]
   .filter(one => !one.labels?.length && !one.ariaLabel && !one.textContent.trim())
@@ -62,6 +62,49 @@ def test_every_page_is_sound_for_those_who_do_not_see_it(full_site, served, open
         assert found.violations_count == 0, f"{path}: {found.generate_report()}"
     assert len(titles) == len(PAGES), "every page needs a title of its own"
     window.complaints[:] = [one for one in window.complaints if "404" not in one]
+
+
+def test_pages_of_administrators_are_sound_and_not_cut_off(full_site, served, open_window) -> None:
+    window = open_window(viewport={"width": 1360, "height": 800})
+    page = window.page
+    window.sign_in(served, "root", "may change the site")
+    for path in ("/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add"):
+        page.goto(served + path)
+        assert page.evaluate(UNNAMED) == [], path
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        for width in (1360, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+            assert beyond <= 0, (path, width)
+
+
+def test_ten_thousand_elements_stay_readable(full_site, served, open_window, make_element) -> None:
+    full_site.places = [
+        make_element(
+            f"b{number:05}", 10.0 + number % 90, server=f"oss{number % 250:03}", pool="",
+            tier="flash" if number % 250 < 50 else "disk",
+        )
+        for number in range(10_000)
+    ]  # fmt: skip
+    window = open_window(viewport={"width": 390, "height": 800})
+    page = window.page
+    window.sign_in(served, "alice", PASSWORD)
+    page.goto(f"{served}/storage")
+    expect(page.locator(".tile")).to_have_count(250)
+    expect(page.get_by_role("region", name="Groups, table").get_by_role("row")).to_have_count(251)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.get_by_role("link", name="by tier").click()
+    expect(page.locator(".tile")).to_have_count(2)
+    page.get_by_role("link", name="flash", exact=True).click()
+    expect(page.locator(".tile")).to_have_count(50)
+    page.get_by_role("link", name="oss007", exact=True).click()
+    expect(page.locator(".tile")).to_have_count(40)
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.get_by_role("link", name="server oss007").click()
+    expect(page.locator(".tile")).to_have_count(50)
 
 
 def test_nothing_is_cut_off(full_site, served, open_window) -> None:

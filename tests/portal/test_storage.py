@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
+from dataclasses import replace
 
 import pytest
 from ses_client.answers.elements import Inventory, Source
-from ses_webface.storage.services import MAX_TILES, build_map, tile
+from ses_webface.storage.services import MAX_TILES, Question, build_map, tile
 
 
 def test_the_map_gives_number_colour_state_and_age(alice) -> None:
@@ -50,13 +52,62 @@ def test_colours_follow_the_share_that_is_left(make_element, write: float, step:
     assert tile(make_element("b9", write), "write").step == step
 
 
-def test_a_large_site_is_cut_and_says_so(alice, site, make_element) -> None:
-    site.places = [make_element(f"b{number}", 50.0, id=f"union/b{number:05}") for number in range(1000)]
-    shown = build_map(
-        Inventory(tuple(site.places), Source("monitor", True), Source("knowledge base", True)), "write", ""
+def many(make_element, count: int = 1000) -> list:
+    """Elements of 10 servers in 2 tiers; each hundredth is drained."""
+    return [
+        make_element(
+            f"b{number}", 50.0, id=f"union/b{number:05}", server=f"oss{number % 10}", pool="",
+            tier="flash" if number % 10 < 3 else "disk", state="draining" if number % 100 == 0 else "active",
+        )
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def inventory(elements: list) -> Inventory:
+    return Inventory(tuple(elements), Source("monitor", True), Source("knowledge base", True))
+
+
+def test_elements_are_grouped_as_asked_and_by_what_they_have(make_element) -> None:
+    found = build_map(inventory(many(make_element, 20)), Question(by="tier"))
+    assert (found.choices, found.by) == (("tier", "server"), "tier")
+    assert [(group.value, len(group.tiles)) for group in found.groups] == [("disk", 14), ("flash", 6)]
+    assert build_map(inventory(many(make_element, 20)), Question(by="pool")).by == ""
+
+
+def test_a_large_site_is_shown_in_groups_that_lead_to_their_elements(alice, site, make_element) -> None:
+    site.places = many(make_element)
+    found = build_map(inventory(site.places), Question())
+    assert (found.by, found.shown, found.total, found.pages) == ("server", 1000, 1000, 1)
+    heap = found.groups[0].heaps[0]
+    assert (heap.title, heap.total, heap.usable, heap.number) == (
+        "server oss0",
+        100,
+        90,
+        "4\u202f500\u00a0MB/s",
     )
-    assert (shown.shown, shown.total) == (MAX_TILES, 1000)
-    assert f"The first {MAX_TILES} of 1000 elements are shown" in alice.get("/storage").get_data(as_text=True)
+    assert heap.counts == (10, 0, 0, 90, 0, 0)
+    text = alice.get("/storage").get_data(as_text=True)
+    assert text.count('class="tile heap') == 10
+    assert "10 not usable" in text
+    address = html.unescape(re.search(r'href="([^"]*server=oss0[^"]*)"', text)[1])
+    assert alice.get(address).get_data(as_text=True).count('class="tile heat-') == 100
+
+
+def test_a_group_of_which_nothing_is_known_has_no_colour(make_element) -> None:
+    lost = [replace(one, observation=None) for one in many(make_element)]
+    heap = build_map(inventory(lost), Question(by="tier")).groups[0].heaps[0]
+    assert (heap.step, heap.usable, heap.number, heap.share) == (0, 0, "–", None)
+
+
+def test_elements_that_nothing_tells_apart_come_in_pages(alice, site, make_element) -> None:
+    site.places = [replace(one, server="", tier="") for one in many(make_element)]
+    found = build_map(inventory(site.places), Question(page=3))
+    assert (found.by, found.shown, found.pages) == ("", 1000 - 2 * MAX_TILES, 3)
+    text = alice.get("/storage?page=2").get_data(as_text=True)
+    assert f"Page 2 of 3: {MAX_TILES} of 1000 elements" in text
+    assert 'href="/storage?page=3"' in text
+    for junk in ("0", "-1", "x", "99999999999"):
+        assert alice.get(f"/storage?page={junk}").status_code == 200
 
 
 def test_one_storage_system_can_be_shown_alone(alice, site, make_element) -> None:

@@ -18,7 +18,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     base = tmp_path_factory.mktemp("story")
     site = base / "site.ttl"
     site.write_text(SITE.read_text().replace("/srv/qstorman", str(base)))
-    with running_stack(base, site, accounts={"nobody": False}) as running:
+    with running_stack(base, site, accounts={"nobody": False, "root": True}) as running:
         yield running
 
 
@@ -107,6 +107,40 @@ def test_the_map_shows_the_sites_elements(stack: Stack, open_window) -> None:
     expect(window.page.locator(".tile")).to_have_count(8)
     expect(window.page.locator(".tile").first).to_contain_text("90\u00a0MB/s")
     expect(window.page.locator(".tile").first).to_contain_text("active")
+
+
+def test_an_administrator_drains_an_element_and_takes_it_back(stack: Stack, open_window) -> None:
+    window = open_window()
+    page = window.page
+    window.sign_in(stack.portal, "root", PASSWORD)
+    page.goto(f"{stack.portal}/storage")
+    page.get_by_role("link", name="b8", exact=True).click()
+    expect(page.get_by_role("img", name="Rates over the last hour")).to_be_visible()
+    page.get_by_role("button", name="Drain or change").click()
+    page.get_by_label("Reason").fill("disk 8 fails")
+    page.get_by_role("button", name="Show what draining would do").click()
+    expect(page.locator("main")).to_contain_text("Nothing is changed yet.")
+    expect(page.locator("main")).to_contain_text(
+        "7 other elements of the storage system would still take files"
+    )
+    assert Axe().run(page).violations_count == 0
+    page.get_by_role("button", name="Drain it").click()
+    expect(page.get_by_role("status")).to_contain_text("union/b8 takes no further files.")
+    page.get_by_role("button", name="Undo this change").click()
+    drained = page.url.rpartition("/history")[0] + "/storage/union/b8"
+    other = page.context.new_page()
+    other.goto(drained)
+    expect(other.locator("main")).to_contain_text("draining")
+    expect(other.locator("main")).to_contain_text("disk 8 fails")
+    other.close()
+    page.get_by_role("button", name="Undo change").click()
+    expect(page.get_by_role("status")).to_contain_text("is undone")
+    page.goto(drained)
+    expect(page.locator("main .lead")).to_contain_text("active")
+    expect(page.locator("main")).to_contain_text("undo")
+    page.get_by_role("link", name="a day").click()
+    expect(page.get_by_role("img", name="Rates over the last day")).to_be_visible()
+    assert Axe().run(page).violations_count == 0
 
 
 def test_two_windows_do_not_overwrite_each_other(stack: Stack, open_window) -> None:

@@ -69,6 +69,7 @@ OTHERS = EVERYONE - {"user"}  # than a user, who is alice of materials
         ("GET", "/v1/placements/ID", None, EVERYONE),
         ("GET", "/v1/elements", None, EVERYONE),
         ("GET", "/v1/storage-systems", None, EVERYONE),
+        ("GET", "/v1/nodes", None, {"portal", "admin"}),
         ("GET", "/v1/sizes", None, {"portal", "user", "admin"}),
         ("GET", "/v1/files", None, {"portal", "user", "admin"}),
         ("GET", "/v1/files/ID", None, {"portal", "user", "admin"}),
@@ -110,6 +111,13 @@ def test_each_role_may_do_exactly_what_it_is_for(
     assert {role for role, status in statuses.items() if status < 300} == allowed, statuses
     assert {status for role, status in statuses.items() if role not in allowed} <= {403}
     assert keys.call(None, method, path, body) == 401
+
+
+@pytest.mark.parametrize("change", ["drain", "undrain", "remove"])
+def test_elements_are_changed_by_administrators_and_portals_that_name_one(keys: Keys, change: str) -> None:
+    path = f"/v1/elements/union/b0/{change}"
+    for role in ("node", "user", "portal", None):
+        assert keys.call(role, "POST", path, {}) == (401 if role is None else 403)
 
 
 def test_a_list_of_requirements_has_only_what_can_apply_to_a_person(keys: Keys) -> None:

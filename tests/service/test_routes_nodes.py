@@ -167,3 +167,22 @@ def test_what_is_no_list_of_nodes_is_refused_at_once(service: Any, text: str) ->
     answer = service.post("/v1/nodes/selections", asked)
     assert answer.status_code == 422
     assert answer.get_json()["errors"][0]["location"] == "json.exclude"
+
+
+def test_a_node_that_falls_silent_is_listed_until_it_is_heard_again(service: Any, clock: Any) -> None:
+    answer = service.post(ROUTE, AGENT, headers={"Ses-Version": "0.1.7"})
+    assert answer.status_code == 200
+    listed = service.get("/v1/nodes").get_json()
+    assert [(one["node"], one["version"]) for one in listed["nodes"]] == [("n1", "0.1.7")]
+    assert listed["silent"] == []
+    heard = clock()
+    clock.time += 3600
+    silent = service.get("/v1/nodes").get_json()
+    assert silent["nodes"] == []
+    assert [(one["node"], one["heard_at"], one["version"]) for one in silent["silent"]] == [
+        ("n1", heard, "0.1.7")
+    ]
+    say(service)
+    again = service.get("/v1/nodes").get_json()
+    assert [(one["node"], one["version"]) for one in again["nodes"]] == [("n1", None)]
+    assert again["silent"] == []

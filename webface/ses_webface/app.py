@@ -23,6 +23,7 @@ from ses_webface.metrics import Metrics
 from ses_webface.portal import Portal, portal
 from ses_webface.requirements import views as requirements
 from ses_webface.settings import Settings, prepare_state_dir, secret_key, service_address
+from ses_webface.storage import changing as element_changes
 from ses_webface.storage import views as storage
 from ses_webface.web_security import protect
 
@@ -52,7 +53,7 @@ def create_app(
         or ServiceClient(
             service_address(settings),
             settings.service_deadline_seconds,
-            long_seconds=settings.service_deadline_seconds,
+            long_seconds=max(60.0, settings.service_deadline_seconds),
             shows_address=False,
             observe=metrics.service_call,
         ),
@@ -63,7 +64,7 @@ def create_app(
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
-    for feature in (accounts, tokens, requirements, storage, files, history):
+    for feature in (accounts, tokens, requirements, storage, element_changes, files, history):
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(health.blueprint)
     app.add_url_rule("/", "home", _home)

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from ses_client.address import ServiceAddress
 from ses_client.answers.changes import ChangePage, ChangeStates, KnowledgePage, Undone
-from ses_client.answers.elements import Inventory, Readiness, StorageSystem, storage_systems_of
+from ses_client.answers.elements import History, Inventory, Readiness, StorageSystem, storage_systems_of
 from ses_client.answers.files import FilePage, Received, Report
-from ses_client.answers.nodes import NodeClasses, NodeSelection
+from ses_client.answers.nodes import HeardNodes, NodeClasses, NodeSelection
 from ses_client.answers.reading import JSON
 from ses_client.answers.requirements import Effective, Requirement, RequirementSet, RequirementSets, Subject
 from ses_client.answers.selections import Placement, Selection, placements_of
@@ -76,6 +76,11 @@ class ServiceClient:
         """Return all elements with what a stream that starts now would get from each."""
         return self._ask("GET", "/v1/elements", Inventory.of)
 
+    def element_history(self, element: str, seconds: int, points: int) -> History:
+        """Return how an element was read and written over so many seconds, in about so many steps."""
+        fields = {"seconds": seconds, "points": points}
+        return self._ask("GET", f"{_element_path(element)}/history", History.of, fields=fields)
+
     def drain(self, element: str, how: JSON) -> JSON:
         """Let an element take no further files, or say what that would change."""
         return self._change("POST", f"{_element_path(element)}/drain", how)
@@ -120,6 +125,10 @@ class ServiceClient:
         """
         body = _question(subject, requirements, **more)
         return self._ask("POST", "/v1/nodes/selections", NodeSelection.of, body=body)
+
+    def nodes(self) -> HeardNodes:
+        """Return the nodes whose agents are heard of, and those that fell silent."""
+        return self._ask("GET", "/v1/nodes", HeardNodes.of)
 
     def node_classes(self) -> NodeClasses:
         """Return the classes of nodes, with how many of them are heard of."""

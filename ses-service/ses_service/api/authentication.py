@@ -7,6 +7,7 @@ import os
 import pwd
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
@@ -63,7 +64,12 @@ class Authenticator:
 
         Raises UnauthenticatedProblem, and OtherVersionProblem for one of another major version.
         """
-        versions.check(header(versions.HEADER))
+        told = header(versions.HEADER)
+        versions.check(told)
+        found = self._principal(header, host, remote)
+        return found if told is None else replace(found, version=told[:40])
+
+    def _principal(self, header: Callable[[str], str | None], host: str, remote: str | None) -> Principal:
         authorization = header("Authorization")
         acting = header("X-Acting-User")
         if authorization is None:

@@ -7,7 +7,7 @@ cannot differ.  Every error leaves as an exception; :mod:`ses_service.api.proble
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 
@@ -83,7 +83,7 @@ def announce_in_parts(
     Two thousand files at once would keep everybody else waiting for 40 ms.
     """
     who.must_speak_for(node)
-    said = body.to_model(node)
+    said = replace(body.to_model(node), version=who.version or "")
     if said.files <= FILES_AT_ONCE:
         taken = now.state.announced(said)
     else:

@@ -121,6 +121,12 @@ class NotKeptProblem(Problem):
     status, slug = 503, "not-kept"
 
 
+class MonitorProblem(Problem):
+    """What only the monitor knows cannot be asked for."""
+
+    status, slug = 503, "monitor-unavailable"
+
+
 class OtherVersionProblem(Problem):
     """The caller is of another major version."""
 

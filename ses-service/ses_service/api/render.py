@@ -311,6 +311,7 @@ def node(one: Node, open_placements: int) -> Json:
         "since": one.since,
         "heard_at": one.heard_at,
         "silent_after": one.until,
+        "version": one.version or None,
         "open_placements": open_placements,
     }
 

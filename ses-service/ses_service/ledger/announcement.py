@@ -67,7 +67,7 @@ class Ended:
 class Announcement:
     """One announcement.  ``complete``: ``opened`` is all that is open on the node.
 
-    ``reading`` is all that is read there, ``None``: as it was told before.
+    ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
     """
 
     node: str
@@ -78,6 +78,7 @@ class Announcement:
     use: Use = Use.NONE
     decisions: NodeDecisions = NOTHING_TOLD
     reading: tuple[Reading, ...] | None = None
+    version: str = ""
 
     @property
     def files(self) -> int:
@@ -149,7 +150,12 @@ def take(
     """
     silent = now + silence_for(pace_for(Use.NONE, len(ledger.nodes) + 1))
     first = ledger.hear(
-        announcement.node, announcement.incarnation, now, silent, in_use=announcement.use is Use.NOW
+        announcement.node,
+        announcement.incarnation,
+        now,
+        silent,
+        in_use=announcement.use is Use.NOW,
+        said=announcement.version,
     )
     held = tuple(ledger.open_on(announcement.node)) if first else None
     unknown: list[str] = []

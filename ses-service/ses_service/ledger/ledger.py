@@ -43,6 +43,7 @@ __all__ = [
     "UnknownPlacementError",
 ]
 
+_SILENT_KEPT = 10_000
 _MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
@@ -66,7 +67,8 @@ class NotYoursError(LedgerError):
 class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
-    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``).
+    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
+    its agent's.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Node:
     heard_at: float
     until: float
     in_use: bool = False  # programs choose from its table
+    version: str = ""
 
 
 @dataclass(slots=True)
@@ -119,6 +122,7 @@ class Ledger:
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
+        self.silent: dict[str, Node] = {}  # by name, those that fell silent last at the end
 
     def __len__(self) -> int:
         return len(self._active)
@@ -261,11 +265,13 @@ class Ledger:
         self._note(placement.placement_id)
         return True
 
-    def hear(self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False) -> bool:
+    def hear(
+        self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False, said: str = ""
+    ) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
-        ``in_use``: programs choose from its table.  Returns whether this incarnation of the agent is heard
-        for the first time.
+        ``in_use``: programs choose from its table; ``said`` is its version.  Returns whether this incarnation
+        of the agent is heard for the first time.
         """
         node = self._nodes.get(name)
         first = node is None or node.incarnation != incarnation
@@ -276,7 +282,8 @@ class Ledger:
             heapq.heappush(self._silences, (until, name))  # looked at again when it is due
         if first:
             node.incarnation, node.since = incarnation, now
-        node.heard_at, node.until = now, until
+            self.silent.pop(name, None)
+        node.heard_at, node.until, node.version = now, until, said
         self.nodes_in_use += in_use - node.in_use
         node.in_use = in_use
         return first
@@ -346,6 +353,10 @@ class Ledger:
             if name not in self._open_on:
                 heapq.heappop(self._silences)
                 self.nodes_in_use -= self._nodes.pop(name).in_use
+                if node.incarnation:
+                    self.silent[name] = node
+                if len(self.silent) > _SILENT_KEPT:
+                    del self.silent[next(iter(self.silent))]
                 self.readers.forget(name, now)
                 self.silenced_total += 1
         self._of_peers.expire(now, most)

@@ -11,6 +11,7 @@ from pathlib import Path
 from flask import Flask, current_app
 
 from ses_service.feeds.interfaces import Knowledge
+from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.feeds.monitor_reader import Observer, Seen
 from ses_service.feeds.peers import Peer
 from ses_service.feeds.site_reader import EnvironmentKeeper
@@ -106,6 +107,7 @@ class Runtime:
             between=self.foreground.give_way,
             trust=config.trust,
         )
+        self.past = MonitorHistory(config.monitor_url, config.trust)
         ledger = self.state.ledger
         self.journal = (
             None

@@ -59,7 +59,8 @@ class Principal:
     """The caller.  ``user`` is the person behind it: the token's, or the one a portal acts for.
 
     ``node`` is the name, or pattern of names, of the nodes an agent speaks for.  ``token`` is the name of the
-    personal token that was shown, ``reads_only`` whether that one may change nothing.
+    personal token that was shown, ``reads_only`` whether that one may change nothing.  ``version`` is what it
+    says of itself.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Principal:
     node: str | None = None
     token: str | None = None
     reads_only: bool = False
+    version: str | None = None
 
     @property
     def is_node(self) -> bool:

@@ -274,6 +274,13 @@ class ServiceState:
             listed = [(replace(one), self._ledger.count_open_on(one.name)) for one in self._ledger.nodes]
         return sorted(listed, key=lambda one: one[0].name)
 
+    def silent_nodes(self) -> list[Node]:
+        """Return the nodes that were heard of since the start and are silent now, by name."""
+        with self._lock:
+            self._now()
+            silent = [replace(one) for one in self._ledger.silent.values()]
+        return sorted(silent, key=lambda one: one.name)
+
     def news_for(
         self, node: str, users: Mapping[str, str], asked: Iterable[TableAsked]
     ) -> tuple[list[bytes], list[bytes]]:

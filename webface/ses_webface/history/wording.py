@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from ses_client.answers.changes import State, StatedSet
@@ -66,6 +66,19 @@ def changed_properties(state: State) -> tuple[PropertyLine, ...]:
         for name in [*old, *(name for name in new if name not in old)]
         if old.get(name) != new.get(name)
     )  # fmt: skip
+
+
+def edited_properties(subject: Any) -> tuple[PropertyLine, ...]:
+    """Return what would change of a thing of the site, as the service tells it before it is done."""
+    return tuple(
+        PropertyLine(
+            _status(one["before"] or None, one["after"] or None),
+            _property_words(str(one["property"])),
+            ", ".join(map(_value_words, one["before"])) or None,
+            ", ".join(map(_value_words, one["after"])) or None,
+        )
+        for one in subject["properties"]
+    )
 
 
 def subject_words(subject: str) -> str:

@@ -45,7 +45,8 @@ class Observation:
 class Element:
     """One storage element.  ``read`` and ``write`` are what a stream that starts now would get.
 
-    ``capacity_bytes`` is what the monitor sees, else what is stated.
+    ``capacity_bytes`` is what the monitor sees, else what is stated.  ``reason`` and ``until`` (ISO 8601) are
+    what an administrator said of its state.
     """
 
     id: str
@@ -58,6 +59,9 @@ class Element:
     mount_point: str = ""
     iri: str = ""
     pool: str = ""
+    tier: str = ""
+    reason: str = ""
+    until: str = ""
     nominal_read: float | None = None
     nominal_write: float | None = None
     read: float | None = None
@@ -98,6 +102,9 @@ class Element:
             mount_point=str(data["mount_point"]),
             iri=str(data.get("iri") or ""),
             pool=str(data.get("pool") or ""),
+            tier=str(data.get("tier") or ""),
+            reason=str(data.get("state_reason") or ""),
+            until=str(data.get("state_until") or ""),
             nominal_read=maybe_number(nominal.get("read_mb_s")),
             nominal_write=maybe_number(nominal.get("write_mb_s")),
             read=maybe_number(available.get("read_mb_s")),
@@ -128,6 +135,47 @@ class Source:
             age_seconds=maybe_number(data.get("age_seconds")),
             url=maybe_text(data.get("url")),
             revision=maybe_text(data.get("revision")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How an element was read and written (MB/s), the mean over a step that ended ``at``."""
+
+    at: float
+    read: float | None
+    write: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class History(Answer):
+    """What an element did between two moments, the oldest step first.
+
+    ``source`` is where the monitor has it from, ``detail`` why it is not a better one.
+    """
+
+    since: float
+    until: float
+    step_seconds: float
+    source: str
+    detail: str
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def of(cls, data: Any) -> History:
+        """Make it from JSON."""
+        return cls(
+            since=float(data["since"]),
+            until=float(data["until"]),
+            step_seconds=float(data["step_seconds"]),
+            source=str(data.get("source") or ""),
+            detail=str(data.get("detail") or ""),
+            steps=tuple(
+                Step(
+                    float(one["at"]), maybe_number(one.get("read_mb_s")), maybe_number(one.get("write_mb_s"))
+                )
+                for one in data["points"]
+            ),
         )
 
 

@@ -78,6 +78,42 @@ class NodeSelection(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class HeardNode:
+    """One node and its agent; times in seconds since the epoch.  ``version``: the agent said so."""
+
+    node: str
+    since: float
+    heard_at: float
+    version: str
+    open_files: int
+
+    @classmethod
+    def of(cls, data: Any) -> HeardNode:
+        """Make one from JSON."""
+        return cls(
+            node=str(data["node"]),
+            since=number(data["since"]),
+            heard_at=number(data["heard_at"]),
+            version=str(data.get("version") or ""),
+            open_files=int(data.get("open_placements") or 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HeardNodes(Answer):
+    """The nodes whose agents are heard of, and those that fell silent."""
+
+    nodes: tuple[HeardNode, ...]
+    silent: tuple[HeardNode, ...]
+
+    @classmethod
+    def of(cls, data: Any) -> HeardNodes:
+        """Make it from JSON."""
+        heard, silent = data["nodes"], data.get("silent") or ()
+        return cls(tuple(map(HeardNode.of, heard)), tuple(map(HeardNode.of, silent)))
+
+
+@dataclass(frozen=True, slots=True)
 class NodeClass:
     """Nodes that are alike; no name: nodes that no class of the site has.  ``systems`` ``None``: all.
 

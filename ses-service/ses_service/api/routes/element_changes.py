@@ -1,4 +1,6 @@
-"""Changes of single elements: drain, undrain, add, change, remove. Administrators only.
+"""Changes of single elements: drain, undrain, add, change, remove.
+
+Administrators only, by themselves or in a portal, which names them.
 
 Each is a change of the knowledge base like an import: checked against the shapes, made as a whole or not at
 all, recorded in the history, undone there.
@@ -12,7 +14,7 @@ from flask import Response
 from ses_service.api import render, render_changes
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
-from ses_service.api.problems import InvalidProblem, invalid_description
+from ses_service.api.problems import ForbiddenProblem, InvalidProblem, invalid_description
 from ses_service.api.schemas.element_changes import AddIn, DrainIn, EditIn, ElementChangeMade, FactsIn
 from ses_service.decision.without_element import Without
 from ses_service.knowledge import InvalidDescriptionError
@@ -29,7 +31,7 @@ _TAKES_FILES = frozenset({"active", "degraded", None})
 
 
 @blueprint.post("/v1/elements/<system>/<name>/drain")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(DrainIn)
 @blueprint.output(ElementChangeMade)
 @blueprint.doc(responses=failures(404, 409, 503, body=True))
@@ -49,7 +51,7 @@ def drain(system: str, name: str, json_data: DrainIn) -> Response:
 
 
 @blueprint.post("/v1/elements/<system>/<name>/undrain")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(EditIn)
 @blueprint.output(ElementChangeMade)
 @blueprint.doc(responses=failures(404, 409, 503, body=True))
@@ -63,7 +65,7 @@ def undrain(system: str, name: str, json_data: EditIn) -> Response:
 
 
 @blueprint.post("/v1/elements")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(AddIn)
 @blueprint.output(ElementChangeMade)
 @blueprint.doc(responses=failures(404, 409, 503, body=True))
@@ -79,7 +81,7 @@ def add(json_data: AddIn) -> Response:
 
 
 @blueprint.patch("/v1/elements/<system>/<name>")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(FactsIn)
 @blueprint.output(ElementChangeMade)
 @blueprint.doc(responses=failures(404, 409, 503, body=True))
@@ -92,7 +94,7 @@ def change_element(system: str, name: str, json_data: FactsIn) -> Response:
 
 
 @blueprint.post("/v1/elements/<system>/<name>/remove")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.input(EditIn)
 @blueprint.output(ElementChangeMade)
 @blueprint.doc(responses=failures(404, 409, 503, body=True))
@@ -110,6 +112,8 @@ def _made(
     where: ElementName, edit: SiteEdit, reason: str, dry_run: bool, *, asks_effect: bool = False
 ) -> Response:
     who, running = caller(), runtime()
+    if who.role is Role.PORTAL and not who.user:
+        raise ForbiddenProblem("A portal must say for whom it acts: send 'X-Acting-User: NAME'.")
     exchange = running.keeper.exchange()
     try:
         plan = exchange.plan_edit(edit, reason, author=who.user or who.name, now=running.state.now())

@@ -10,7 +10,10 @@ from flask import Response
 from ses_service.api import render
 from ses_service.api.authentication import allow
 from ses_service.api.contract import failures
-from ses_service.api.schemas.answers import ElementList, StorageSystemList
+from ses_service.api.problems import MonitorProblem, NotFoundProblem
+from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
+from ses_service.api.schemas.requests import HistoryQuery
+from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.process.runtime import runtime
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
@@ -55,6 +58,43 @@ def elements() -> Response:
                 "age_seconds": base.age(time),
                 "revision": now.keeper.revision,
             },
+        }
+    )
+
+
+@blueprint.get("/v1/elements/<system>/<name>/history")
+@allow()
+@blueprint.input(HistoryQuery, location="query")
+@blueprint.output(ElementHistory)
+@blueprint.doc(responses=failures(404, 422, 503))
+def history(system: str, name: str, query_data: HistoryQuery) -> Response:
+    """Say how an element was read and written over time
+
+    As the monitor remembers it, or the Prometheus server behind it: this service keeps none.
+    """
+    element, until = f"{system}/{name}", runtime().state.now()
+    known = {one.id for one in runtime().state.environment.elements}
+    since = until - query_data.seconds
+    if element not in known:
+        raise NotFoundProblem(f"There is no element {element}.")
+    try:
+        found = runtime().past.of(element, since, until, query_data.seconds / query_data.points)
+    except MonitorError as error:
+        raise MonitorProblem(f"The past of {element} is not known: {error}.") from None
+    if found is None:
+        raise NotFoundProblem(f"The monitor watches no element {element}.")
+    return render.answer(
+        {
+            "element": element,
+            "since": since,
+            "until": until,
+            "step_seconds": found.step,
+            "source": found.source,
+            "detail": found.detail,
+            "points": [
+                {"at": one.at, **render.rates(one.read, one.write), "queue_depth": one.queue_depth}
+                for one in found.points
+            ],
         }
     )
 

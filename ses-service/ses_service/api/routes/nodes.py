@@ -31,12 +31,14 @@ def announce(node: str, json_data: AnnouncementIn) -> Response:
 
 
 @blueprint.get("/v1/nodes")
-@allow(Role.ADMIN)
+@allow(Role.PORTAL, Role.ADMIN)
 @blueprint.output(NodeList)
 @blueprint.doc(responses=failures())
 def nodes() -> Response:
     """List the nodes whose agents are heard of"""
-    return render.answer({"nodes": [render.node(one, count) for one, count in runtime().state.nodes()]})
+    state = runtime().state
+    heard = [render.node(one, count) for one, count in state.nodes()]
+    return render.answer({"nodes": heard, "silent": [render.node(one, 0) for one in state.silent_nodes()]})
 
 
 @blueprint.post("/v1/nodes/selections")

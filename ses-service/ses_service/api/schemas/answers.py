@@ -262,6 +262,30 @@ class ElementOut(Answer):
     reserved_bytes: float
 
 
+class HistoryPoint(Answer):
+    """Means over one step, which ended `at`."""
+
+    at: float
+    read_mb_s: float | None
+    write_mb_s: float | None
+    queue_depth: float | None
+
+
+class ElementHistory(Answer):
+    """What an element did, the oldest step first; steps of which nothing is known are left out.
+
+    `source` is where the monitor has it from, `detail` why it is not a better one.
+    """
+
+    element: str
+    since: float
+    until: float
+    step_seconds: float
+    source: str
+    detail: str
+    points: list[HistoryPoint]
+
+
 class MonitorSource(Answer):
     """The monitor, as this service sees it.  ``age_seconds`` is since its last answer."""
 

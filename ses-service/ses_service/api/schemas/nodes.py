@@ -429,10 +429,12 @@ class NodeOut(Answer):
     since: float
     heard_at: float
     silent_after: float
+    version: str | None
     open_placements: int
 
 
 class NodeList(Answer):
-    """The nodes, by name."""
+    """The nodes, by name; `silent` are those heard of since this service started, and no more."""
 
     nodes: list[NodeOut]
+    silent: list[NodeOut]

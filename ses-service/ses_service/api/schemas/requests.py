@@ -228,6 +228,13 @@ class PlacementQuery(Query):
         return self
 
 
+class HistoryQuery(Query):
+    """How far back, in seconds; the answer has about `points` steps."""
+
+    seconds: Annotated[int, Field(ge=60, le=31 * 86400)] = 3600
+    points: Annotated[int, Field(ge=2, le=1000)] = 120
+
+
 class RequirementsQuery(Query):
     """Whose requirement sets to list; without a user all."""
 

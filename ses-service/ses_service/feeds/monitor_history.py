@@ -1,0 +1,106 @@
+"""Asks the monitor what one element did: a connection for each question, which ends within a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Required
+from urllib.parse import urlencode
+
+import urllib3
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.security.trust import Trust
+
+_SECONDS = 3.0
+_MAX_ANSWER = 2**20
+
+
+class _Point(TypedDict, total=False):
+    at: Required[float]
+    read_bytes_per_second: float | None
+    write_bytes_per_second: float | None
+    queue_depth: float | None
+
+
+class _Answer(TypedDict, total=False):
+    step_seconds: Required[float]
+    source: str
+    detail: str
+    points: Required[list[_Point]]
+
+
+_ANSWER = TypeAdapter(_Answer)
+
+
+class Point(NamedTuple):
+    """Means over a step that ended ``at`` (seconds since the epoch); rates are bytes per second."""
+
+    at: float
+    read: float | None
+    write: float | None
+    queue_depth: float | None
+
+
+class Past(NamedTuple):
+    """What an element did; ``source`` is where the monitor has it from, ``detail`` why not a better one."""
+
+    step: float
+    source: str
+    detail: str
+    points: tuple[Point, ...]
+
+
+class MonitorHistory:
+    """The histories of one monitor.  Thread-safe."""
+
+    def __init__(self, url: str | None, trust: Trust) -> None:
+        self._url = None if url is None else url.rstrip("/") + "/v1/history"
+        self._trust = trust
+
+    def of(self, element: str, since: float, until: float, step: float) -> Past | None:
+        """Return what an element did in a time; ``None``: the monitor has no such element.
+
+        Raises MonitorError.
+        """
+        if self._url is None:
+            raise MonitorError("no monitor is configured")
+        asked = {"element": element, "since": f"{since:.3f}", "until": f"{until:.3f}", "step": f"{step:g}"}
+        pool = self._trust.pool()
+        try:
+            answer = pool.request(
+                "GET", f"{self._url}?{urlencode(asked)}", timeout=_SECONDS, preload_content=False,
+                redirect=False, retries=False,
+            )  # fmt: skip
+            try:
+                body = answer.read(_MAX_ANSWER + 1)
+            finally:
+                answer.close()
+        except urllib3.exceptions.HTTPError as error:
+            raise MonitorError(f"the monitor does not answer: {error}") from None
+        finally:
+            pool.clear()
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            raise MonitorError(f"the monitor answered with status {answer.status}")
+        return _read(body)
+
+
+def _read(body: bytes) -> Past:
+    if len(body) > _MAX_ANSWER:
+        raise MonitorError("the monitor's answer is too large to be one")
+    try:
+        found = _ANSWER.validate_json(body)
+    except ValidationError as error:
+        raise MonitorError(f"the monitor's answer cannot be read: {error.errors()[0]['msg']}") from None
+    points = tuple(
+        Point(
+            one["at"],
+            one.get("read_bytes_per_second"),
+            one.get("write_bytes_per_second"),
+            one.get("queue_depth"),
+        )
+        for one in found["points"]
+    )
+    return Past(found["step_seconds"], found.get("source", ""), found.get("detail", ""), points)

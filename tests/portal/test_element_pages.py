@@ -1,0 +1,132 @@
+"""Single elements: their past, and changes by administrators that are shown before they are made."""
+
+from __future__ import annotations
+
+import pytest
+from ses_client.answers.elements import History, Step
+from ses_client.errors import UnavailableError
+from ses_webface.storage.pictures import load_of
+
+B1 = "/storage/union/b1"
+
+
+@pytest.fixture
+def root(signed_in):
+    return signed_in("root")
+
+
+def text_of(answer) -> str:
+    return " ".join(answer.get_data(as_text=True).split())
+
+
+def test_an_element_says_what_it_is_and_what_it_did(alice, site, clock) -> None:
+    site.past["union/b1"] = tuple(Step(clock.now - 30 * ago, 10.0, 20.0 + ago) for ago in (3, 2, 1))
+    page = text_of(alice.get(B1))
+    assert "40 MB/s" in page
+    assert "/branches/b1" in page
+    assert "Written: on average 22 MB/s, at most 23 MB/s." in page
+    assert page.count('<polyline class="write"') == 1
+    assert page.count('<th scope="row">2027') == 3
+    assert "Drain or change" not in page
+    assert alice.get("/storage/union/none").status_code == 404
+
+
+def test_a_past_that_nobody_knows_is_not_drawn(alice, site) -> None:
+    assert "the monitor does not answer" in text_of(alice.get(B1))
+    site.past["union/b1"] = ()
+    assert "remembers nothing of it over the last day" in text_of(alice.get(f"{B1}?span=day"))
+
+
+def test_a_gap_in_what_is_known_is_a_gap_in_the_line() -> None:
+    steps = tuple(Step(float(at), None, 5.0) for at in (10, 20, 60, 70))
+    load = load_of(History(0.0, 100.0, 10.0, "memory", "", steps))
+    assert load is not None
+    assert [len(piece.split()) for piece in load.write] == [2, 2]
+    assert load.read == ()
+    assert load_of(History(0.0, 100.0, 10.0, "memory", "", steps[:1])) is None
+
+
+@pytest.mark.parametrize("path", [f"{B1}/change", "/storage/add"])
+def test_only_administrators_change_elements(alice, root, site, path: str) -> None:
+    assert alice.get(path).status_code == 403
+    assert root.get(path).status_code == 200
+    for address in (f"{B1}/drain", f"{B1}/set", f"{B1}/remove", f"{B1}/undrain", "/storage/add"):
+        answer = alice.post(address, {"confirmed": "yes", "tier": "x"}, page="/account")
+        assert answer.status_code == 403
+    assert site.extra_changes == []
+
+
+def test_draining_is_shown_then_done_and_kept_in_the_history(root, site) -> None:
+    fields = {"reason": "disk 4 fails", "until": "2027-03-01T08:00"}
+    shown = text_of(root.post(f"{B1}/drain", fields, page=f"{B1}/change"))
+    assert "Nothing is changed yet" in shown
+    assert "VO materials" in shown
+    assert "union/b2" in shown
+    assert site.places[0].state == "active"
+    done = root.post(f"{B1}/drain", {**fields, "confirmed": "yes"}, page=f"{B1}/change")
+    assert (done.status_code, done.location) == (303, "/history/101")
+    assert (site.places[0].state, site.places[0].until) == ("draining", "2027-03-01T08:00:00Z")
+    assert site.acted_for[-1] == "root"
+    change = text_of(root.get("/history/101"))
+    assert "union/b1 takes no further files. This is change 101." in change
+    assert "disk 4 fails" in change
+    assert 'href="/history/101/undo"' in change
+    page = text_of(root.get(B1))
+    assert "draining" in page
+    assert "Until 2027-03-01 08:00 UTC" in page
+    again = root.post(f"{B1}/undrain", {"confirmed": "yes"}, page=f"{B1}/change")
+    assert again.status_code == 303
+    assert site.places[0].state == "active"
+    refused = root.post(f"{B1}/undrain", {"confirmed": "yes"}, page=f"{B1}/change")
+    assert refused.status_code == 422
+    assert "is not being drained" in text_of(refused)
+
+
+def test_only_what_was_typed_anew_is_changed_and_rates_have_units(root, site) -> None:
+    fields = {"tier": "flash", "write_rate": "1.5 GB/s", "read_rate": "100 MB/s", "server": "n1"}
+    shown = text_of(root.post(f"{B1}/set", fields, page=f"{B1}/change"))
+    assert "flash" in shown
+    assert "read rate" not in shown
+    root.post(f"{B1}/set", {**fields, "confirmed": "yes"}, page=f"{B1}/change")
+    assert (site.places[0].tier, site.places[0].nominal_write) == ("flash", 1500.0)
+    assert site.places[0].nominal_read == 100.0
+
+
+@pytest.mark.parametrize(
+    ("what", "fields", "says"),
+    [
+        ("set", {"write_rate": "12 parsec"}, "is no unit of this"),
+        ("set", {"server": ""}, "has a server always"),
+        ("set", {}, "Nothing is different yet"),
+        ("drain", {"until": "soon"}, "Write a date and a time"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_beside_its_field(root, site, what: str, fields, says: str) -> None:
+    answer = root.post(f"{B1}/{what}", fields, page=f"{B1}/change")
+    assert answer.status_code == 422
+    assert says in text_of(answer)
+    assert site.extra_changes == []
+
+
+def test_elements_are_added_and_removed(root, site) -> None:
+    fields = {"system": "union", "name": "b9", "server": "n1", "target": "/branches/b9"}
+    missing = root.post("/storage/add", {**fields, "target": ""})
+    assert (missing.status_code, text_of(missing).count("Enter this.")) == (422, 1)
+    assert "/branches/b9" in text_of(root.post("/storage/add", fields))
+    assert root.post("/storage/add", {**fields, "confirmed": "yes"}).status_code == 303
+    assert site.places[-1].id == "union/b9"
+    there = root.post("/storage/add", {**fields, "confirmed": "yes"})
+    assert "already" in text_of(there)
+    assert root.post("/storage/union/b9/remove", {"confirmed": "yes"}, page=f"{B1}/change").status_code == 303
+    assert "union/b9" not in {one.id for one in site.places}
+
+
+def test_a_change_that_cannot_be_made_is_not_said_to_be(root, site) -> None:
+    def away(*_: object) -> None:
+        raise UnavailableError("The selection service cannot be reached.")
+
+    site.acting = lambda _person: site
+    site.drain = away
+    answer = root.post(f"{B1}/drain", {"confirmed": "yes"}, page=f"{B1}/change")
+    assert answer.status_code == 503
+    assert "Nothing was changed. The selection service cannot be reached." in text_of(answer)

@@ -1,0 +1,92 @@
+"""The past of an element: asked of the monitor, and told as its contract says."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from ses_service.feeds.monitor_history import MonitorHistory
+from ses_service.security.trust import Trust
+
+POINT = {"at": 990.0, "read_bytes_per_second": None, "write_bytes_per_second": 5e6, "queue_depth": 1.5}
+ANSWER = {"element": "union/b0", "step_seconds": 30.0, "source": "memory", "detail": "why", "points": [POINT]}
+
+
+class Monitor:
+    """Answers every question with ``status`` and ``body``, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.status, self.body = 200, json.dumps(ANSWER).encode()
+        self.asked: list[str] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append(self.path)
+                self.send_response(outer.status)
+                self.send_header("Content-Length", str(len(outer.body)))
+                self.end_headers()
+                self.wfile.write(outer.body)
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+
+@pytest.fixture
+def monitor() -> Iterator[Monitor]:
+    made = Monitor()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_what_an_element_did_is_told_in_mb_per_second(service: Any, monitor: Monitor, clock: Any) -> None:
+    service.runtime.past = MonitorHistory(monitor.url, Trust())
+    answer = service.get("/v1/elements/union/b0/history?seconds=3600&points=120")
+    told = answer.get_json()
+    assert (answer.status_code, told["step_seconds"], told["detail"]) == (200, 30.0, "why")
+    assert told["until"] - told["since"] == 3600
+    assert told["points"] == [{"at": 990.0, "read_mb_s": None, "write_mb_s": 5.0, "queue_depth": 1.5}]
+    (asked,) = monitor.asked
+    query = parse_qs(urlsplit(asked).query)
+    assert (query["element"], query["step"]) == (["union/b0"], ["30"])
+    assert float(query["until"][0]) == pytest.approx(clock())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected", "says"),
+    [
+        (404, b"{}", 404, "watches no element"),
+        (503, b"{}", 503, "status 503"),
+        (200, b"<html>", 503, "cannot be read"),
+        (200, b"[" + b" " * 2**20 + b"]", 503, "too large"),
+    ],
+)
+def test_a_monitor_that_does_not_say_is_no_error_of_ours(
+    service: Any, monitor: Monitor, status: int, body: bytes, expected: int, says: str
+) -> None:
+    service.runtime.past = MonitorHistory(monitor.url, Trust())
+    monitor.status, monitor.body = status, body
+    answer = service.get("/v1/elements/union/b0/history")
+    assert answer.status_code == expected
+    assert says in answer.get_json()["detail"]
+
+
+def test_without_a_monitor_and_for_no_element_it_says_so(service: Any) -> None:
+    answer = service.get("/v1/elements/union/b0/history")
+    assert (answer.status_code, answer.get_json()["type"]) == (
+        503,
+        "urn:qstorman:problem:monitor-unavailable",
+    )
+    assert "no monitor is configured" in answer.get_json()["detail"]
+    assert service.get("/v1/elements/union/none/history").status_code == 404
+    assert service.get("/v1/elements/union/b0/history?seconds=1").status_code == 422

@@ -1,0 +1,169 @@
+"""Changes of elements by administrators: each is shown before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import structlog
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from ses_client.answers.elements import Element
+from ses_client.answers.reading import JSON
+from ses_client.errors import NotFoundError, RefusedError, SesError
+from werkzeug.wrappers import Response
+
+from ses_webface.history.wording import edited_properties, subject_words
+from ses_webface.portal import person, service, vocabulary, zone
+from ses_webface.storage import forms
+from ses_webface.storage.views import find
+
+blueprint = Blueprint("element_changes", __name__, url_prefix="/storage")
+log = structlog.get_logger(__name__)
+Page = str | tuple[str, int] | Response
+
+_DONE = {
+    "drain": "{} takes no further files.",
+    "undrain": "{} takes files again.",
+    "set": "{} is changed.",
+    "remove": "{} is removed.",
+    "add": "{} is added.",
+}
+_TITLES = {
+    "drain": "Drain {}?",
+    "undrain": "Let {} take files again?",
+    "set": "Change {}?",
+    "remove": "Remove {}?",
+    "add": "Add {}?",
+}
+_EMPTY = dict.fromkeys(
+    ("label", "server", "tier", "pool", "target", "read_rate", "write_rate", "capacity_bytes"), ""
+)
+
+
+@blueprint.get("/<system>/<name>/change")
+def edit(system: str, name: str) -> Page:
+    """Show what can be changed of an element."""
+    _administrators_only()
+    _storage, element = find(f"{system}/{name}")
+    return _edit_page(element, forms.stated(element))
+
+
+@blueprint.post("/<system>/<name>/<any(drain, undrain, set, remove):what>")
+def change(system: str, name: str, what: str) -> Page:
+    """Show what a change would do, or make it when that was seen."""
+    _administrators_only()
+    _storage, element = find(f"{system}/{name}")
+    fields = _fields()
+    try:
+        how = _asked(what, fields, element)
+    except forms.FaultsError as error:
+        return _edit_page(element, {**forms.stated(element), **fields}, error.faults), 422
+    if what == "set" and not how:
+        return _edit_page(element, fields, {"": "Nothing is different yet."}), 422
+    return _shown_or_made(what, element.id, how, fields)
+
+
+@blueprint.get("/add")
+def add() -> Page:
+    """Show the form for a further element."""
+    _administrators_only()
+    return _add_page({})
+
+
+@blueprint.post("/add")
+def add_submit() -> Page:
+    """Show what adding an element would do, or add it when that was seen."""
+    _administrators_only()
+    fields = _fields()
+    where = {name: fields.get(name, "").strip() for name in ("system", "name")}
+    faults = {name: "Enter this." for name in ("system", "name", "server", "target") if not fields.get(name)}
+    try:
+        how = forms.changed(fields, _EMPTY, vocabulary())
+    except forms.FaultsError as error:
+        faults |= error.faults
+        how = {}
+    if faults:
+        return _add_page(fields, faults), 422
+    return _shown_or_made("add", "/".join(where.values()), {**how, **where}, fields)
+
+
+def _administrators_only() -> None:
+    if not person().is_admin:
+        abort(403)
+
+
+def _fields() -> dict[str, str]:
+    return {
+        name: value[:256]
+        for name, value in request.form.items()
+        if name not in ("csrf_token", "confirmed") and isinstance(value, str)
+    }
+
+
+def _asked(what: str, fields: Mapping[str, str], element: Element) -> JSON:
+    if what == "drain":
+        return forms.drained(fields, zone())
+    if what == "set":
+        return forms.changed(fields, forms.stated(element), vocabulary())
+    return {}
+
+
+def _shown_or_made(what: str, name: str, how: JSON, fields: Mapping[str, str]) -> Page:
+    confirmed = bool(request.form.get("confirmed"))
+    calls = {
+        "drain": service().drain,
+        "undrain": service().undrain,
+        "set": service().set_element,
+        "remove": service().remove_element,
+    }
+    sent = {**how, "dry_run": not confirmed}
+    try:
+        made = service().add_element(sent) if what == "add" else calls[what](name, sent)
+    except (RefusedError, NotFoundError) as error:
+        return _preview(what, name, fields, problem=getattr(error, "told", str(error))), 422
+    except SesError as error:
+        log.warning("element not changed", element=name, what=what, problem=str(error))
+        return _preview(what, name, fields, problem=str(error)), 503
+    if not confirmed:
+        return _preview(what, name, fields, made)
+    log.info("element changed", account=person().name, element=name, what=what, change=made.get("change"))
+    number = made.get("change")
+    flash(_DONE[what].format(name) + (f" This is change {number}." if number else ""))
+    if number:
+        return redirect(url_for("history.change", number=number), 303)
+    return redirect(url_for("storage.overview"), 303)
+
+
+def _preview(
+    what: str, name: str, fields: Mapping[str, str], made: JSON | None = None, problem: str = ""
+) -> str:
+    subjects = [] if made is None else made["subjects"]
+    return render_template(
+        "storage/preview.html",
+        what=what,
+        name=name,
+        title=_TITLES[what].format(name),
+        fields=fields,
+        made=made,
+        problem=problem,
+        diffs=[(subject_words(one["subject"]), edited_properties(one)) for one in subjects],
+        back=url_for("storage.overview") if what == "add" else _address("storage.element", name),
+        action=url_for("element_changes.add_submit")
+        if what == "add"
+        else f"{_address('storage.element', name)}/{what}",
+    )
+
+
+def _address(endpoint: str, name: str) -> str:
+    system, _, local = name.partition("/")
+    return url_for(endpoint, system=system, name=local)
+
+
+def _edit_page(element: Element, fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:
+    return render_template(
+        "storage/change.html", element=element, fields=fields, faults=faults or {}, states=forms.STATES
+    )
+
+
+def _add_page(fields: Mapping[str, str], faults: Mapping[str, str] | None = None) -> str:
+    systems = service().storage_systems()
+    return render_template("storage/add.html", fields=fields, faults=faults or {}, systems=systems)
