@@ -84,10 +84,7 @@ static void fill_system(struct ses_table_system *system, char **branches, unsign
 static void publish(struct ses_table *table, uint64_t socket_hash, const char *union_,
                     int32_t segment) {
   dev_t device = device_of(union_);
-  table->head = (struct ses_table_head){.magic = SES_TABLE_MAGIC,
-                                        .version = SES_TABLE_VERSION,
-                                        .head_size = sizeof table->head,
-                                        .size = sizeof *table,
+  table->head = (struct ses_table_head){.segment = SES_TABLE_KIND,
                                         .socket_hash = socket_hash,
                                         .instance = INSTANCE,
                                         .state = SES_TABLE_ALIVE,
@@ -101,10 +98,7 @@ static void publish(struct ses_table *table, uint64_t socket_hash, const char *u
 }
 
 static void open_claims(struct ses_claims *claims) {
-  claims->head = (struct ses_claims_head){.magic = SES_CLAIMS_MAGIC,
-                                          .version = SES_CLAIMS_VERSION,
-                                          .head_size = sizeof claims->head,
-                                          .size = sizeof *claims,
+  claims->head = (struct ses_claims_head){.segment = SES_CLAIMS_KIND,
                                           .instance = INSTANCE,
                                           .uid = geteuid(),
                                           .state = SES_TABLE_ALIVE,
@@ -129,9 +123,9 @@ static void *make(key_t key, size_t size, int mode, int *id) {
 }
 
 static int serve(const char *socket, const char *union_, char **branches, unsigned count_) {
-  uint64_t socket_hash = ses_table_hash(socket);
+  uint64_t socket_hash = ses_segment_hash(socket);
   int table_id, claims_id;
-  struct ses_table *table = make(ses_table_key(socket_hash, 0), sizeof *table, 0644, &table_id);
+  struct ses_table *table = make(ses_segment_key(socket_hash, 0), sizeof *table, 0644, &table_id);
   struct ses_claims *claims = make(IPC_PRIVATE, sizeof *claims, 0600, &claims_id);
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
   open_claims(claims);
@@ -153,7 +147,7 @@ static int decide(dev_t device) {
   struct ses_spot spot;
   struct ses_choice choice;
   struct ses_answer answer;
-  struct ses_stated stated = {.application = ses_table_hash("table_bench"), .expected_bytes = -1};
+  struct ses_stated stated = {.application = ses_segment_hash("table_bench"), .expected_bytes = -1};
   if (!ses_spot_find(&spot, stated.application, major(device), minor(device)) ||
       !ses_choose(&spot, &stated, &choice) || !ses_choice_answer(&spot, &stated, &choice, &answer))
     return -1;

@@ -1,6 +1,5 @@
 #include "node.h"
 
-#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -52,38 +51,29 @@ std::string why_no_agent(const std::string &path) {
   return why;
 }
 
-bool is_believed(int id) {
-  shmid_ds seen{};
-  return shmctl(id, IPC_STAT, &seen) == 0 &&
-         (seen.shm_perm.cuid == 0 || seen.shm_perm.cuid == geteuid()) &&
-         seen.shm_perm.uid == seen.shm_perm.cuid && (seen.shm_perm.mode & 0777) == 0644 &&
-         seen.shm_segsz == sizeof(ses_table);
-}
-
 bool is_alive(const ses_table_head &head, uint64_t socket_hash) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   const uint64_t now_ms =
       static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
   const uint64_t beat = __atomic_load_n(&head.heartbeat_ms, __ATOMIC_ACQUIRE);
-  return head.magic == SES_TABLE_MAGIC && head.version == SES_TABLE_VERSION &&
-         head.head_size == sizeof head && head.socket_hash == socket_hash &&
+  return head.socket_hash == socket_hash &&
          __atomic_load_n(&head.state, __ATOMIC_ACQUIRE) == SES_TABLE_ALIVE &&
          now_ms + SES_TABLE_STALE_MS - beat < 2 * uint64_t{SES_TABLE_STALE_MS};
 }
 
 void read_table(Node &node) {
-  const uint64_t hash = ses_table_hash(node.socket.c_str());
-  const int id = shmget(ses_table_key(hash, 0), 0, 0);
-  if (id < 0 || !is_believed(id)) {
-    return;
-  }
-  void *const at = shmat(id, nullptr, SHM_RDONLY);
-  if (at == reinterpret_cast<void *>(-1)) {
+  const uint64_t hash = ses_segment_hash(node.socket.c_str());
+  const ses_segment_rule rule = ses_segment_published(geteuid(), true, sizeof(ses_table));
+  const ses_segment_head kind = SES_TABLE_KIND;
+  const int id = ses_segment_find(ses_segment_key(hash, 0));
+  ses_segment_facts facts{};
+  void *at = nullptr;
+  if (id < 0 || ses_segment_attach(id, &rule, false, &facts, &at) != 0) {
     return;
   }
   const auto &table = *static_cast<const ses_table *>(at);
-  if (is_believed(id) && is_alive(table.head, hash)) {
+  if (ses_segment_is(at, &kind) && is_alive(table.head, hash)) {
     node.has_table = true;
     std::set<std::string> found;
     const uint32_t used =
@@ -96,7 +86,7 @@ void read_table(Node &node) {
     }
     node.mounts.assign(found.begin(), found.end());
   }
-  shmdt(at);
+  ses_segment_detach(at);
 }
 
 } // namespace

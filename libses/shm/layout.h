@@ -21,16 +21,14 @@
 #include <stdint.h>
 
 #include "lock.h"
+#include "ses/segment.h"
 #include "ses/share.h"
 
 #define SES_SHARE_MAGIC 0x52414853u /* "SHAR" in memory on little-endian machines */
 #define SES_SHARE_VERSION 1u
 
 struct ses_share_head {
-  uint32_t magic;
-  uint16_t version;
-  uint16_t head_bytes;
-  uint64_t bytes; /* of the whole region */
+  struct ses_segment_head segment;
   uint64_t heap;  /* where the slots begin */
   uint32_t items; /* records */
   _Atomic uint32_t ready;

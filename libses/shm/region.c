@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ses/table.h"
+#include "ses/segment.h"
 
 #define KEYS 8u
 #define PERMISSIONS 0777u
@@ -66,8 +66,8 @@ static int read_name(const char *text, struct place *place) {
 }
 
 static key_t key_of(const struct place *place, uint32_t number) {
-  uint64_t hash = ses_table_hash(place->name) ^ (uint64_t)place->owner * 0x9e3779b97f4a7c15u;
-  return ses_table_key(hash ^ SES_SHARE_MAGIC, number);
+  uint64_t hash = ses_segment_hash(place->name) ^ (uint64_t)place->owner * 0x9e3779b97f4a7c15u;
+  return ses_segment_key(hash ^ SES_SHARE_MAGIC, number);
 }
 
 static uint64_t pid_namespace(void) {
@@ -77,31 +77,32 @@ static uint64_t pid_namespace(void) {
 
 static void pause_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-/* Made by OWNER, who still owns it; 0 or an error. */
-static int is_owned(int id, uint32_t owner, struct shmid_ds *seen) {
-  if (shmctl(id, IPC_STAT, seen) != 0)
-    return errno;
-  return seen->shm_perm.cuid == owner && seen->shm_perm.uid == owner &&
-                 seen->shm_segsz >= sizeof(struct ses_share_head)
-             ? 0
-             : ENOENT;
-}
-
-static char *attach(int id, bool *writable) {
-  char *at = shmat(id, NULL, 0);
-  *writable = at != (char *)-1;
-  if (!*writable && errno == EACCES)
-    at = shmat(id, NULL, SHM_RDONLY);
-  return at == (char *)-1 ? NULL : at;
+/* What OWNER has made and still owns; 0 or an error. */
+static int attach(int id, uint32_t owner, struct ses_segment_facts *facts,
+                  struct ses_share *share) {
+  struct ses_segment_rule rule = {owner, owner, owner, SES_SEGMENT_ANY_MODE, 0};
+  void *at;
+  int status = ses_segment_attach(id, &rule, true, facts, &at);
+  share->writable = status == 0;
+  if (status == -EACCES)
+    status = ses_segment_attach(id, &rule, false, facts, &at);
+  if (status != 0)
+    return status == -EPERM ? ENOENT : -status;
+  share->at = at;
+  share->bytes = facts->size;
+  if (share->bytes >= sizeof(struct ses_share_head))
+    return 0;
+  ses_segment_detach(at);
+  return ENOENT;
 }
 
 /* The head may be being filled in by who makes the region, or was left so by one who died. */
 static int is_ready(int id, const struct ses_share_head *head) {
-  struct shmid_ds seen;
+  struct ses_segment_facts facts;
   for (int i = 0; i < MAKING_TRIES; i++) {
     if (atomic_load_explicit(&head->ready, memory_order_acquire) != 0)
       return 0;
-    if (shmctl(id, IPC_STAT, &seen) != 0 || seen.shm_nattch <= 1)
+    if (ses_segment_look(id, &facts) != 0 || facts.attached <= 1)
       return ENOENT; /* the only one is this process */
     pause_ms();
   }
@@ -110,44 +111,38 @@ static int is_ready(int id, const struct ses_share_head *head) {
 
 static int is_sound(const struct ses_share *share, const char *name) {
   const struct ses_share_head *head = ses_share_head_of(share);
-  if (head->magic != SES_SHARE_MAGIC || strncmp(head->name, name, sizeof head->name) != 0)
+  const struct ses_segment_head kind = {SES_SHARE_MAGIC, SES_SHARE_VERSION, sizeof *head,
+                                        share->bytes};
+  if (head->segment.magic != kind.magic || strncmp(head->name, name, sizeof head->name) != 0)
     return ENOENT;
-  bool fits = head->bytes == share->bytes && share->items <= SES_SHARE_ITEMS_MAX &&
+  bool fits = share->items <= SES_SHARE_ITEMS_MAX &&
               share->heap >= sizeof *head + share->items * sizeof(struct ses_share_record) &&
               share->heap <= share->bytes && share->heap % SES_SHARE_LINE == 0;
-  return fits && head->version == SES_SHARE_VERSION && head->head_bytes == sizeof *head &&
-                 head->pid_namespace == pid_namespace()
-             ? 0
-             : ENOTSUP;
+  return fits && ses_segment_is(head, &kind) && head->pid_namespace == pid_namespace() ? 0
+                                                                                       : ENOTSUP;
 }
 
 static int look_at(int id, const struct place *place, struct ses_share *share) {
-  struct shmid_ds seen;
-  int status = is_owned(id, place->owner, &seen);
+  struct ses_segment_facts facts;
+  *share = (struct ses_share){.id = id, .patience_ns = PATIENCE_NS, .self = ses_lock_self()};
+  int status = attach(id, place->owner, &facts, share);
   if (status != 0)
     return status;
-  *share = (struct ses_share){.id = id, .patience_ns = PATIENCE_NS, .self = ses_lock_self()};
-  share->at = attach(id, &share->writable);
-  if (!share->at)
-    return errno;
-  status = is_owned(id, place->owner, &seen); /* what is attached cannot become another */
-  if (status == 0)
-    status = is_ready(id, ses_share_head_of(share));
-  share->bytes = seen.shm_segsz;
+  status = is_ready(id, ses_share_head_of(share));
   share->heap = ses_share_head_of(share)->heap;
   share->items = ses_share_head_of(share)->items;
   if (status == 0)
     status = is_sound(share, place->name);
   if (status != 0)
-    shmdt(share->at);
+    ses_segment_detach(share->at);
   return status;
 }
 
 static int find(const struct place *place, struct ses_share *share) {
   int status = ENOENT;
   for (uint32_t i = 0; i < KEYS; i++) {
-    int id = shmget(key_of(place, i), 0, 0);
-    int one = id < 0 ? errno : look_at(id, place, share);
+    int id = ses_segment_find(key_of(place, i));
+    int one = id < 0 ? -id : look_at(id, place, share);
     if (one == 0)
       return 0;
     if (one != ENOENT && one != EIDRM && one != EINVAL)
@@ -159,7 +154,7 @@ static int find(const struct place *place, struct ses_share *share) {
 static int keep(const struct ses_share *found, ses_share **share) {
   *share = malloc(sizeof **share);
   if (!*share) {
-    shmdt(found->at);
+    ses_segment_detach(found->at);
     return ENOMEM;
   }
   **share = *found;
@@ -178,54 +173,42 @@ int ses_share_open(const char *name, ses_share **share) {
 void ses_share_close(ses_share *share) {
   if (!share)
     return;
-  shmdt(share->at);
+  ses_segment_detach(share->at);
   free(share);
 }
 
 /* An own segment whose maker died before its head was filled in is nobody's. */
 static void remove_unfinished(int id, uint32_t owner) {
-  struct shmid_ds seen;
-  if (is_owned(id, owner, &seen) == 0 && seen.shm_nattch == 0) {
-    const struct ses_share_head *head = shmat(id, NULL, SHM_RDONLY);
-    if (head == (const void *)-1)
-      return;
-    if (atomic_load_explicit(&head->ready, memory_order_acquire) == 0 && head->magic == 0)
-      shmctl(id, IPC_RMID, NULL);
-    shmdt(head);
-  }
+  struct ses_segment_facts facts;
+  struct ses_share share;
+  if (attach(id, owner, &facts, &share) != 0)
+    return;
+  const struct ses_share_head *head = ses_share_head_of(&share);
+  if (facts.attached == 1 && head->segment.magic == 0 &&
+      atomic_load_explicit(&head->ready, memory_order_acquire) == 0)
+    ses_segment_remove(id);
+  ses_segment_detach(head);
 }
 
-static int make_segment(const struct place *place, size_t bytes, uint32_t mode, int *id) {
-  int status = ENOSPC;
+static int make_segment(const struct place *place, uint64_t bytes, uint32_t mode, int *id) {
   for (uint32_t i = 0; i < KEYS; i++) {
     key_t key = key_of(place, i);
-    int there = shmget(key, 0, 0);
+    int there = ses_segment_find(key);
     if (there >= 0)
       remove_unfinished(there, place->owner);
-    *id = shmget(key, bytes, (int)(IPC_CREAT | IPC_EXCL | mode));
+    *id = ses_segment_make(key, bytes, mode);
     if (*id >= 0)
       return 0;
-    status = errno == EEXIST ? ENOSPC : errno;
-    if (errno != EEXIST)
-      break;
+    if (*id != -EEXIST)
+      return -*id;
   }
-  return status;
-}
-
-static int give_to_group(int id, uint32_t group) {
-  struct shmid_ds seen;
-  if (shmctl(id, IPC_STAT, &seen) != 0)
-    return errno;
-  seen.shm_perm.gid = group;
-  return shmctl(id, IPC_SET, &seen) == 0 ? 0 : errno;
+  return ENOSPC;
 }
 
 static void fill_in(struct ses_share *share, const char *name) {
   struct ses_share_head *head = ses_share_head_of(share);
-  head->magic = SES_SHARE_MAGIC;
-  head->version = SES_SHARE_VERSION;
-  head->head_bytes = sizeof *head;
-  head->bytes = share->bytes;
+  head->segment =
+      (struct ses_segment_head){SES_SHARE_MAGIC, SES_SHARE_VERSION, sizeof *head, share->bytes};
   head->heap = share->heap;
   head->items = share->items;
   head->pid_namespace = pid_namespace();
@@ -237,8 +220,7 @@ static int make(const struct place *place, const ses_share_options *options,
                 struct ses_share *share) {
   uint32_t mode = options->mode ? options->mode : 0600;
   uint64_t wanted = options->bytes ? options->bytes : DEFAULT_BYTES;
-  *share =
-      (struct ses_share){.patience_ns = PATIENCE_NS, .self = ses_lock_self(), .writable = true};
+  *share = (struct ses_share){.patience_ns = PATIENCE_NS, .self = ses_lock_self()};
   share->items = options->items ? options->items : DEFAULT_ITEMS;
   if (wanted > SES_SHARE_BYTES_MAX || share->items > SES_SHARE_ITEMS_MAX ||
       (mode & ~PERMISSIONS) != 0 || (mode & 0600) != 0600)
@@ -249,11 +231,13 @@ static int make(const struct place *place, const ses_share_options *options,
   int status = make_segment(place, share->bytes, mode, &share->id);
   if (status != 0)
     return status;
-  status = options->grouped ? give_to_group(share->id, options->group) : 0;
-  share->at = status == 0 ? shmat(share->id, NULL, 0) : (char *)-1;
-  if (share->at == (char *)-1) {
-    status = status ? status : errno;
-    shmctl(share->id, IPC_RMID, NULL);
+  struct ses_segment_facts facts;
+  if (options->grouped)
+    status = -ses_segment_give(share->id, place->owner, options->group, mode);
+  if (status == 0)
+    status = attach(share->id, place->owner, &facts, share);
+  if (status != 0) {
+    ses_segment_remove(share->id);
     return status;
   }
   fill_in(share, place->name);
@@ -271,7 +255,7 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
     return EACCES;
   status = find(&place, &found);
   if (status == 0)
-    shmdt(found.at);
+    ses_segment_detach(found.at);
   if (status != ENOENT && status != EACCES)
     return status == 0 ? EEXIST : status;
   status = make(&place, options ? options : &defaults, &found);
@@ -286,10 +270,9 @@ int ses_share_remove(const char *name) {
     status = find(&place, &found);
   if (status != 0)
     return status;
-  if (shmctl(found.id, IPC_RMID, NULL) != 0)
-    status = errno == EPERM ? EACCES : errno;
-  shmdt(found.at);
-  return status;
+  status = -ses_segment_remove(found.id);
+  ses_segment_detach(found.at);
+  return status == EPERM ? EACCES : status;
 }
 
 void ses_share_patience(ses_share *share, double seconds) {
@@ -298,15 +281,15 @@ void ses_share_patience(ses_share *share, double seconds) {
                                         : (uint64_t)(seconds * 1e9);
 }
 
-static void describe(const struct ses_share *share, const struct shmid_ds *seen,
+static void describe(const struct ses_share *share, const struct ses_segment_facts *seen,
                      ses_share_facts *facts) {
   uint64_t start;
   memset(facts, 0, sizeof *facts);
   memcpy(facts->name, ses_share_head_of(share)->name, sizeof facts->name - 1);
-  facts->owner = seen->shm_perm.uid;
-  facts->group = seen->shm_perm.gid;
-  facts->mode = seen->shm_perm.mode & PERMISSIONS;
-  facts->opened = (uint32_t)seen->shm_nattch;
+  facts->owner = seen->owner;
+  facts->group = seen->group;
+  facts->mode = seen->mode;
+  facts->opened = (uint32_t)seen->attached;
   facts->bytes = share->bytes - share->heap;
   facts->bytes_free = ses_share_gap(share, UINT64_MAX, &start);
   facts->items_most = share->items;
@@ -316,9 +299,10 @@ static void describe(const struct ses_share *share, const struct shmid_ds *seen,
 }
 
 int ses_share_facts_of(ses_share *share, ses_share_facts *facts) {
-  struct shmid_ds seen;
-  if (shmctl(share->id, IPC_STAT, &seen) != 0)
-    return errno;
+  struct ses_segment_facts seen;
+  int status = -ses_segment_look(share->id, &seen);
+  if (status != 0)
+    return status;
   describe(share, &seen, facts);
   return 0;
 }
@@ -329,24 +313,25 @@ int ses_share_each(int (*see)(const ses_share_facts *facts, void *with), void *w
   if (last < 0)
     return errno;
   for (int i = 0; i <= last; i++) {
-    struct shmid_ds seen;
+    struct shmid_ds unused;
+    struct ses_segment_facts seen;
     struct ses_share share;
     ses_share_facts facts;
     char name[SES_SHARE_NAME_MAX];
-    int id = shmctl(i, SHM_STAT, &seen);
-    if (id < 0 || seen.shm_segsz < sizeof(struct ses_share_head) || (seen.shm_perm.mode & SHM_DEST))
+    int id = shmctl(i, SHM_STAT, &unused);
+    if (id < 0 || ses_segment_look(id, &seen) != 0 || seen.removed ||
+        attach(id, seen.owner, &seen, &share) != 0)
       continue;
-    const struct ses_share_head *head = shmat(id, NULL, SHM_RDONLY);
-    if (head == (const void *)-1)
-      continue;
+    const struct ses_share_head *head = ses_share_head_of(&share);
     memcpy(name, head->name, sizeof name);
     name[sizeof name - 1] = '\0';
-    bool is_one = head->magic == SES_SHARE_MAGIC;
-    shmdt(head);
-    if (!is_one || look_at(id, &(struct place){seen.shm_perm.uid, name}, &share) != 0)
+    bool is_one = head->segment.magic == SES_SHARE_MAGIC;
+    ses_segment_detach(head);
+    if (!is_one || look_at(id, &(struct place){seen.owner, name}, &share) != 0)
       continue;
+    seen.attached -= 1; /* its own */
     describe(&share, &seen, &facts);
-    shmdt(share.at);
+    ses_segment_detach(share.at);
     int result = see(&facts, with);
     if (result != 0)
       return result;

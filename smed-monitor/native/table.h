@@ -2,9 +2,8 @@
  * The table smed-sampler publishes to: a file in shared memory, one record per block device.
  *
  * A reader maps the file read-only and copies records without a lock and without system calls. Each
- * record has a sequence counter of its own: odd while it is being written, two higher afterwards.
- * One counter for the whole table would starve readers whenever the writer is preempted while
- * writing.
+ * record has a sequence counter of its own (ses/sequence.h).  One counter for the whole table would
+ * starve readers whenever the writer is preempted while writing.
  *
  * A writer that dies in the middle of a record leaves its counter odd: smed_table_read then gives
  * up after SMED_TABLE_TRIES and says so; the next writer makes it even again.  Readers judge the
@@ -21,6 +20,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "ses/sequence.h"
 
 #define SMED_TABLE_MAGIC 0x44454d53u /* "SMED" */
 #define SMED_TABLE_VERSION 2u
@@ -48,7 +49,7 @@ struct smed_sample {
 };
 
 struct smed_record {
-  _Atomic uint32_t sequence;
+  uint32_t sequence; /* ses/sequence.h */
   uint32_t major;
   uint32_t minor;
   char name[36];
@@ -97,29 +98,28 @@ static inline bool smed_record_is_whole(const struct smed_record *copy) {
 static inline void smed_table_write(struct smed_record *record, const struct smed_sample *sample) {
   const uint64_t *words = (const uint64_t *)sample;
   const size_t last = sizeof(*sample) / sizeof(uint64_t) - 1;
-  uint32_t sequence = atomic_load_explicit(&record->sequence, memory_order_relaxed) | 1u;
+  uint32_t before = record->sequence;
 
-  atomic_store_explicit(&record->sequence, sequence, memory_order_relaxed);
-  atomic_thread_fence(memory_order_release);
+  ses_sequence_begin(&record->sequence, before);
   for (size_t i = 0; i < last; i++)
     atomic_store_explicit(&record->words[i], words[i], memory_order_relaxed);
   atomic_store_explicit(&record->words[last], smed_sample_check(words), memory_order_relaxed);
-  atomic_store_explicit(&record->sequence, sequence + 1, memory_order_release);
+  ses_sequence_end(&record->sequence, before);
 }
 
-/* Copy a record.  False: it was being written every time, or its writer died in the middle. */
+/* Copy a record.  False: it was never written, was being written every time, or its writer died in
+ * the middle. */
 static inline bool smed_table_read(const struct smed_record *record, struct smed_sample *sample) {
   uint64_t *words = (uint64_t *)sample;
 
   for (int tries = 0; tries < SMED_TABLE_TRIES; tries++) {
-    uint32_t before = atomic_load_explicit(&record->sequence, memory_order_acquire);
+    uint32_t before = ses_sequence_of(&record->sequence);
 
-    if (before & 1u)
+    if (!ses_sequence_is_whole(before))
       continue;
     for (size_t i = 0; i < sizeof(*sample) / sizeof(uint64_t); i++)
       words[i] = atomic_load_explicit(&record->words[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    if (atomic_load_explicit(&record->sequence, memory_order_relaxed) == before)
+    if (ses_sequence_is_same(&record->sequence, before))
       return true;
   }
   return false;

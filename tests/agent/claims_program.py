@@ -51,7 +51,7 @@ def fnv1a(text: str) -> int:
 
 
 def key_of(socket: Path, number: int = 0) -> int:
-    """As ses_table_key()."""
+    """As ses_segment_key()."""
     mixed = (fnv1a(str(socket)) ^ number) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
     key = mixed >> 32 or 1
     return key - (1 << 32) if key >= 1 << 31 else key

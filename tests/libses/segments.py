@@ -25,7 +25,7 @@ def _checked(result: int | None, what: str) -> int:
 
 
 def fnv1a(text: str) -> int:
-    """64-bit FNV-1a, as ses_table_hash()."""
+    """64-bit FNV-1a, as ses_segment_hash()."""
     value = 0xCBF29CE484222325
     for byte in text.encode():
         value = (value ^ byte) * 0x100000001B3 & (1 << 64) - 1
@@ -33,7 +33,7 @@ def fnv1a(text: str) -> int:
 
 
 def key_of(socket: Path, number: int) -> int:
-    """As ses_table_key()."""
+    """As ses_segment_key()."""
     mixed = (fnv1a(str(socket)) ^ number) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
     key = mixed >> 32 or 1
     return key - (1 << 32) if key >= 1 << 31 else key

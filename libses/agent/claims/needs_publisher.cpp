@@ -48,7 +48,7 @@ void NeedsPublisher::publish(const UserNeeds &needs) {
   unsigned number = 1;
   for (const Need &need : needs.needs) {
     if (!need.application.empty() && number < SES_CLAIMS_NEEDS) {
-      write(number++, ses_table_hash(need.application.c_str()), need);
+      write(number++, ses_segment_hash(need.application.c_str()), need);
     }
   }
   for (; number < SES_CLAIMS_NEEDS && entries_[number].sequence != 0; ++number) {

@@ -1,21 +1,16 @@
 #include "rules/rules_publisher.h"
 
-#include <sys/ipc.h>
-#include <sys/shm.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <utility>
 
+#include "node/shared_memory.h"
+
 namespace ses::agent {
 namespace {
-
-constexpr unsigned kPermissions = 0777, kWanted = 0644;
-constexpr int kTries = 100; // against somebody who makes another one again and again
 
 template <size_t N> bool put(char (&list)[N], const std::vector<std::string> &patterns) {
   std::string joined;
@@ -29,38 +24,9 @@ template <size_t N> bool put(char (&list)[N], const std::vector<std::string> &pa
   return true;
 }
 
-bool is_ours(int id) {
-  shmid_ds found{};
-  return shmctl(id, IPC_STAT, &found) == 0 && found.shm_perm.cuid == geteuid() &&
-         found.shm_perm.uid == geteuid() && (found.shm_perm.mode & kPermissions) == kWanted &&
-         found.shm_segsz == sizeof(ses_rules);
-}
-
-ses_rules *attach(int id) {
-  void *address = shmat(id, nullptr, 0);
-  return address == reinterpret_cast<void *>(-1) ? nullptr : static_cast<ses_rules *>(address);
-}
-
-// Makes the segment of KEY; one of somebody else that has the key is removed, which root can.
-int make(key_t key) {
-  for (int i = 0; i < kTries; ++i) {
-    const int made =
-        shmget(key, sizeof(ses_rules), IPC_CREAT | IPC_EXCL | static_cast<int>(kWanted));
-    if (made >= 0 || errno != EEXIST) {
-      return made;
-    }
-    const int left = shmget(key, 0, 0);
-    if (left >= 0 && shmctl(left, IPC_RMID, nullptr) != 0) {
-      break;
-    }
-  }
-  errno = EEXIST;
-  return -1;
-}
-
 void retire(int id, ses_rules &rules) {
   std::atomic_ref(rules.state).store(SES_TABLE_RETIRED, std::memory_order_release);
-  shmctl(id, IPC_RMID, nullptr);
+  ses_segment_remove(id);
 }
 
 } // namespace
@@ -78,14 +44,12 @@ std::string fault_of(const std::string &pattern) {
 
 RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rules,
                                std::string &why) {
-  const uint64_t socket_hash = ses_table_hash(socket_path.c_str());
-  const key_t key = ses_table_key(socket_hash, SES_RULES_UID);
+  const uint64_t socket_hash = ses_segment_hash(socket_path.c_str());
+  const int32_t key = ses_segment_key(socket_hash, SES_RULES_UID);
+  const ses_segment_rule rule = ses_segment_published(geteuid(), false, sizeof(ses_rules));
   const bool none = rules.include.empty() && rules.exclude.empty() && rules.programs.empty();
   const auto wanted = std::make_unique<ses_rules>();
-  wanted->magic = SES_RULES_MAGIC;
-  wanted->version = SES_RULES_VERSION;
-  wanted->head_size = offsetof(ses_rules, include);
-  wanted->size = sizeof *wanted;
+  wanted->segment = SES_RULES_KIND;
   wanted->socket_hash = socket_hash;
   wanted->state = SES_TABLE_ALIVE;
   if (!put(wanted->include, rules.include) || !put(wanted->exclude, rules.exclude) ||
@@ -93,32 +57,29 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
     why = "they are too long together; say the same with fewer patterns";
     return;
   }
-  if (const int left = shmget(key, 0, 0); left >= 0 && is_ours(left)) {
-    if (ses_rules *const found = attach(left)) {
-      if (!none && std::memcmp(found, wanted.get(), sizeof *found) == 0) {
-        id_ = left;
-        rules_ = found;
-        return;
-      }
-      retire(left, *found);
-      shmdt(found);
+  ses_segment_facts facts{};
+  void *at = nullptr;
+  if (const int left = ses_segment_find(key);
+      left >= 0 && ses_segment_attach(left, &rule, true, &facts, &at) == 0) {
+    auto *const found = static_cast<ses_rules *>(at);
+    if (!none && std::memcmp(found, wanted.get(), sizeof *found) == 0) {
+      id_ = left;
+      rules_ = found;
+      return;
     }
+    retire(left, *found);
+    ses_segment_detach(found);
   }
   if (none) {
     return;
   }
-  const int made = make(key);
-  ses_rules *const shared = made < 0 ? nullptr : attach(made);
-  if (shared == nullptr) {
-    why = errno == EEXIST ? "the segment of key " + std::to_string(key) +
-                                " was made by somebody else; see who with ipcs -m -c, and remove "
-                                "it with ipcrm"
-                          : std::string("shmget: ") + std::strerror(errno);
-    if (made >= 0) {
-      shmctl(made, IPC_RMID, nullptr);
-    }
+  bool was_left = false;
+  const int made = ses_segment_publish(key, &rule, &was_left, &at);
+  if (made < 0) {
+    why = why_no_segment(made, key);
     return;
   }
+  auto *const shared = static_cast<ses_rules *>(at);
   const uint32_t alive = std::exchange(wanted->state, 0); // programs believe nothing before that
   std::memcpy(shared, wanted.get(), sizeof *shared);
   std::atomic_ref(shared->state).store(alive, std::memory_order_release);
@@ -129,7 +90,7 @@ RulesPublisher::RulesPublisher(const std::string &socket_path, const Rules &rule
 RulesPublisher::~RulesPublisher() {
   if (rules_ != nullptr) {
     retire(id_, *rules_);
-    shmdt(rules_);
+    ses_segment_detach(rules_);
   }
 }
 

@@ -66,7 +66,7 @@ Need need_of(const json &object) {
       need.requirements.push_back(text_of(one));
     }
   }
-  need.digest = ses_table_hash(text_of(object).c_str());
+  need.digest = ses_segment_hash(text_of(object).c_str());
   need.digest = need.digest != 0 ? need.digest : 1;
   return need;
 }

@@ -25,7 +25,7 @@ uint64_t in_ms(TableKeeper::Time time) {
 } // namespace
 
 TableKeeper::TableKeeper(const Parts &parts)
-    : parts_(parts), socket_hash_(ses_table_hash(parts.socket_path.c_str())) {
+    : parts_(parts), socket_hash_(ses_segment_hash(parts.socket_path.c_str())) {
   parts_.lustre.set_on_change([this] {
     lustre_changed_ = true;
     parts_.exchange.mounts_changed();

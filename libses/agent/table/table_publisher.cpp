@@ -38,10 +38,7 @@ TablePublisher::TablePublisher(ses_table &table, uint64_t socket_hash, bool was_
     : table_(table) {
   ses_table_head &head = table.head;
   std::random_device device;
-  head.magic = SES_TABLE_MAGIC;
-  head.version = SES_TABLE_VERSION;
-  head.head_size = sizeof head;
-  head.size = sizeof table;
+  head.segment = SES_TABLE_KIND;
   head.socket_hash = socket_hash;
   head.instance = (static_cast<uint64_t>(device()) << 32) | device();
   store(head.asleep, 0u);

@@ -9,13 +9,9 @@
  * for everybody.  On this way a program makes no system call but those of the
  * create itself, and one futex call if the agent sleeps.
  *
- * Where it is: a System V shared memory segment without a key, made by the agent,
- * owner that user, mode 0600; the table says its number.  A program believes it
- * only if the kernel says that it was made (cuid) by root or by its own effective
- * user, belongs (uid) to its own effective user, is readable and writable by
- * nobody else, and has exactly sizeof(struct ses_claims) bytes; and if magic,
- * version, size and instance of the head are as expected.  It outlives the agent,
- * so that no claim is lost when an agent is killed.
+ * Where it is and when a program believes it: ses/segment.h; the table says its
+ * number and instance.  It outlives the agent, so that no claim is lost when an
+ * agent is killed.
  *
  * The agent trusts nothing in here: a user can write all of it, and so mislead
  * themself.  It bounds every number, computes the placement's id itself, believes
@@ -23,8 +19,7 @@
  * no more claims of a user than there are slots, and never lets a claim of one
  * user change what another user's files need.
  *
- * Conventions are those of ses/table.h.  Any change of layout or meaning raises
- * SES_CLAIMS_VERSION.
+ * Conventions are those of ses/table.h.
  */
 #ifndef SES_CLAIMS_H
 #define SES_CLAIMS_H
@@ -51,7 +46,7 @@
 struct ses_claims_need {
   uint32_t sequence; /* atomic */
   uint32_t reserved;
-  uint64_t application_hash; /* ses_table_hash() of its name */
+  uint64_t application_hash; /* ses_segment_hash() of its name */
   uint64_t digest;           /* of what the need was resolved from; another one: other needs */
   struct ses_core_need need;
   char padding[16];
@@ -113,11 +108,8 @@ struct ses_claim {
 };
 
 struct ses_claims_head {
-  uint32_t magic;
-  uint16_t version;
-  uint16_t head_size; /* sizeof(struct ses_claims_head) */
-  uint64_t size;      /* sizeof(struct ses_claims) */
-  uint64_t instance;  /* random, as the table says; ids are made of it */
+  struct ses_segment_head segment; /* SES_CLAIMS_KIND */
+  uint64_t instance;               /* random, as the table says; ids are made of it */
   uint32_t uid;
   uint32_t state;      /* atomic, enum ses_table_state */
   uint64_t generation; /* atomic; grows after an entry appeared or changed what it is about */
@@ -138,6 +130,12 @@ struct ses_claims {
   struct ses_claims_need needs[SES_CLAIMS_NEEDS];
   struct ses_claim claims[SES_CLAIMS_SLOTS];
 };
+
+#define SES_CLAIMS_KIND                                                                            \
+  {                                                                                                \
+    SES_CLAIMS_MAGIC, SES_CLAIMS_VERSION, sizeof(struct ses_claims_head),                          \
+        sizeof(struct ses_claims)                                                                  \
+  }
 
 /* The id of the placement of claim NUMBER: 64 bits that no other claim anywhere is likely to have
  * (the finaliser of splitmix64, Steele et al. 2014); never 0. */

@@ -2,12 +2,8 @@
  * Which files a site wants placed: what the agent publishes for all programs
  * of the node, byte for byte.
  *
- * Where it is: a System V shared memory segment with the key
- * ses_table_key(socket_hash, SES_RULES_UID), made by the agent, mode 0644.  A
- * program believes it only if the kernel says that it was made by root or by
- * its own effective user, still belongs to its maker, can be written by nobody
- * else, and has exactly sizeof(struct ses_rules) bytes; and if the head is as
- * expected.  Without a segment there are no rules.
+ * Where it is and when a program believes it: ses/segment.h, as the table.
+ * Without a segment there are no rules.
  *
  * What is in it never changes.  An agent with other rules, and one that ends,
  * sets the state to SES_TABLE_RETIRED and removes it; programs then look for
@@ -28,10 +24,7 @@
 #define SES_RULES_UID UINT32_MAX /* nobody's */
 
 struct ses_rules {
-  uint32_t magic;
-  uint16_t version;
-  uint16_t head_size; /* 64 */
-  uint64_t size;      /* sizeof(struct ses_rules) */
+  struct ses_segment_head segment; /* SES_RULES_KIND */
   uint64_t socket_hash;
   uint32_t state; /* atomic, enum ses_table_state */
   char reserved[36];
@@ -39,5 +32,8 @@ struct ses_rules {
   char exclude[8192];
   char programs[4096];
 };
+
+#define SES_RULES_KIND                                                                             \
+  { SES_RULES_MAGIC, SES_RULES_VERSION, 64, sizeof(struct ses_rules) }
 
 #endif /* SES_RULES_H */

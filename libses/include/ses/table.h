@@ -3,12 +3,8 @@
  * program of the node to choose from when it creates a file; byte for byte.
  * Both sides include this file.
  *
- * Where it is: a System V shared memory segment with the key ses_table_key(),
- * made by the agent, mode 0644.  A program believes it only if the kernel says
- * that it was made by root or by its own effective user, still belongs to its
- * maker, can be written by nobody else, and has exactly sizeof(struct ses_table)
- * bytes; and if the head is as expected.  Anything else counts as no table.
- * (Not a file: a segment never shrinks, so that no program dies of SIGBUS.)
+ * Where it is and when a program believes it: ses/segment.h.  The agent is root's
+ * or the program's own effective user's.
  *
  * In it are, for each storage system that is mounted here, up to 64 elements as
  * ses/core.h describes them, with the loads that the service told last and the
@@ -25,10 +21,8 @@
  * The table also says where the claims of each user lie (ses/claims.h), so that
  * no other user can put a segment in that place.
  *
- * All integers are in host byte order; strings are NUL-terminated inside their
- * fixed arrays; counters only grow.  Times are milliseconds of CLOCK_MONOTONIC.
- * "atomic" marks what is read and written at once.  Any change of layout or
- * meaning raises SES_TABLE_VERSION.
+ * Strings are NUL-terminated inside their fixed arrays; times are milliseconds.
+ * "atomic" marks what is read and written at once.
  */
 #ifndef SES_TABLE_H
 #define SES_TABLE_H
@@ -37,6 +31,7 @@
 
 #include "ses/core.h"
 #include "ses/protocol.h"
+#include "ses/segment.h"
 
 #define SES_TABLE_MAGIC 0x4c424154u /* "TABL" in memory on little-endian machines */
 #define SES_TABLE_VERSION 3u
@@ -103,17 +98,14 @@ struct ses_table_user {
 };
 
 struct ses_table_head {
-  uint32_t magic;
-  uint16_t version;
-  uint16_t head_size;    /* sizeof(struct ses_table_head) */
-  uint64_t size;         /* sizeof(struct ses_table) */
-  uint64_t socket_hash;  /* ses_table_hash() of the agent's socket path */
-  uint64_t instance;     /* random, another one with each start of the agent */
-  uint64_t heartbeat_ms; /* atomic */
-  uint32_t state;        /* atomic, enum ses_table_state */
-  uint32_t asleep;       /* atomic; 1: the agent waits on this word; see ses/claims.h */
-  uint32_t users;        /* atomic; how many of `users` were ever used */
-  uint32_t mounts;       /* atomic; the same of `mounts` */
+  struct ses_segment_head segment; /* SES_TABLE_KIND */
+  uint64_t socket_hash;            /* ses_segment_hash() of the agent's socket path */
+  uint64_t instance;               /* random, another one with each start of the agent */
+  uint64_t heartbeat_ms;           /* atomic */
+  uint32_t state;                  /* atomic, enum ses_table_state */
+  uint32_t asleep;                 /* atomic; 1: the agent waits on this word; see ses/claims.h */
+  uint32_t users;                  /* atomic; how many of `users` were ever used */
+  uint32_t mounts;                 /* atomic; the same of `mounts` */
   char padding[4096 - 56];
 };
 
@@ -125,22 +117,8 @@ struct ses_table {
   struct ses_table_system systems[SES_TABLE_SYSTEMS];
 };
 
-/* FNV-1a, 64 bits (Fowler, Noll, Vo; public domain). */
-static inline uint64_t ses_table_hash(const char *text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *text; text++)
-    hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-  return hash;
-}
-
-/* The key of a segment that NUMBER names (0: the table; others: ses/rules.h), of the agent that
- * listens on a socket of this hash; never IPC_PRIVATE (0).  A key that meets another segment by
- * chance is seen from its head. */
-static inline int32_t ses_table_key(uint64_t socket_hash, uint32_t number) {
-  uint64_t mixed = (socket_hash ^ number) * 0x9e3779b97f4a7c15u;
-  uint32_t key = (uint32_t)(mixed >> 32);
-  return key ? (int32_t)key : 1;
-}
+#define SES_TABLE_KIND                                                                             \
+  { SES_TABLE_MAGIC, SES_TABLE_VERSION, sizeof(struct ses_table_head), sizeof(struct ses_table) }
 
 /* The row that RANK begins at, of COUNT rows with these NUMBERS out of TOTAL: that of the element
  * of its own in the site's order, so that the ranks of a job do not meet, on whatever node they

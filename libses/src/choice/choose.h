@@ -29,7 +29,7 @@ struct ses_spot {
 
 /* What the program states itself. */
 struct ses_stated {
-  uint64_t application; /* ses_table_hash() of its name */
+  uint64_t application; /* ses_segment_hash() of its name */
   const struct ses_wire_requirement *requirements;
   unsigned count;
   unsigned stripe_count;    /* 0: not stated */

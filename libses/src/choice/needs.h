@@ -10,7 +10,7 @@
 
 #include "ses/claims.h"
 
-/* The number of the entry for the application of this ses_table_hash(), else of the default one,
+/* The number of the entry for the application of this ses_segment_hash(), else of the default one,
  * into *ENTRY.  False: there is none, or it is being written. */
 bool ses_needs_find(const struct ses_claims *claims, uint64_t application, unsigned *entry);
 

@@ -87,7 +87,7 @@ static bool may_ask(void) { return ses_settings()->sync_ms != 0 && ses_breaker_m
 static struct ses_stated stated_by(const struct ses_need *need) {
   struct ses_stated stated = {.expected_bytes = -1};
   stated.application =
-      is_named(need) ? ses_table_hash(need->application) : ses_settings()->application_hash;
+      is_named(need) ? ses_segment_hash(need->application) : ses_settings()->application_hash;
   stated.count = ses_requirements_of(need, &stated.requirements);
   if (need) {
     stated.expected_bytes = need->expected_bytes;

@@ -3,14 +3,13 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/shm.h>
 
 #include "runtime/clock.h"
 #include "runtime/sys.h"
+#include "ses/segment.h"
 
 #define SEGMENTS 8u
 #define PAUSE_MS 1000u
-#define PERMISSIONS 0777u
 
 /* Taken for good by who sets `user`; in use from when `claims` is set. */
 static struct {
@@ -24,18 +23,9 @@ static _Atomic uint64_t next_try_ms;
 /* Everything in a segment may change under the reader, so each word is read once. */
 static uint32_t word(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
-static bool is_owned(int id, uint32_t user) {
-  struct shmid_ds seen;
-  if (ses_sys3(SYS_shmctl, id, IPC_STAT, ses_address(&seen)) != 0)
-    return false;
-  return (seen.shm_perm.cuid == 0 || seen.shm_perm.cuid == user) && seen.shm_perm.uid == user &&
-         (seen.shm_perm.mode & PERMISSIONS) == 0600 && seen.shm_segsz == sizeof(struct ses_claims);
-}
-
 static bool is_claims(const struct ses_claims *claims, uint32_t user) {
-  const struct ses_claims_head *head = &claims->head;
-  return word(&head->magic) == SES_CLAIMS_MAGIC && head->version == SES_CLAIMS_VERSION &&
-         head->head_size == sizeof *head && head->size == sizeof *claims && head->uid == user;
+  static const struct ses_segment_head kind = SES_CLAIMS_KIND;
+  return ses_segment_is(claims, &kind) && claims->head.uid == user;
 }
 
 static struct ses_claims *remember(struct ses_claims *claims, int id, uint32_t user) {
@@ -51,17 +41,16 @@ static struct ses_claims *remember(struct ses_claims *claims, int id, uint32_t u
   return NULL;
 }
 
-/* As with the table: only the second look, at what is held by being attached, counts. */
 static struct ses_claims *attach(int id, uint32_t user) {
-  if (!is_owned(id, user))
+  struct ses_segment_rule rule = ses_segment_given(user, true, user, sizeof(struct ses_claims));
+  struct ses_segment_facts facts;
+  void *at;
+  if (ses_segment_attach(id, &rule, true, &facts, &at) != 0)
     return NULL;
-  long address = ses_sys3(SYS_shmat, id, 0, 0);
-  if (address < 0 && address > -4096)
-    return NULL;
-  struct ses_claims *claims = (struct ses_claims *)(intptr_t)address;
-  if (is_owned(id, user) && is_claims(claims, user) && remember(claims, id, user))
+  struct ses_claims *claims = at;
+  if (is_claims(claims, user) && remember(claims, id, user))
     return claims;
-  ses_sys2(SYS_shmdt, address, 0);
+  ses_segment_detach(at);
   return NULL;
 }
 

@@ -1,50 +1,34 @@
 #include "segments/public_segment.h"
 
-#include <sys/shm.h>
-
 #include "runtime/clock.h"
 #include "runtime/sys.h"
-#include "ses/table.h"
 #include "settings/settings.h"
 
 #define PAUSE_MS 1000u
-#define PERMISSIONS 0777u
 #define MOST_ATTACHED 64u /* by one process: agents that came one after the other */
-
-static bool is_trusted(const struct ses_public_kind *kind, int id, uint32_t user, uint32_t *by) {
-  struct shmid_ds seen;
-  if (ses_sys3(SYS_shmctl, id, IPC_STAT, ses_address(&seen)) != 0)
-    return false;
-  *by = seen.shm_perm.cuid;
-  return (*by == 0 || *by == user) && seen.shm_perm.uid == *by &&
-         (seen.shm_perm.mode & PERMISSIONS) == 0644 && seen.shm_segsz == kind->size;
-}
 
 static bool is_known(const struct ses_public_found *found, int id) {
   return atomic_load_explicit(&found->in_force, memory_order_acquire) &&
          atomic_load_explicit(&found->id, memory_order_relaxed) == id;
 }
 
-/* What a number of this kind names may become another segment; only the second look, at one that
- * is held by being attached, counts. */
 static const void *attach(const struct ses_public_kind *kind, struct ses_public_found *found,
                           uint32_t user) {
-  uint64_t socket_hash = ses_table_hash(ses_settings()->agent.sun_path);
-  uint32_t by = 0;
-  int id = (int)ses_sys3(SYS_shmget, ses_table_key(socket_hash, kind->number), 0, 0);
-  if (id < 0 || is_known(found, id) || !is_trusted(kind, id, user, &by) ||
-      atomic_load_explicit(&found->attached, memory_order_relaxed) >= MOST_ATTACHED)
+  struct ses_segment_rule rule = ses_segment_published(user, true, kind->head.size);
+  uint64_t socket_hash = ses_segment_hash(ses_settings()->agent.sun_path);
+  struct ses_segment_facts facts;
+  void *at;
+  int id = ses_segment_find(ses_segment_key(socket_hash, kind->number));
+  if (id < 0 || is_known(found, id) ||
+      atomic_load_explicit(&found->attached, memory_order_relaxed) >= MOST_ATTACHED ||
+      ses_segment_attach(id, &rule, false, &facts, &at) != 0)
     return NULL;
-  long address = ses_sys3(SYS_shmat, id, 0, SHM_RDONLY);
-  if (address < 0 && address > -4096)
-    return NULL;
-  const void *at = (const void *)(intptr_t)address;
-  if (!is_trusted(kind, id, user, &by) || !kind->is_sound(at, socket_hash) || !kind->is_alive(at)) {
-    ses_sys2(SYS_shmdt, address, 0);
+  if (!ses_segment_is(at, &kind->head) || !kind->is_sound(at, socket_hash) || !kind->is_alive(at)) {
+    ses_segment_detach(at);
     return NULL;
   }
   atomic_fetch_add_explicit(&found->attached, 1, memory_order_relaxed);
-  atomic_store_explicit(&found->maker, by, memory_order_relaxed);
+  atomic_store_explicit(&found->maker, facts.maker, memory_order_relaxed);
   atomic_store_explicit(&found->id, id, memory_order_relaxed);
   atomic_store_explicit(&found->in_force, at, memory_order_release);
   return at;

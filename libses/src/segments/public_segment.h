@@ -2,25 +2,23 @@
  * Memory that the node's agent publishes for every program: finding it by its
  * key, and deciding whether it may be trusted.
  *
- * A program believes a segment only if the kernel says that it was made by root
- * or by the program's own effective user, still belongs to its maker, can be
- * written by nobody else and has exactly the size expected.  It is attached once,
- * for reading, and never detached: somebody may be reading.  A child of fork()
- * inherits it.  No lock, no heap; async-signal-safe.
+ * It is attached once, for reading, and never detached: somebody may be reading.
+ * A child of fork() inherits it.  No lock, no heap; async-signal-safe.
  */
 #ifndef SES_PUBLIC_SEGMENT_H
 #define SES_PUBLIC_SEGMENT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
+
+#include "ses/segment.h"
 
 /* What kind of segment is looked for. */
 struct ses_public_kind {
-  uint32_t number; /* for ses_table_key() */
-  size_t size;
-  /* Is what lies AT of this kind, and from the agent at a socket of this hash? */
+  struct ses_segment_head head;
+  uint32_t number; /* for ses_segment_key() */
+  /* Is what lies AT whole, and from the agent at a socket of this hash? */
   bool (*is_sound)(const void *at, uint64_t socket_hash);
   /* May it be used now?  If not, another one is looked for under the same key. */
   bool (*is_alive)(const void *at);

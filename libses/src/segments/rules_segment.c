@@ -9,16 +9,12 @@ static bool is_alive(const void *at) {
 
 static bool is_sound(const void *at, uint64_t socket_hash) {
   const struct ses_rules *rules = at;
-  return rules->magic == SES_RULES_MAGIC && rules->version == SES_RULES_VERSION &&
-         rules->size == sizeof *rules && rules->socket_hash == socket_hash &&
-         !rules->include[sizeof rules->include - 1] && !rules->exclude[sizeof rules->exclude - 1] &&
-         !rules->programs[sizeof rules->programs - 1];
+  return rules->socket_hash == socket_hash && !rules->include[sizeof rules->include - 1] &&
+         !rules->exclude[sizeof rules->exclude - 1] && !rules->programs[sizeof rules->programs - 1];
 }
 
-static const struct ses_public_kind kind = {.number = SES_RULES_UID,
-                                            .size = sizeof(struct ses_rules),
-                                            .is_sound = is_sound,
-                                            .is_alive = is_alive};
+static const struct ses_public_kind kind = {
+    .head = SES_RULES_KIND, .number = SES_RULES_UID, .is_sound = is_sound, .is_alive = is_alive};
 static struct ses_public_found found;
 
 const struct ses_rules *ses_rules_segment(void) { return ses_public_segment(&kind, &found); }

@@ -13,14 +13,11 @@ static bool is_alive(const void *at) {
 }
 
 static bool is_sound(const void *at, uint64_t socket_hash) {
-  const struct ses_table_head *head = at;
-  return __atomic_load_n(&head->magic, __ATOMIC_ACQUIRE) == SES_TABLE_MAGIC &&
-         head->version == SES_TABLE_VERSION && head->head_size == sizeof *head &&
-         head->size == sizeof(struct ses_table) && head->socket_hash == socket_hash;
+  return ((const struct ses_table_head *)at)->socket_hash == socket_hash;
 }
 
 static const struct ses_public_kind kind = {
-    .number = 0, .size = sizeof(struct ses_table), .is_sound = is_sound, .is_alive = is_alive};
+    .head = SES_TABLE_KIND, .is_sound = is_sound, .is_alive = is_alive};
 static struct ses_public_found found;
 
 const struct ses_table *ses_table_segment(void) { return ses_public_segment(&kind, &found); }

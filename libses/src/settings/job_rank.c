@@ -81,7 +81,7 @@ static uint32_t job_of(const char *const values[VARIABLES]) {
   static const enum variable names[] = {PMIX_JOB, SLURM_JOB, PBS_JOB, LSF_JOB};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
     if (values[names[i]] && *values[names[i]])
-      return (uint32_t)ses_table_hash(values[names[i]]);
+      return (uint32_t)ses_segment_hash(values[names[i]]);
   return (uint32_t)getauxval(AT_UID);
 }
 

@@ -150,7 +150,7 @@ __attribute__((constructor(101))) static void read_settings(void) {
 
   copy_truncated(settings.application, sizeof settings.application,
                  settings.is_named ? application : short_name());
-  settings.application_hash = ses_table_hash(settings.application);
+  settings.application_hash = ses_segment_hash(settings.application);
   settings.rank = ses_job_rank(environ && !settings.secure ? environ : nothing);
   ses_job_name(environ && !settings.secure ? environ : nothing, settings.job, sizeof settings.job);
   settings.stack_top = (uintptr_t)getauxval(AT_RANDOM); /* the kernel put it there */

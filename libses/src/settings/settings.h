@@ -26,7 +26,7 @@ struct ses_settings {
   unsigned sync_ms;         /* SES_SYNC_MS: longest wait for the agent; 0: never ask */
   struct sockaddr_un agent; /* SES_AGENT_SOCKET; an empty path: one that does not fit */
   char application[SES_APPLICATION_MAX]; /* SES_APPLICATION, else the program's short name */
-  uint64_t application_hash;             /* ses_table_hash() of it */
+  uint64_t application_hash;             /* ses_segment_hash() of it */
   struct ses_rank rank;                  /* of this process in its job */
   char job[SES_JOB_MAX];                 /* what the batch system calls it; empty: none */
   uintptr_t stack_top;       /* an address above every frame of the first thread; 0: not known */

@@ -83,7 +83,7 @@ static void fill(uint64_t round) {
   memset(claims->needs, 0, 3 * sizeof claims->needs[0]);
   for (unsigned i = 0; i < 2; i++) {
     struct ses_claims_need *entry = &claims->needs[i];
-    entry->application_hash = ses_table_hash(i == 0 ? "" : "dd");
+    entry->application_hash = ses_segment_hash(i == 0 ? "" : "dd");
     entry->digest = round;
     entry->need = (struct ses_core_need){.bytes = -1, .room = -1, .count = 1};
     entry->need.requirements[0] =
@@ -180,7 +180,7 @@ static unsigned choose_all(const char *application, unsigned minor, long long si
   static const struct ses_wire_requirement own = {
       .kind = SES_KIND_FREE_CAPACITY, .minimum = 1, .weight = 1};
   struct ses_spot spot;
-  struct ses_stated stated = {.application = ses_table_hash(application),
+  struct ses_stated stated = {.application = ses_segment_hash(application),
                               .requirements = &own,
                               .count = size >= 0,
                               .stripe_count = size >= 0 ? 4 : 0,
