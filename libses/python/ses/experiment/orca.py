@@ -1,9 +1,11 @@
-"""The experiment of ORCA: five programs beside the storage node's disk, against reading it over the network.
+"""The experiment of ORCA: five programs beside the disks of a storage node, against reading over the network.
 
-For each program, size and number of clients of the storage node's link: what ``ses run-near`` would decide,
-the time of both ways, and the bytes on the wire.  N clients of a link are one client with an N-th of its
-rate; each has a disk of its own.  Caches are cold, which is verified before each run; outputs are
-compared byte for byte.
+For each program, size and number of clients of the storage node: what ``ses run-near`` would decide, the time
+of both ways, and the bytes on the wire.  Near, N programs run at once: they share the node's processors and
+its link, and the slowest counts.  Each has a disk of its own, or an N-th of one disk's rate (then nothing is
+to be gained where that disk is no faster than the link).  Over the network, one client runs with an N-th of
+the link: clients have processors of their own, which one machine does not have for them.  Caches are cold,
+which is verified before each run; outputs are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +49,15 @@ PROGRAMS = {
 }
 SCAN = "scan"
 """By PostgreSQL, where that is installed: its command is made with its database."""
-_DISK = "disk"
 _LINES = 200_000
 _SELECTED = 0.002  # of the lines hold the needle
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One program, size (MB) and number of clients.  ``choice``: ``near`` or ``here``; wire: bytes.
+    """One program, size (MB) and number of clients.  ``choice``: ``near`` or ``here``.
 
-    ``near_cpu``: CPU seconds on the storage node, of the last run there.
+    Of one client: bytes on the wire, and CPU seconds on the storage node in the last run there.
     """
 
     program: str
@@ -84,12 +86,16 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What is run; ``repeats`` of each cell, of which the fastest of each way counts."""
+    """What is run; ``repeats`` of each cell, of which the fastest of each way counts.
+
+    ``shared_disk``: clients share a disk's rate; else each has a disk of its own.
+    """
 
     programs: tuple[str, ...] = (*PROGRAMS, SCAN)
     sizes: tuple[int, ...] = (64, 256, 512)
     clients: tuple[int, ...] = (1, 2, 4, 8)
     repeats: int = 3
+    shared_disk: bool = False
 
 
 SHORT = Grid(sizes=(64,), repeats=1)
@@ -104,50 +110,66 @@ def measure(grid: Grid, interrupts: Interrupts, progress: Callable[[str], None])
             commands = dict(PROGRAMS)
             database = scan.installed() if SCAN in grid.programs else None
             if database:
-                commands[SCAN] = scan.prepare(work, database)
+                commands[SCAN] = scan.prepare(work, database, max(grid.clients))
             elif SCAN in grid.programs:
                 progress("PostgreSQL is not installed (apt-get install postgresql): scan is left out")
             room = 2 * sum(grid.sizes) + 64
-            disk = BranchPlan(_DISK, DISK_RATE, DISK_RATE, room, room)
-            stand = set_up(work, [disk], undo, interrupts, progress)
+            disks = [BranchPlan(one, DISK_RATE, DISK_RATE, room, room) for one in _disks(grid)]
+            stand = set_up(work, disks[:1], undo, interrupts, progress)
             undo.enter_context(own_state(work))
             for size in grid.sizes:
                 progress(f"writing {size} MB")
-                write_text(stand.disks / _DISK / f"{size}.txt", size)
+                write_text(stand.disks / disks[0].name / f"{size}.txt", size)
                 if SCAN in commands:
-                    scan.write_table(stand.disks / _DISK / f"{size}.csv", size)
+                    scan.write_table(stand.disks / disks[0].name / f"{size}.csv", size)
+            for disk in disks[1:]:
+                stand.twin(disk, disks[0].name)
             cells = []
             for size in grid.sizes:
                 for program in (one for one in grid.programs if one in commands):
                     for clients in grid.clients:
                         progress(f"{program}, {size} MB, {clients} clients")
                         interrupts.check()
-                        cells.append(_cell(stand, program, commands[program], size, clients, grid.repeats))
+                        cells.append(_cell(stand, program, commands[program], size, clients, grid))
             return cells
         finally:
             interrupts.hold()
             progress("removing everything")
 
 
+def _disks(grid: Grid) -> list[str]:
+    return [f"disk{number}" for number in range(1, 1 + max(grid.clients))]
+
+
 def _cell(
-    stand: RemoteStorage, program: str, command: tuple[str, ...], size: int, clients: int, repeats: int
+    stand: RemoteStorage, program: str, command: tuple[str, ...], size: int, clients: int, grid: Grid
 ) -> Cell:
-    rate = stand.shape(LINK_BITS / clients)
-    name = f"{_DISK}/{size}.{'csv' if program == SCAN else 'txt'}"
+    file = f"{size}.{'csv' if program == SCAN else 'txt'}"
+    disks = _disks(grid)[:clients]
+    names = [f"{one}/{file}" for one in disks]
+    disk_rate = DISK_RATE * 1e6 / (clients if grid.shared_disk else 1)
+    for one in disks:
+        stand.limit(one, disk_rate)
     wanted = Wanted(
-        files=(stand.mount / name,), argv=command, node=ADDRESS, executor="ssh", rsh=stand.rsh,
-        disk_rate=DISK_RATE * 1e6, link_rate=rate * clients, clients=clients,
+        files=(stand.mount / names[0],), argv=command, node=ADDRESS, executor="ssh", rsh=stand.rsh,
+        disk_rate=disk_rate, link_rate=stand.shape(LINK_BITS), clients=clients,
         path_map=(str(stand.mount), str(stand.disks)),
     )  # fmt: skip
+    all_clients = [replace(wanted, files=(stand.mount / one,)) for one in names]
+    stand.shape(LINK_BITS / clients)
+    stand.forget(*names)
     made = plan(wanted, _no_site)
-    ways = {"near": _near, "here": _here}
-    seconds, wire, cpu, outputs = {"near": [], "here": []}, {}, {}, set()  # type: ignore[var-annotated]
-    for turn in range(repeats):
+    seconds, wire, outputs, cpu = {"near": [], "here": []}, {}, set(), 0.0  # type: ignore[var-annotated]
+    for turn in range(grid.repeats):
         for way in ("near", "here") if turn % 2 else ("here", "near"):
-            stand.forget(name)
+            stand.shape(LINK_BITS if way == "near" else LINK_BITS / clients)
+            stand.forget(*names)
             before, began = stand.sent(), time.monotonic()
-            output, cpu[way] = ways[way](wanted)
-            outputs.add(output)
+            if way == "near":
+                found, cpu = _near(all_clients)
+                outputs |= found
+            else:
+                outputs.add(_here(wanted))
             seconds[way].append(time.monotonic() - began)
             wire[way] = stand.sent() - before
     decision = made.decision
@@ -155,11 +177,18 @@ def _cell(
         program, size, clients, "near" if made.node else "here", made.reason,
         min(seconds["near"]), min(seconds["here"]),
         decision.near.seconds if decision else None, decision.here.seconds if decision else None,
-        wire["near"], wire["here"], cpu["near"], len(outputs) == 1, load(),
+        wire["near"] // clients, wire["here"], cpu / clients, len(outputs) == 1, load(),
     )  # fmt: skip
 
 
-def _near(wanted: Wanted) -> tuple[str, float]:
+def _near(clients: list[Wanted]) -> tuple[set[str], float]:
+    """Run the program of all clients at once; returns hashes of their outputs, and their CPU seconds."""
+    with ThreadPoolExecutor(len(clients)) as threads:
+        ended = list(threads.map(_one_near, clients))
+    return {digest for digest, _ in ended}, sum(cpu for _, cpu in ended)
+
+
+def _one_near(wanted: Wanted) -> tuple[str, float]:
     digest = hashlib.sha256()
     ended = Conversation(wanted.run(ADDRESS)).hold(digest.update, _drop, None)
     if ended.status != 0:
@@ -167,7 +196,7 @@ def _near(wanted: Wanted) -> tuple[str, float]:
     return digest.hexdigest(), ended.cpu_seconds
 
 
-def _here(wanted: Wanted) -> tuple[str, float]:
+def _here(wanted: Wanted) -> str:
     digest = hashlib.sha256()
     process = subprocess.Popen(wanted.command(there=False), stdout=subprocess.PIPE)
     assert process.stdout is not None
@@ -175,7 +204,7 @@ def _here(wanted: Wanted) -> tuple[str, float]:
         digest.update(data)
     if process.wait() != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {process.returncode}.")
-    return digest.hexdigest(), 0.0
+    return digest.hexdigest()
 
 
 def _drop(_data: bytes) -> None:

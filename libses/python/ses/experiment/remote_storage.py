@@ -2,7 +2,8 @@
 
 The storage node is a network namespace with a real sshd, and disks (ext4 on loop devices of limited
 speed).  The client is another namespace; it reads the disks through sshfs, straight from sftp-server, so that
-nothing is encrypted on that way.  Links have the rate ``tc tbf`` gives them, each way.
+nothing is encrypted on that way.  Links have the rate ``tc tbf`` gives them, each way.  Both share the
+machine's processors.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from ses.demo.branches import BranchPlan, loop_branch, slow_down
+from ses.demo.branches import Branch, BranchPlan, device_number, loop_branch, slow_down
 from ses.demo.faults import DemoError
 from ses.demo.interrupts import Interrupts
 from ses.demo.mounts import mount_type, unmount
-from ses.demo.throttle import find_throttle
+from ses.demo.throttle import Throttle, find_throttle
 from ses.demo.tools import tool
 
 ADDRESS, CLIENT = "10.91.0.1", "10.91.0.2"
@@ -52,6 +53,31 @@ class RemoteStorage:
     rsh: tuple[str, ...]
     client: str
     storage: str
+    branches: dict[str, Branch]
+    throttle: Throttle
+    undo: ExitStack
+
+    def twin(self, plan: BranchPlan, of: str) -> None:
+        """Make a disk that holds what another holds by now, and is read at a rate of its own.
+
+        Both show one image, so that neither may be written any more.
+        """
+        directory = self.disks / plan.name
+        directory.mkdir()
+        tool("sync", "--file-system", str(self.disks / of))
+        image = str(_image(self.disks.parent, of))
+        device = Path(tool("losetup", "--read-only", "--find", "--show", image))
+        self.undo.callback(tool, "losetup", "--detach", str(device))
+        self.undo.callback(unmount, directory)
+        tool("mount", "-t", "ext4", "-o", "ro,noatime", str(device), str(directory))
+        self.branches[plan.name] = Branch(plan, directory, device)
+        slow_down(self.branches[plan.name], self.throttle, self.undo)
+
+    def limit(self, disk: str, bytes_per_second: float) -> None:
+        """Give a disk another rate."""
+        device = self.branches[disk].device
+        assert device is not None
+        self.throttle.limit(device_number(device), int(bytes_per_second), int(bytes_per_second))
 
     def shape(self, bits_per_second: float) -> float:
         """Give the link a rate; returns the bytes per second that TCP carries over it."""
@@ -66,9 +92,9 @@ class RemoteStorage:
         counted = tool("ip", "netns", "exec", self.storage, "cat", "/sys/class/net/wire/statistics/tx_bytes")
         return int(counted)
 
-    def forget(self, file: str) -> None:
-        """Take a file out of the page cache on both sides; raises DemoError if the kernel keeps it."""
-        for path in (self.mount / file, self.disks / file):
+    def forget(self, *files: str) -> None:
+        """Take files out of the page cache on both sides; raises DemoError if the kernel keeps one."""
+        for path in (folder / one for one in files for folder in (self.mount, self.disks)):
             with path.open("rb") as opened:
                 os.fsync(opened.fileno())
                 os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -91,9 +117,10 @@ def set_up(
     (work / "disks").mkdir()
     throttle = find_throttle(work.name)
     undo.callback(throttle.close)
+    branches: dict[str, Branch] = {}
     for plan in disks:
-        image = Path("/dev/shm") / f"{work.name}-{plan.name}.img"
-        slow_down(loop_branch(plan, work / "disks" / plan.name, image, undo), throttle, undo)
+        branches[plan.name] = loop_branch(plan, work / "disks" / plan.name, _image(work, plan.name), undo)
+        slow_down(branches[plan.name], throttle, undo)
     storage, client = f"{work.name}-s", f"{work.name}-c"
     progress(f"making the network of {storage} and {client}")
     for name in (storage, client):
@@ -111,12 +138,12 @@ def set_up(
     mount = work / "mount"
     mount.mkdir()
     undo.callback(unmount, mount)
-    made = RemoteStorage(work / "disks", mount, rsh, client, storage)
+    stand = RemoteStorage(work / "disks", mount, rsh, client, storage, branches, throttle, undo)
 
     def mounted() -> bool:
         # nsenter keeps the mount in this namespace of mounts, unlike ip netns exec
         subprocess.run(
-            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{made.disks}", str(mount),
+            ["nsenter", f"--net=/run/netns/{client}", "sshfs", f"{ADDRESS}:{stand.disks}", str(mount),
              "-o", f"directport={_SFTP_PORT},ro,allow_other"],
             stdin=subprocess.DEVNULL, capture_output=True, check=False,
         )  # fmt: skip
@@ -130,7 +157,11 @@ def set_up(
     progress("starting sshd and sshfs")
     interrupts.until(mounted, _READY_SECONDS, "sshfs cannot mount the disks")
     interrupts.until(reached, _READY_SECONDS, "sshd does not answer")
-    return made
+    return stand
+
+
+def _image(work: Path, name: str) -> Path:
+    return Path("/dev/shm") / f"{work.name}-{name}.img"
 
 
 def _start_sshd(work: Path, storage: str, client: str, undo: ExitStack) -> tuple[str, ...]:

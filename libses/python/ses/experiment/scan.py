@@ -14,12 +14,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ses.demo.faults import DemoError
+from ses.demo.tools import tool
 
 COLUMNS = 100  # integers of a row, as in the paper
 SELECTED = 80
 """One row of so many is returned."""
 _USER = ("setpriv", "--reuid=nobody", "--clear-groups", "--")  # PostgreSQL does not run as root
 _BLOCK_ROWS = 800
+# File, query, beginning of the databases' names, what runs one.
+_RUN = """
+exec 3<"$0"; query=$1 names=$2; shift 2; cd /
+for data in "$names"*; do exec 9<"$data/PG_VERSION"; flock --nonblock 9 && break; done
+echo "$query" | "$@" "$data" postgres"""
 
 
 def installed() -> Path | None:
@@ -28,9 +34,11 @@ def installed() -> Path | None:
     return found[-1].parents[1] / "bin" if found else None
 
 
-def prepare(work: Path, programs: Path) -> tuple[str, ...]:
-    """Make a database below ``work``; returns the command that scans ``{}``.  Raises DemoError."""
-    data = work / "database"
+def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
+    """Make databases below ``work``, as only one process can use one; returns the command that scans ``{}``
+    in one that is free.  Raises DemoError.
+    """
+    data = work / "database1"
     data.mkdir(mode=0o700)
     shutil.chown(data, "nobody")
     _quiet([*_USER, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "owner", "--no-sync"])
@@ -38,13 +46,15 @@ def prepare(work: Path, programs: Path) -> tuple[str, ...]:
     # The shell has the file open, whoever may open it: a sample is a pipe.
     table = (
         "create extension file_fdw; create server files foreign data wrapper file_fdw; "
-        f"create foreign table numbers ({columns}) server files options (program 'cat <&3', format 'csv')"
+        f"create foreign table numbers ({columns}) server files "
+        "options (program 'cat <&3', format 'text', delimiter ',')"
     )
-    settings = ("-c", "log_checkpoints=off", "-D", str(data))
-    single = [*_USER, str(programs / "postgres"), "--single", *settings, "postgres"]
-    _quiet(single, f"{table}\n")
+    single = [*_USER, str(programs / "postgres"), "--single", "-c", "log_checkpoints=off", "-D"]
+    _quiet([*single, str(data), "postgres"], f"{table}\n")
+    for number in range(2, at_once + 1):
+        tool("cp", "--archive", str(data), str(work / f"database{number}"))
     query = "copy (select * from numbers where c0 = 7) to stdout"
-    return ("sh", "-c", 'exec 3<"$0"; cd /; query=$1; shift; echo "$query" | "$@"', "{}", query, *single)
+    return ("sh", "-c", _RUN, "{}", query, str(work / "database"), *single)
 
 
 def write_table(path: Path, megabytes: int) -> None:

@@ -96,7 +96,8 @@ def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[De
     if seen is None:
         return None, per_endpoint or 1
     at_once = per_endpoint or max(1, int(seen.cores))
-    holders = [replace(one, cores=seen.cores, slowdown=seen.slowdown) for one in where.holders.values()]
+    cores = wanted.limits.cores(seen.cores, at_once)
+    holders = [replace(one, cores=cores, slowdown=seen.slowdown) for one in where.holders.values()]
     work = Work(seen.returned, seen.cpu_seconds_per_byte, at_once)
     return decide(work, holders, where.here, seen.start_seconds), at_once
 

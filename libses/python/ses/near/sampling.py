@@ -3,17 +3,23 @@
 The program gets them as standard input, under the name ``/dev/stdin`` in place of ``{}``; what it prints is
 counted and dropped.  Other effects it has are real.  It is started once more here without input, to know what
 starting it takes.
+
+:func:`read_rate` reads them here and runs nothing.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from ses.near.execution.conversation import Conversation, Ended, Piece, Run
 from ses.near.history import Seen
 
 SAMPLE_BYTES = 16 << 20
+_READ_SECONDS = 0.5
+_READ_PIECE = 1 << 20
+_LEAST_SECONDS = 1e-6
 _LEAST_CPU = 1e-4  # seconds; what is less is not measured
 
 
@@ -38,6 +44,20 @@ def sample(there: Run, path_here: str, path_there: str, size: int) -> Seen:
         cores=near.cores,
         start_seconds=start,
     )
+
+
+def read_rate(file: Path) -> float:
+    """Return the bytes per second at which the first megabytes of a file come here; ends after half a second.
+
+    Raises OSError.
+    """
+    done, began = 0, time.monotonic()
+    with file.open("rb", buffering=0) as opened:
+        while done < SAMPLE_BYTES and (data := opened.read(_READ_PIECE)):
+            done += len(data)
+            if time.monotonic() - began > _READ_SECONDS:
+                break
+    return done / max(time.monotonic() - began, _LEAST_SECONDS)
 
 
 def _held(run: Run) -> Ended:

@@ -14,7 +14,7 @@ from ses.near.execution.conversation import File, Run
 from ses.near.execution.executors import NO_LIMITS, Limits, usual
 from ses.near.history import Seen, recall, remember
 from ses.near.placing import Place, Site, own_names
-from ses.near.sampling import sample
+from ses.near.sampling import read_rate, sample
 
 START_SECONDS = 0.5
 """Until a program runs on another node, before that was measured."""
@@ -85,7 +85,11 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
         return Plan(None, str(error))
     if place.node in own_names():
         return Plan(None, "the files are here", elements=place.elements)
-    best = decide(Work(0.0, 0.0), [place.holder], here, START_SECONDS)
+    nothing = Work(0.0, 0.0)
+    best = decide(nothing, [place.holder], here, START_SECONDS)
+    if not best.pays and wanted.where == "auto":
+        here = _measured(wanted, here)
+        best = decide(nothing, [place.holder], here, START_SECONDS)
     if not best.pays and wanted.where == "auto":
         return Plan(None, f"it cannot pay: {best.lost}", best, place.elements)
     try:
@@ -96,12 +100,32 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
         if wanted.where == "near":
             return Plan(place.node, "asked for", elements=place.elements)
         return Plan(None, "nothing is known of what the program returns", elements=place.elements)
-    holder = replace(place.holder, cores=seen.cores, slowdown=seen.slowdown)
+    holder = replace(place.holder, cores=wanted.limits.cores(seen.cores), slowdown=seen.slowdown)
     work = Work(seen.returned, seen.cpu_seconds_per_byte)
     decision = decide(work, [holder], here, seen.start_seconds)
+    if not decision.pays:
+        here = _measured(wanted, here)
+        decision = decide(work, [holder], here, seen.start_seconds)
     if wanted.where == "near" or decision.pays:
         return Plan(place.node, "asked for" if not decision.pays else "it pays", decision, place.elements)
     return Plan(None, f"it does not pay: {decision.lost}", decision, place.elements)
+
+
+def _measured(wanted: Wanted, here: Here) -> Here:
+    """Return this node with the rate at which the files come here, where that is less than what is stated.
+
+    Asked only when nothing else speaks for going near: what was read is then read here again, from the cache.
+    """
+    if not wanted.sampled:
+        return here
+    try:
+        return replace(here, link_rate=min(here.link_rate, read_rate(_largest(wanted))))
+    except OSError:  # the program will say what is wrong with the file
+        return here
+
+
+def _largest(wanted: Wanted) -> Path:
+    return max(wanted.files, key=lambda one: one.stat().st_size)
 
 
 def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Place, Here]:
@@ -137,7 +161,7 @@ def _seen(wanted: Wanted, place: Place) -> Seen | None:
     known = recall(wanted.argv, place.node)
     if known is not None or not wanted.sampled:
         return known
-    largest = max(wanted.files, key=lambda one: one.stat().st_size)
+    largest = _largest(wanted)
     run = replace(wanted.run(place.node), argv=wanted.argv)
     seen = sample(run, os.fspath(largest), wanted.name_there(largest), largest.stat().st_size)
     remember(wanted.argv, place.node, seen)

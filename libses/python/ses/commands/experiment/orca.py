@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import click
 from ses_client.errors import EXIT_FAILED
 
-from ses.commands.experiment.options import Numbers, run
+from ses.commands.experiment.options import Numbers, Words, run
 from ses.commands.options import json_option
 from ses.experiment import orca as orcas
 from ses.output import console, line, number, print_json, table
@@ -20,18 +21,23 @@ _ENOUGH = 0.95
 @click.option("--size", "sizes", type=Numbers(), metavar="MB,...", help="Sizes of the file. [64,256,512]")
 @click.option("--clients", type=Numbers(), default="1,2,4,8", show_default=True, metavar="N,...",
               help="Clients that share the storage node's link.")  # fmt: skip
+@click.option("--program", "programs", type=Words(orcas.Grid().programs), metavar="PROGRAM,...",
+              help="Which programs. [all]")  # fmt: skip
+@click.option("--repeat", "repeats", type=click.IntRange(1), metavar="N",
+              help="Runs of each way, of which the fastest counts. [3]")  # fmt: skip
+@click.option("--shared-disk", is_flag=True, help="Clients share one disk; else each has one of its own.")
 @json_option
-def orca(short: bool, sizes: tuple[int, ...] | None, clients: tuple[int, ...], as_json: bool) -> None:
-    """Run five programs near a disk of 107 MB/s, and over a link of 1 Gb/s that clients share.
+def orca(short: bool, clients: tuple[int, ...], shared_disk: bool, as_json: bool, **asked: Any) -> None:
+    """Run five programs near disks of 107 MB/s, and over a link of 1 Gb/s that clients share.
 
     They are grep, wc, sort, an inverted index by awk, and the scan of a table by PostgreSQL, if that is
-    installed.  Needs root, openssh-server and sshfs.  Tells both times, the bytes on the wire, CPU seconds on
-    the storage node, and whether the decision of ses run-near was right: at most 10 % slower than the other
-    way.  Exits with 1 when fewer than 95 % are, or outputs differ.
+    installed.  Near, those of all clients run at once.  Needs root, openssh-server and sshfs.  Tells both
+    times, the bytes on the wire, CPU seconds on the storage node, and whether the decision of ses run-near
+    was right: at most 10 % slower than the other way.  Exits with 1 when fewer than 95 % are, or outputs
+    differ.
     """
-    grid = replace(orcas.SHORT if short else orcas.Grid(), clients=clients)
-    if sizes:
-        grid = replace(grid, sizes=sizes)
+    grid = replace(orcas.SHORT if short else orcas.Grid(), clients=clients, shared_disk=shared_disk)
+    grid = replace(grid, **{name: value for name, value in asked.items() if value})
     cells = run(lambda interrupts, progress: orcas.measure(grid, interrupts, progress))
     if as_json:
         print_json(orcas.as_json(grid, cells))

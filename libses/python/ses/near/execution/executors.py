@@ -25,6 +25,10 @@ class Limits:
     memory: int | None = None
     io_weight: int | None = None
 
+    def cores(self, there: float, programs: int = 1) -> float:
+        """Return the processors that so many programs at once can use, of those that are there."""
+        return there if self.cpus is None else min(there, programs * self.cpus)
+
 
 NO_LIMITS = Limits()
 
