@@ -2,17 +2,18 @@
 
 Unmodified programs under the library create empty files in a mergerfs union at an even rate, and close
 them at once or after a while; agent, service and union are the real ones.  Counted is the processor time
-of all threads of the agent, as a part of one processor.  Then nobody creates anything, and what is counted
-is how often its threads went to sleep.  No number makes this fail.
+of all threads of the agent, as a part of one processor, and how long a create takes.  Then nobody creates
+anything, and what is counted is how often its threads went to sleep.  No number makes this fail.
 
     .venv/bin/python benchmarks/agent_load.py [--build build/libses] [--rate 2000] [--seconds 20]
-        [--programs 1] [--open 0]
+        [--programs 1] [--open 0] [--core N]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,16 +30,19 @@ LOOP = """
 import os, sys, time
 directory, (rate, seconds, held) = sys.argv[1], map(float, sys.argv[2:])
 begun, made, flags = time.monotonic(), 0, os.O_CREAT | os.O_EXCL | os.O_WRONLY
+taken = []
 while (now := time.monotonic()) < begun + seconds:
     if made > (now - begun) * rate:
         time.sleep(1 / rate)
         continue
+    before = time.perf_counter_ns()
     fd = os.open(f"{directory}/{made}", flags)
+    taken.append((time.perf_counter_ns() - before) / 1000)
     if held:
         time.sleep(held)
     os.close(fd)
     made += 1
-print(made)
+print(*taken)
 """
 SETTLE_SECONDS = 5
 
@@ -51,8 +55,8 @@ def sleeps(pid: int) -> int:
 
 def create(
     site: Chain, library: Path, name: str, rate: float, seconds: float, programs: int = 1, held: float = 0
-) -> int:
-    """Files that programs under the library made, each ``held`` open for so many seconds."""
+) -> list[float]:
+    """Times (us) of creates by programs under the library, each file ``held`` open for so many seconds."""
     environment = {**os.environ, **site.patient, "LD_PRELOAD": str(library)}
     running = []
     for number in range(programs):
@@ -61,7 +65,7 @@ def create(
         arguments = [directory, str(rate / programs), str(seconds), str(held)]
         command = [sys.executable, "-c", LOOP, *arguments]
         running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    return sum(int(program.communicate()[0]) for program in running)
+    return [float(each) for program in running for each in program.communicate()[0].split()]
 
 
 def main() -> int:
@@ -72,16 +76,19 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--programs", type=int, default=1)
     parser.add_argument("--open", type=float, default=0, help="seconds each file is open")
+    parser.add_argument("--core", type=int, help="a core for the agent alone, which polls there")
     given = parser.parse_args()
+    options = [] if given.core is None else ["--core", str(given.core)]
     library = given.build / "libses-wrapper.so"
     with (
         tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
-        chain(given.build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch)) as site,
+        chain(given.build / "agent/ses-agent", Path(sys.executable).parent, Path(scratch), *options) as site,
     ):
         create(site, library, "warm", 50, 2)
         site.settle()
         before, begun = Usage.of(site.agent), time.monotonic()
-        made = create(site, library, "files", given.rate, given.seconds, given.programs, given.open)
+        taken = create(site, library, "files", given.rate, given.seconds, given.programs, given.open)
+        made = len(taken)
         site.settle()
         used = Usage.of(site.agent).processor_seconds - before.processor_seconds
         seconds = time.monotonic() - begun
@@ -91,6 +98,8 @@ def main() -> int:
         print(
             f"{1e6 * used / made:.0f} us a file, until its end was told {seconds:.1f} s after the beginning"
         )
+        ranks = statistics.quantiles(taken, n=100)
+        print(f"a create takes {ranks[49]:.0f} us (half), {ranks[98]:.0f} us (99 of 100)")
         time.sleep(SETTLE_SECONDS)
         before_idle, slept = Usage.of(site.agent), sleeps(site.agent)
         time.sleep(given.seconds)

@@ -100,9 +100,9 @@ def accepts(path: Path) -> bool:
 
 
 @contextmanager
-def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
+def chain(agent: Path, programs: Path, scratch: Path, *options: str) -> Iterator[Chain]:
     """The site, ready to be asked; ``scratch`` is a directory on tmpfs and ``programs`` that of
-    ``ses-service`` and ``oxigraph``.
+    ``ses-service`` and ``oxigraph``; ``options`` are the agent's.
 
     Raises BenchmarkError naming the part that could not be started.
     """
@@ -122,7 +122,7 @@ def chain(agent: Path, programs: Path, scratch: Path) -> Iterator[Chain]:
             "--state-dir",
             scratch / "agent",
         ]
-        command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS)]
+        command += ["--log-level", "warning", "--answer-ms", str(PATIENCE_MS), *options]
         log = scratch / "agent.log"
         with server(command, log, lambda: accepts(agent_socket), AGENT_READY_SECONDS) as pid:
             yield Chain(union, branches[0], agent_socket, served.port, pid)

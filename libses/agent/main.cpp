@@ -1,6 +1,7 @@
 // ses-agent: starts the parts, waits for the end, stops them in order.
 
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -102,6 +103,16 @@ UniqueFd take_stop_signals() {
   return UniqueFd(signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// Keeps this thread on CORE; -1: on any.
+bool stay_on(int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (core >= 0) {
+    CPU_SET(static_cast<size_t>(core), &cores);
+  }
+  return core < 0 || sched_setaffinity(0, sizeof cores, &cores) == 0;
+}
+
 std::set<dev_t> devices_of(const Systems &systems) {
   std::set<dev_t> devices;
   for (const auto &[device, system] : systems.all_mounted()) {
@@ -175,8 +186,8 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
       [&housekeeper](const std::string &target) { housekeeper.sweep_from_now_on(target); });
   Sleeper sleeper(table.publisher().asleep());
   Survey survey(options.jobs_dir);
-  ClaimsKeeper claims(
-      {table, systems, health, announcer, exchange, finder, stager, sleeper, survey});
+  ClaimsKeeper claims({table, systems, health, announcer, exchange, finder, stager, sleeper, survey,
+                       options.core >= 0 && !options.sleep});
   SocketServer server({listener->descriptor(), stop_signals,
                        std::min<size_t>(descriptors / 4, kMostConnections), options.answer_limit,
                        options.asks_per_second, options.lustre_form, systems, lustre, health,
@@ -192,6 +203,10 @@ int serve(const Options &options, Services &services, Token &token, const Trust 
   readers.start();
   spdlog::info("ses-agent {} answers on {} for node {}", SES_AGENT_VERSION, options.socket_path,
                options.node);
+  if (!stay_on(options.core)) { // the other threads have begun: they stay off it
+    spdlog::error("--core {}: {}", options.core, std::strerror(errno));
+    return kCannotStart;
+  }
   if (!server.run()) {
     spdlog::error("the event loop cannot start: {}", std::strerror(errno));
     return kCannotStart;

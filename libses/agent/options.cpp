@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -156,6 +157,15 @@ Options parse_options(int argc, char **argv) {
                  "hint where to begin.  [default: pool]")
       ->check(CLI::IsMember({"pool", "list", "offset"}))
       ->option_text("FORM");
+  auto *core = app.add_option("--core", options.core,
+                              "Take claims and answer questions on this core and\n"
+                              "poll there, which the site keeps free of other\n"
+                              "work (docs/sampling.md)")
+                   ->check(CLI::Range(0, CPU_SETSIZE - 1))
+                   ->option_text("N");
+  app.add_flag("--sleep", options.sleep, "With --core: sleep there while nobody claims or asks")
+      ->needs(core)
+      ->option_text(" ");
   app.add_option("--log-level", options.log_level,
                  "Least severe message that is logged: debug, info,\n"
                  "warning or error.  [default: info]")

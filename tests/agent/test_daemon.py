@@ -23,7 +23,7 @@ OPTIONS = {
     "--service-ca", "--socket", "--node",
     "--state-dir", "--answer-ms", "--asks-per-second", "--log-level",
     "--jobs-dir", "--lustre-form", "--include", "--exclude", "--exclude-program",
-    "--tls-cert", "--tls-key", "--service-user",
+    "--tls-cert", "--tls-key", "--service-user", "--core", "--sleep",
 }  # fmt: skip
 
 

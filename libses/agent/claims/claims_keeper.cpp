@@ -432,6 +432,10 @@ void ClaimsKeeper::tick(Time now) {
   if (look(now)) {
     busy_until_ = now + kBusyFor;
   }
+  if (parts_.polls) {
+    due_ = now;
+    return;
+  }
   if (now < busy_until_) {
     parts_.sleeper.wake_up();
     due_ = now + kBusyTick;

@@ -2,7 +2,8 @@
 // claims themselves, from the first look to the finder.
 //
 // Belongs to the socket's loop, which calls tick() when it is due.  While programs make claims that
-// is every five milliseconds; without, the agent sleeps but for the table's sign of life, which is
+// is every five milliseconds (at once, again and again, on a core of its own); without, the agent
+// sleeps but for the table's sign of life, which is
 // given here and nowhere else, so that a loop that is stuck looks stuck.
 #ifndef SES_AGENT_CLAIMS_KEEPER_H
 #define SES_AGENT_CLAIMS_KEEPER_H
@@ -40,6 +41,7 @@ public:
     Stager &stager;
     Sleeper &sleeper;
     Survey &survey;
+    bool polls; // has a core for itself: never sleeps, so that no program has to wake it
   };
 
   explicit ClaimsKeeper(const Parts &parts) : parts_(parts) {}

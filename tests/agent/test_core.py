@@ -1,0 +1,76 @@
+"""A core of its own: the loop stays there and polls, so that no program has to wake the agent."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from claims_program import Claims, Table
+from patience import wait_until
+from running_agent import Agent
+from service_double import ServiceDouble
+
+CORE = max(os.sched_getaffinity(0))
+
+
+def sleeps(agent: Agent) -> int:
+    """How often the loop gave up the processor by itself."""
+    pid = agent.process.pid
+    status = Path(f"/proc/{pid}/task/{pid}/status").read_text()
+    return int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+
+
+def test_the_loop_polls_on_its_core_and_is_never_asleep(
+    start: Callable[..., Agent], service: ServiceDouble, device: int
+) -> None:
+    agent = start(service.url, "--core", str(CORE))
+    agent.wait_for("service found")
+    pid = agent.process.pid
+    wait_until(lambda: os.sched_getaffinity(pid) == {CORE}, "the loop is on its core")
+    others = {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()} - {pid}
+    assert all(os.sched_getaffinity(task) == os.sched_getaffinity(0) for task in others)
+    agent.ask(device).close()
+    claims = Claims(agent.socket, os.getuid())
+    claims.wait_until_staged()
+    before, end = sleeps(agent), time.monotonic() + 1
+    while time.monotonic() < end:  # an idle agent without a core sleeps within 30 ms
+        assert claims.table.get32(Table.ASLEEP) == 0
+        time.sleep(0.01)
+    assert sleeps(agent) - before < 20
+    claim = claims.choose()
+    wait_until(
+        lambda: sum(claims.table.own().values()) >= 1, "the claim is counted, though nobody woke the agent"
+    )
+    assert claim.element in claims.table.own()
+    claims.detach()
+    claims.table.detach()
+
+
+def test_it_may_sleep_there(start: Callable[..., Agent], service: ServiceDouble) -> None:
+    agent = start(service.url, "--core", str(CORE), "--sleep")
+    table = Table(agent.socket)
+    wait_until(lambda: table.get32(Table.ASLEEP) == 1, "it sleeps")
+    assert os.sched_getaffinity(agent.process.pid) == {CORE}
+    table.detach()
+
+
+@pytest.mark.parametrize(("options", "told"), [(("--core", "1023"), "--core 1023"), (("--sleep",), "--core")])
+def test_a_core_that_cannot_be_had_is_refused(
+    binary: Path, base: Path, options: tuple[str, ...], told: str
+) -> None:
+    command = [
+        binary,
+        "--service",
+        "http://127.0.0.1:9",
+        "--socket",
+        base / "a.sock",
+        "--state-dir",
+        base / "s",
+    ]
+    ran = subprocess.run([*command, *options], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode != 0
+    assert told in ran.stderr
