@@ -13,7 +13,8 @@
  * as by programs (SES_AGENT_SOCKET of slurmd).
  *
  * A step inherits the options of its job; of all that are given the last holds.  Where the job is
- * submitted it is known which that is: there it goes into the environment.
+ * submitted it is known which that is: there it goes into the environment.  What is hard also goes
+ * to slurmctld, for job_submit.lua.
  *
  * Fails a submission whose options are wrong, and nothing else: no step fails or waits longer than
  * PATIENCE_MS because of it, and the end of a batch script than COMMENT_SECONDS.
@@ -36,6 +37,7 @@
 #define COMMENT_SECONDS 15
 #define LIST_MAX 8192 /* bytes of LD_PRELOAD */
 #define PROFILE_VARIABLE "SES_REQUIRE_PROFILE"
+#define HARD_VARIABLE "SES_HARD" /* for job_submit.lua, by spank_job_env */
 
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(qstorman, 1)
@@ -137,7 +139,7 @@ int slurm_spank_init(spank_t spank, int count, char **arguments) {
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments) {
-  (void)spank, (void)count, (void)arguments;
+  (void)count, (void)arguments;
   spank_context_t context = spank_context();
   if ((context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR) || given == 0)
     return 0;
@@ -147,6 +149,9 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char **arguments) {
     unsetenv("SES_DISABLE");
     setenv("SES_REQUIRE", request.require, 1);
   }
+  char hard[SES_REQUEST_MAX];
+  if (ses_request_hard(&request, hard, sizeof hard))
+    spank_job_control_setenv(spank, HARD_VARIABLE, hard, 1);
   if (profile)
     setenv(PROFILE_VARIABLE, profile, 1);
   else

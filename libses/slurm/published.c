@@ -1,17 +1,16 @@
 #include "published.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "settings/require.h"
 
-#define LINE_MAX_BYTES 1024
-#define HEAD "ses-offers 1\n"
+#define NODES_SHOWN 200 /* characters of a list of nodes that people are told */
 
 struct offer {
-  char element[256], nodes[256];
+  char element[256], nodes[NODES_SHOWN + 1];
   double write, read, free; /* NOT_KNOWN, where that is so */
 };
 
@@ -27,7 +26,7 @@ static bool read_number(const char *text, double *number) {
 
 static bool read_offer(const char *line, struct offer *offer) {
   char write[32], read[32], free[32];
-  return sscanf(line, "%255s %31s %31s %31s %255s", offer->element, write, read, free,
+  return sscanf(line, "%255s %31s %31s %31s %200s", offer->element, write, read, free,
                 offer->nodes) == 5 &&
          read_number(write, &offer->write) && read_number(read, &offer->read) &&
          read_number(free, &offer->free);
@@ -54,32 +53,27 @@ static double shortfall(const struct offer *offer, const struct ses_wire_require
 /* The offer that falls short least, and by how much; -1: the file says nothing. */
 static double nearest(FILE *file, const struct ses_wire_requirement *stated, int count,
                       struct offer *best) {
-  char line[LINE_MAX_BYTES];
-  struct offer offer;
+  char *line = NULL;
+  size_t size = 0;
+  long long written = 0;
   double least = -1;
-  if (!fgets(line, sizeof line, file) || strcmp(line, HEAD) != 0)
+  struct offer offer;
+  if (fscanf(file, "ses-offers 2 %lld\n", &written) != 1 ||
+      time(NULL) - written > SES_PUBLISHED_SECONDS)
     return -1;
-  while (fgets(line, sizeof line, file)) {
-    if (!read_offer(line, &offer))
-      return -1;
+  while (getline(&line, &size, file) > 0) {
+    if (!read_offer(line, &offer)) {
+      least = -1;
+      break;
+    }
     double short_by = shortfall(&offer, stated, count);
     if (least < 0 || short_by < least) {
       least = short_by;
       *best = offer;
     }
   }
+  free(line);
   return least;
-}
-
-static FILE *open_fresh(const char *path) {
-  struct stat status;
-  FILE *file = fopen(path, "re");
-  if (file &&
-      (fstat(fileno(file), &status) != 0 || time(NULL) - status.st_mtime > SES_PUBLISHED_SECONDS)) {
-    fclose(file);
-    return NULL;
-  }
-  return file;
 }
 
 static const char *amount(double value, char text[32]) {
@@ -95,7 +89,7 @@ bool ses_published_offer_exists(const char *path, const char *text, char *why, s
   struct offer best;
   const char *wrong = NULL;
   int count = ses_require_parse(text, stated, &wrong);
-  FILE *file = count > 0 ? open_fresh(path) : NULL;
+  FILE *file = count > 0 ? fopen(path, "re") : NULL;
   if (!file)
     return true;
   double least = nearest(file, stated, count, &best);

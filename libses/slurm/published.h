@@ -1,10 +1,12 @@
 /*
- * Whether any element of storage meets what a job must have, by a file that `ses nodes publish`
- * writes on the machine where jobs are submitted.
+ * Whether any node reaches storage that meets what a job must have, by a file that `ses nodes
+ * publish` writes on the machine where jobs are submitted.
  *
- * The file: a line "ses-offers 1", then of each element "ELEMENT WRITE READ FREE NODES": what a
- * stream that starts now would get there in MB/s, the free capacity in GB ("-": not known), and the
- * nodes that reach it best, as Slurm writes them.
+ * The file: a line "ses-offers 2 SECONDS", when it was written, in seconds since 1970; then, one a
+ * line, "ELEMENT WRITE READ FREE NODES": what a stream that starts now would get there from these
+ * nodes in MB/s, the free capacity in GB ("-": not known), and the nodes as Slurm writes them ("-":
+ * too many to be written).  Of each class of nodes it has the elements that no other equals in all
+ * three.
  */
 #ifndef SES_SLURM_PUBLISHED_H
 #define SES_SLURM_PUBLISHED_H
@@ -14,7 +16,7 @@
 
 #define SES_PUBLISHED_SECONDS 300 /* a file that is older says nothing */
 
-/* False: no element that FILE lists meets the hard requirements of TEXT (as SES_REQUIRE takes it),
+/* False: no line of FILE meets the hard requirements of TEXT (as SES_REQUIRE takes it),
  * and WHY names the nearest.  True also where that cannot be told: no hard requirement, no file,
  * one that is too old or is not understood.  Average rates are not in the file, and refuse nothing.
  * Waits for nobody. */

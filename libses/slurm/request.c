@@ -23,3 +23,20 @@ bool ses_request_take(struct ses_request *request, const char *text, char *why, 
   memcpy(request->require, text, strlen(text) + 1);
   return true;
 }
+
+bool ses_request_hard(const struct ses_request *request, char *text, size_t size) {
+  static const char *const names[SES_KIND_FREE_CAPACITY + 1] = {
+      [SES_KIND_CURRENT_WRITE_RATE] = "write",
+      [SES_KIND_CURRENT_READ_RATE] = "read",
+      [SES_KIND_FREE_CAPACITY] = "free",
+  };
+  struct ses_wire_requirement stated[SES_REQUIRE_KINDS];
+  const char *wrong = NULL;
+  int count = ses_require_parse(request->require, stated, &wrong);
+  size_t length = 0;
+  for (int i = 0; i < count && length < size; i++)
+    if (stated[i].hard && names[stated[i].kind])
+      length += (size_t)snprintf(text + length, size - length, "%s%s=%.6f", length ? " " : "",
+                                 names[stated[i].kind], stated[i].minimum);
+  return length > 0 && length < size;
+}

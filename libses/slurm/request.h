@@ -17,4 +17,8 @@ struct ses_request {
 /* Takes in TEXT of --storage.  False: WHY says what is wrong with it, in one sentence. */
 bool ses_request_take(struct ses_request *request, const char *text, char *why, size_t size);
 
+/* The hard requirements on the rates of now and on room, as "write=300 free=2000" in MB/s and GB.
+ * False: there are none. */
+bool ses_request_hard(const struct ses_request *request, char *text, size_t size);
+
 #endif /* SES_SLURM_REQUEST_H */

@@ -22,6 +22,7 @@ LAYOUT = Layout(
     {"n1": "thin", "n2": "thin", "n3": "thin,gpu", "n4": "thin"},
     {"leaf1": "n[1-3]", "leaf2": "n4"},
     (
+        "JobSubmitPlugins=lua",
         "PreemptType=preempt/partition_prio",
         "PreemptMode=REQUEUE",
         "PartitionName=urgent Nodes=ALL PriorityTier=10 PreemptMode=OFF State=UP",

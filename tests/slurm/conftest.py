@@ -27,6 +27,7 @@ from ses.demo.storage import mount_union
 __all__ = ["cluster", "directory", "prefix"]
 
 BRANCHES = 8
+STEERING = Path(__file__).parents[2] / "packaging/slurm/job_submit.lua"
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +52,7 @@ def cluster(public_wrapper: Path) -> Iterator[Cluster]:
             undo.callback(processes.stop_all)
             url = start_service(work, write_site(parts.site, work), parts.service, processes)
             write_configuration(work, LAYOUT, f"optional {plugin} library={public_wrapper} check=nodes")
+            (work / "job_submit.lua").write_text(f'ses_offers = "{work}/steering"\ndofile("{STEERING}")\n')
             start_munged(work, processes)
             processes.wait_ready()
             sockets = {node: start_agent(work, parts.agent, url, node, processes) for node in NODES}

@@ -5,35 +5,32 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 
 from ses_client.answers.elements import Element
 from ses_client.answers.nodes import NodeClass
 from ses_client.errors import SesError
 
-HEAD = "ses-offers 1\n"
+_Told = tuple[float | None, float | None, float | None]  # write and read rate, room
 _GB = 1e9
-_LONGEST = 200  # characters of nodes; then the name of their class says more
+_LONGEST = 60_000  # characters of nodes that Slurm takes in one word
+_NOTHING = "-"
 
 
-def offers(elements: Iterable[Element], classes: Iterable[NodeClass]) -> str:
-    """Return the file: a line for each element that a node reaches, by the widest link to it.
+def offers(elements: Iterable[Element], classes: Iterable[NodeClass], now: float) -> str:
+    """Return the file: for each class of nodes what its links leave of the elements it reaches.
 
-    A link that others share is taken as free: no job is refused for what others do on it now.
+    A link that others share is taken as free: no job is refused for what others do on it now.  Of the
+    elements of a class those stay that no other equals in all; a class that reaches none has a line of zeros.
     """
-    nodes = tuple(classes)
-    lines = []
-    for one in elements:
-        reaching = [node for node in nodes if node.systems is None or one.storage_system in node.systems]
-        widest = max(reaching, key=_width, default=None)
-        if widest is None:
-            continue
-        link = _width(widest)
-        free = None if one.observation is None else one.observation.free_bytes
-        told = (_least(one.write, link), _least(one.read, link), None if free is None else free / _GB)
-        where = widest.nodes if len(widest.nodes) <= _LONGEST else widest.name or "many-nodes"
-        lines.append(f"{one.id} {' '.join(map(_number, told))} {where}\n")
-    return HEAD + "".join(lines)
+    known = tuple(elements)
+    lines = [
+        f"{element} {' '.join(map(_number, told))} {_nodes(one)}\n"
+        for one in classes
+        for told, element in _best(_told(known, one)) or [((0.0, 0.0, 0.0), _NOTHING)]
+    ]
+    return f"ses-offers 2 {int(now)}\n{''.join(lines)}"
 
 
 def publish(path: Path, text: str) -> None:
@@ -49,9 +46,33 @@ def publish(path: Path, text: str) -> None:
         raise SesError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _width(node: NodeClass) -> float:
-    rates = [rate for rate in (node.link, node.uplink_rate) if rate is not None]
-    return min(rates, default=float("inf"))
+def _told(elements: Iterable[Element], node: NodeClass) -> dict[_Told, str]:
+    """Return what a stream of the node would get, to the element; of those that are alike the first."""
+    link = min((rate for rate in (node.link, node.uplink_rate) if rate is not None), default=inf)
+    found: dict[_Told, str] = {}
+    for one in elements:
+        if node.systems is None or one.storage_system in node.systems:
+            free = None if one.observation is None else one.observation.free_bytes
+            told = (_least(one.write, link), _least(one.read, link), None if free is None else free / _GB)
+            found.setdefault(told, one.id)
+    return found
+
+
+def _best(told: dict[_Told, str]) -> list[tuple[_Told, str]]:
+    """Return those that no other equals in write and read rate and room; what is not known is the most."""
+    kept: list[tuple[_Told, str]] = []
+    for one, element in sorted(told.items(), key=lambda each: tuple(map(_most, each[0])), reverse=True):
+        if not any(all(_most(a) >= _most(b) for a, b in zip(other, one, strict=True)) for other, _ in kept):
+            kept.append((one, element))
+    return kept
+
+
+def _most(value: float | None) -> float:
+    return inf if value is None else value
+
+
+def _nodes(node: NodeClass) -> str:
+    return node.nodes if len(node.nodes) <= _LONGEST else _NOTHING
 
 
 def _least(rate: float | None, link: float) -> float | None:
@@ -59,4 +80,4 @@ def _least(rate: float | None, link: float) -> float | None:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+    return _NOTHING if value is None else f"{value:.3f}"

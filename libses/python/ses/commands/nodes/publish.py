@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -17,12 +18,12 @@ from ses.slurm.offers import publish as put
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @service_command
 def publish(client: ServiceClient, as_json: bool, file: Path) -> None:
-    """Write what a stream would get on each element now into FILE, for check=FILE of the plugin of Slurm.
+    """Write what storage offers each class of nodes now into FILE, for Slurm.
 
-    Run it every minute where jobs are submitted.  While no service answers FILE stays, and after five
-    minutes it refuses no job any more.
+    The plugin reads it with check=FILE, and job_submit.lua.  Run it every minute where they run.
+    While no service answers FILE stays, and after five minutes it refuses no job any more.
     """
-    text = offers(client.elements().elements, client.node_classes().classes)
+    text = offers(client.elements().elements, client.node_classes().classes, time.time())
     put(file, text)
     count = text.count("\n") - 1
     if as_json:
