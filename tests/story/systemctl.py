@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Stands in for systemctl where no systemd runs: starts what a unit of packaging/systemd says, as its user.
 
-usage: systemctl enable --now UNIT... | restart UNIT... | stop UNIT...
+usage: systemctl enable [--now] UNIT... | start UNIT... | restart UNIT... | stop UNIT...
+       systemctl show UNIT | is-enabled UNIT
 
 SES_UNITS names the folder of the units.
 
@@ -102,22 +103,53 @@ def start(unit: str) -> None:
             continue
 
 
+def is_running(unit: str) -> bool:
+    try:
+        pid = int((RUN / f"{unit}.pid").read_text())
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    except OSError:
+        return False
+
+
 def stop(unit: str) -> None:
-    pid = int((RUN / f"{unit}.pid").read_text())
-    os.kill(pid, signal.SIGTERM)
+    os.kill(int((RUN / f"{unit}.pid").read_text()), signal.SIGTERM)
     end = time.monotonic() + PATIENCE
-    while Path(f"/proc/{pid}").exists() and Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z":
+    while is_running(unit):
         assert time.monotonic() < end, f"{unit} does not stop"
         time.sleep(0.05)
 
 
+def show(unit: str) -> None:
+    is_there = (Path(os.environ["SES_UNITS"]) / f"{unit}.service").exists()
+    print(f"LoadState={'loaded' if is_there else 'not-found'}")
+    print(f"ActiveState={'active' if is_running(unit) else 'inactive'}")
+
+
+def tell_enabled(unit: str) -> None:
+    if not (RUN / f"{unit}.enabled").exists():
+        print("disabled")
+        sys.exit(1)
+    print("enabled")
+
+
+def enable(unit: str) -> None:
+    RUN.mkdir(exist_ok=True)
+    (RUN / f"{unit}.enabled").touch()
+
+
+def restart(unit: str) -> None:
+    if is_running(unit):
+        stop(unit)
+    start(unit)
+
+
 def main() -> None:
-    verb, *units = [one for one in sys.argv[1:] if one != "--now"]
-    assert verb in ("enable", "restart", "stop"), verb
+    verb, *units = [one for one in sys.argv[1:] if not one.startswith("-")]
+    does = {"enable": enable, "start": start, "restart": restart, "stop": stop, "show": show,
+            "is-enabled": tell_enabled}[verb]  # fmt: skip
     for unit in units:
-        if verb in ("restart", "stop"):
-            stop(unit)
-        if verb != "stop":
+        does(unit)
+        if verb == "enable" and "--now" in sys.argv:
             start(unit)
 
 

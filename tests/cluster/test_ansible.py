@@ -1,0 +1,130 @@
+"""The role of packaging/ansible makes a cluster of bare machines, and leaves one that is as it should be."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from bare_cluster import NODES, ROOT, Cluster
+
+pytestmark = [pytest.mark.root, pytest.mark.long]
+
+PATIENCE = 300.0
+INVENTORY = """\
+all:
+  children:
+    qstorman_services:
+      hosts:
+        storage1: {{ansible_connection: local}}
+    qstorman_nodes:
+      hosts:
+        n[0001:{nodes:04}]:
+    qstorman_login:
+      hosts: {{}}
+  vars:
+    ansible_python_interpreter: /usr/bin/python3
+    ansible_become: false  # root connects
+    ansible_ssh_private_key_file: /etc/ssh/key
+    qstorman_storage: ["{union}"]
+    qstorman_host_names: [storage1]
+    qstorman_service_packages: []  # this machine's, and what cmake --install put there
+    qstorman_node_packages: []
+    qstorman_plugin: /usr/local/lib/qstorman/ses-slurm.so
+"""
+HOLD = (
+    'exec 3>"{directory}/$SLURMD_NODENAME"; echo written >&3; until [ -e {directory}/go ]; do sleep 0.2; done'
+)
+
+
+def play(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """Run the playbook on the machine of the services; what it says it did on each machine."""
+    services = cluster.services
+    text = INVENTORY.format(nodes=NODES, union=cluster.union)
+    services.output("sh", "-c", 'printf %s "$1" >/tmp/inventory.yml', "sh", text)
+    said = services.output(
+        "env", "ANSIBLE_HOST_KEY_CHECKING=False", "ANSIBLE_PIPELINING=True", f"ANSIBLE_FORKS={NODES}",
+        "ANSIBLE_NOCOLOR=1", f"ANSIBLE_LOG_PATH={cluster.union.parent}/ansible.log",
+        "ansible-playbook", "-i", "/tmp/inventory.yml",
+        str(ROOT / "packaging/ansible/site.yml"), timeout=600,
+    )  # fmt: skip
+    print(said)
+    recap = re.findall(r"^(\S+) +: (ok=.*)$", said, re.MULTILINE)
+    assert len(recap) == NODES + 1, said
+    return {
+        name: {key: int(number) for key, number in re.findall(r"(\w+)=(\d+)", facts)} for name, facts in recap
+    }
+
+
+def until(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, what()
+        time.sleep(0.2)
+
+
+def opened(cluster: Cluster) -> dict[str, str]:
+    """Return the node of each file below the union that the ledger has open."""
+    asked = cluster.services.output("/opt/qstorman/venv/bin/ses", "files", "--state", "open", "--json")
+    return {str(one["path"]): str(one["node"]) for one in json.loads(asked)["files"]}
+
+
+@pytest.fixture(scope="module")
+def played(cluster: Cluster) -> dict[str, dict[str, int]]:
+    return play(cluster)
+
+
+def test_every_machine_is_set_up(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:
+    assert all(one["failed"] == one["unreachable"] == 0 for one in played.values())
+    assert all(one["changed"] > 0 for one in played.values())
+
+
+def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
+    cluster: Cluster, played: dict[str, dict[str, int]]
+) -> None:
+    directory = cluster.union / "job"
+    directory.mkdir()
+    submit = [
+        "sbatch",
+        "--parsable",
+        f"-N{NODES}",
+        f"-n{NODES}",
+        "--output=/dev/null",
+        "--storage=write>=1MB/s",
+    ]
+    job = cluster.nodes[0].output(*submit, f"--wrap=srun sh -c '{HOLD.format(directory=directory)}'").strip()
+    expected = {str(directory / node.name): node.name for node in cluster.nodes}
+
+    def state() -> str:
+        return cluster.services.output(
+            "squeue", "--noheader", f"--jobs={job}", "--states=all", "--format=%T %r"
+        )
+
+    until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}")
+    # Upgrades: agents before the service on one half, and after it on the other.
+    for machines in (cluster.nodes[: NODES // 2], (cluster.services,), cluster.nodes[NODES // 2 :]):
+        for one in machines:
+            one.output("systemctl", "restart", "ses-service" if one is cluster.services else "ses-agent")
+    until(lambda: opened(cluster) == expected, lambda: f"{opened(cluster)} {state()}")
+    assert state().split()[0] == "RUNNING"
+    (directory / "go").touch()
+    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))
+    until(lambda: state().split()[:1] == ["COMPLETED"], state)
+    comment = cluster.services.output("scontrol", "show", "job", job)
+    assert re.search(rf"AdminComment=.*{NODES} files", comment), comment
+
+
+def test_a_second_run_changes_nothing(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:
+    again = play(cluster)
+    assert {name: one["changed"] for name, one in again.items()} == dict.fromkeys(again, 0)
+
+
+def test_the_nodes_of_slurm_are_known_and_heard_of(
+    cluster: Cluster, played: dict[str, dict[str, int]]
+) -> None:
+    listed = json.loads(cluster.services.output("/opt/qstorman/venv/bin/ses", "nodes", "list", "--json"))
+    assert [(one["nodes"], one["heard"]) for one in listed["node_classes"]] == [
+        (f"n[0001-{NODES:04}]", NODES)
+    ]
