@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from ses.near.execution.conversation import Conversation, File, LostError, NotStartedError, Piece, Run
-from ses.near.execution.executors import Limits
 from ses.near.execution.runner import piece_of
 
 SH = ("sh", "-c")
@@ -166,16 +165,6 @@ def sleeping():
             if b"611" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.append(pid)
     return found
-
-
-def test_limits_hold_where_there_is_no_systemd(there):
-    limits = Limits(cpus=1, memory=200 << 20, io_weight=10)
-    program = "import os; print(len(os.sched_getaffinity(0))); bytearray(400 << 20)"
-    ended, output, errors = held(there(["python3", "-c", program], limits=limits))
-    assert "limits" in ended.limits or "no systemd" in ended.limits
-    if "no systemd" in ended.limits:
-        assert (ended.status, output) == (1, b"1\n")
-        assert b"MemoryError" in errors
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3, 7, 64, 5000])

@@ -30,6 +30,14 @@ HEAD = struct.Struct("!cI")
 PIECE = 1 << 18
 KILL_SECONDS = 5.0
 OF_THIS_NODE = ("SLURM", "SLURMD", "SRUN", "SSH", "PMI", "PMIX", "XDG_RUNTIME_DIR", "XDG_SESSION_ID")
+LIST_CONTROLS = """while IFS=: read -r _ names path; do
+  case $path in */run-*.scope) ls "/sys/fs/cgroup/$names$path" ;; esac
+done </proc/self/cgroup"""
+CONTROLS = {
+    "processors": {"cpu.max", "cpu.cfs_quota_us"},
+    "memory": {"memory.max", "memory.limit_in_bytes"},
+    "I/O": {"io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"},
+}
 told = threading.Lock()
 if TYPE_CHECKING:
     Parts = queue.SimpleQueue[bytes | None]
@@ -98,31 +106,48 @@ def environment(theirs: dict[str, str]) -> dict[str, str]:
 def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[list[str], Any, str]:
     """Return the command under its limits, what the child does before it, and how they are kept in words."""
     cpus, memory, weight = limits["cpus"], limits["memory"], limits["io_weight"]
-    if not (cpus or memory or weight):
+    asked = [name for name, value in (("processors", cpus), ("memory", memory), ("I/O", weight)) if value]
+    if not asked:
         return argv, None, ""
     if executor == "slurm":
         return argv, None, "limits kept by Slurm" + ("; I/O is not limited" if weight else "")
-    if Path("/run/systemd/system").is_dir() and shutil.which("systemd-run"):
-        scope = ["systemd-run", "--scope", "--quiet", *([] if os.getuid() == 0 else ["--user"])]
-        scope += ["-p", f"CPUQuota={round(cpus * 100)}%"] if cpus else []
-        scope += ["-p", f"MemoryMax={memory}"] if memory else []
-        scope += ["-p", f"IOWeight={weight}"] if weight else []
-        tried = subprocess.run([*scope, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        if tried.returncode == 0:
-            return [*scope, "--", *argv], None, "limits kept by a control group (systemd-run)"
-    kept = ["the address space of each process"] if memory else []
-    kept += ["whole processors"] if cpus else []
-    if weight and shutil.which("ionice"):
-        kept.append("the class of I/O")
+    scope, kept = scope_of(cpus, memory, weight)
+    left = [one for one in asked if one not in kept]
+    others = {"processors": "whole processors", "memory": "the address space of each process"}
+    if "I/O" in left and shutil.which("ionice"):
+        others["I/O"] = "the class of I/O"
         argv = ["ionice", "-c", "2", "-n", "7" if weight < 50 else "4" if weight <= 100 else "0", *argv]
 
     def child() -> None:
-        if memory:
+        if "memory" in left:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-        if cpus:
+        if "processors" in left:
             os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: max(1, -int(-cpus // 1))])
 
-    return argv, child, f"no control group (no systemd there); limited are {', '.join(kept) or 'nothing'}"
+    by_group = f"a control group limits {', '.join(one for one in asked if one in kept)}" if kept else ""
+    by_hand = ", ".join(others[one] for one in left if one in others) or "nothing"
+    by_hand = f"no control group limits {', '.join(left)}; limited in their place: {by_hand}" if left else ""
+    return [*scope, *argv], child if left else None, "; ".join(one for one in (by_group, by_hand) if one)
+
+
+def scope_of(cpus: Any, memory: Any, weight: Any) -> tuple[list[str], set[str]]:
+    """Return what runs a command in a control group of its own by systemd, and what that limits there.
+
+    A user's systemd accepts limits of which the administrator has delegated no controller, so they are looked
+    for.
+    """
+    if not Path("/run/systemd/system").is_dir() or not shutil.which("systemd-run"):
+        return [], set()
+    scope = ["systemd-run", "--scope", "--quiet", *([] if os.getuid() == 0 else ["--user"])]
+    scope += ["-p", f"CPUQuota={round(cpus * 100)}%"] if cpus else []
+    scope += ["-p", f"MemoryMax={memory}"] if memory else []
+    scope += ["-p", f"IOWeight={weight}"] if weight else []
+    looking = [*scope, "--", "sh", "-c", LIST_CONTROLS]
+    done = subprocess.run(looking, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if "cgroup.procs" not in done.stdout:
+        return [], set()
+    found = set(done.stdout.split())
+    return [*scope, "--"], {name for name, controls in CONTROLS.items() if found & controls}
 
 
 def line_of(file: BinaryIO) -> Iterator[bytes]:

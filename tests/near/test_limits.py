@@ -1,0 +1,72 @@
+"""What a program may use on the node is limited by a control group of systemd, else by other means."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+from own_systemd import running
+from ses.near.execution.conversation import Conversation, Ended, Run
+from ses.near.execution.executors import Limits
+
+LIMITS = Limits(cpus=0.5, memory=200 << 20, io_weight=50)
+CONTROLS = """
+import json, pathlib
+found = {}
+for entry in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+    _, names, path = entry.split(":", 2)
+    for control in pathlib.Path(f"/sys/fs/cgroup/{names}{path}").glob("*"):
+        if control.name in ("cpu.max", "cpu.cfs_quota_us", "memory.max", "memory.limit_in_bytes",
+                            "io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"):
+            found[control.name] = control.read_text().split()[0]
+print(json.dumps(found))
+"""
+FILL = "import sys; print(len(b'x' * (600 << 20)))"
+
+
+def held(run: Run) -> tuple[Ended, bytes, bytes]:
+    output, errors = [], []
+    ended = Conversation(run).hold(output.append, errors.append, None)
+    return ended, b"".join(output), b"".join(errors)
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[tuple[str, ...]]:
+    yield from running(f"ses-near-{os.getpid()}")
+
+
+@pytest.mark.root
+def test_systemd_keeps_them_by_a_control_group(node):
+    run = Run(("python3", "-c", CONTROLS), "node", "command", rsh=node, limits=LIMITS)
+    ended, output, errors = held(run)
+    assert ended.status == 0, errors
+    kept = json.loads(output)
+    assert [kept[one] for one in ("cpu.max", "cpu.cfs_quota_us") if one in kept] == ["50000"]
+    assert [kept[one] for one in ("memory.max", "memory.limit_in_bytes") if one in kept] == [str(200 << 20)]
+    said = "a control group limits processors, memory"
+    if any("weight" in name for name in kept):  # in what scale is a matter of the I/O scheduler
+        assert ended.limits == f"{said}, I/O"
+    else:
+        assert ended.limits.startswith(f"{said}; no control group limits I/O")
+
+
+@pytest.mark.root
+def test_memory_of_a_control_group_is_a_limit(node):
+    run = Run(("python3", "-c", FILL), "node", "command", rsh=node, limits=LIMITS)
+    ended, output, _ = held(run)
+    assert (ended.exit_status, output) == (137, b"")
+
+
+def test_without_systemd_they_are_kept_by_other_means():
+    program = "import os; print(len(os.sched_getaffinity(0))); b'x' * (600 << 20)"
+    hidden = ("unshare", "--mount", "--", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")
+    if os.geteuid() != 0:
+        pytest.skip("only root can hide a systemd that may run here")
+    limits = Limits(cpus=1, memory=LIMITS.memory, io_weight=10)
+    ended, output, errors = held(Run(("python3", "-c", program), "n", "command", rsh=hidden, limits=limits))
+    assert ended.limits == (
+        "no control group limits processors, memory, I/O; limited in their place: "
+        "whole processors, the address space of each process, the class of I/O"
+    )
+    assert (ended.status, output) == (1, b"1\n")
+    assert b"MemoryError" in errors
