@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,8 +98,8 @@ def test_adding_an_account_twice_is_refused(run) -> None:
 
 
 def test_upgrade_says_what_it_did(run) -> None:
-    assert run("database", "upgrade") == (0, "empty -> 0003\n")
-    assert run("database", "upgrade") == (0, "0003: nothing to do\n")
+    assert run("database", "upgrade") == (0, "empty -> 0004\n")
+    assert run("database", "upgrade") == (0, "0004: nothing to do\n")
 
 
 def test_a_password_is_never_an_argument() -> None:
@@ -133,6 +134,10 @@ def test_the_portal_serves_and_stops(tmp_path: Path) -> None:
                 time.sleep(0.05)
         assert ready["ready"] is True
         assert [check["ok"] for check in ready["checks"]] == [True, False]
+        link = re.search(r"opens, once and within a day: (\S+)\n", (tmp_path / "log").read_text())
+        assert link
+        with urllib.request.urlopen(link[1], timeout=60) as answer:
+            assert b"You are the first here" in answer.read()
     finally:
         process.send_signal(signal.SIGTERM)
         status = process.wait(60)

@@ -12,8 +12,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.wrappers import Response as BaseResponse
 
 from ses_webface import health, pages
-from ses_webface.accounts import tokens
+from ses_webface.accounts import administration, tokens, welcome
 from ses_webface.accounts import views as accounts
+from ses_webface.accounts.links import LinkService
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
@@ -45,9 +46,11 @@ def create_app(
     database.upgrade()
     metrics = Metrics()
     app = Flask("ses_webface")
+    people = AccountService(database, clock, hasher)
     app.extensions["ses_webface"] = Portal(
         database=database,
-        accounts=AccountService(database, clock, hasher),
+        accounts=people,
+        links=LinkService(database, people, clock),
         sessions=SessionService(database, clock),
         selection=selection
         or ServiceClient(
@@ -64,7 +67,18 @@ def create_app(
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=1, x_proto=1, x_host=1)  # type: ignore[method-assign]
     protect(app, secret_key(settings.state_dir))
     pages.register(app)
-    for feature in (accounts, tokens, requirements, storage, element_changes, files, history):
+    features = (
+        accounts,
+        welcome,
+        tokens,
+        administration,
+        requirements,
+        storage,
+        element_changes,
+        files,
+        history,
+    )
+    for feature in features:
         app.register_blueprint(feature.blueprint)
     app.register_blueprint(health.blueprint)
     app.add_url_rule("/", "home", _home)

@@ -20,7 +20,6 @@ import click
 from ses_webface.settings import Settings, default_state_dir, prepare_state_dir
 
 if TYPE_CHECKING:
-    from ses_webface.accounts.people import Person
     from ses_webface.accounts.services import AccountService
     from ses_webface.accounts.sessions import SessionService
     from ses_webface.database import Database
@@ -195,7 +194,25 @@ def serve(
     )
     parts: Portal = app.extensions["ses_webface"]
     telling = AccountTelling(parts.accounts, parts.selection)
-    run_server(app, listen, threads=threads, started=telling.start, tls=tls)
+
+    def started() -> None:
+        telling.start()
+        key = parts.links.for_first()
+        if key is not None:
+            link = _link(listen, key, tls=tls is not None)
+            click.echo(f"No account yet. The first administrator opens, once and within a day: {link}")
+
+    run_server(app, listen, threads=threads, started=started, tls=tls)
+
+
+def _link(listen: str, key: str, *, tls: bool) -> str:
+    """Return the address of a link as seen from this machine, by its name where it listens on all."""
+    import socket
+
+    host, _, port = listen.rpartition(":")
+    if host in ("0.0.0.0", "[::]", "", "*"):
+        host = socket.getfqdn()
+    return f"{'https' if tls else 'http'}://{host}:{port}/welcome/{key}"
 
 
 @main.group()
@@ -247,8 +264,7 @@ def add(
     """
     accounts = _accounts(state_dir, database_url)
     person = accounts.add(name, _password(password_stdin), vo=vo, is_admin=admin, is_manager=manager)
-    role = _role(person)
-    click.echo(f"{person.name} may sign in{f' as {role}' if role else ''}.")
+    click.echo(f"{person.name} may sign in{f' as {person.role}' if person.role else ''}.")
 
 
 @account.command("list")
@@ -265,13 +281,7 @@ def list_accounts(as_json: bool, state_dir: Path, database_url: str | None) -> N
         click.echo(json.dumps(told))
         return
     for one in people:
-        click.echo(f"{one.name:24} {one.vo or '-':16} {_role(one)}".rstrip())
-
-
-def _role(person: Person) -> str:
-    if person.is_admin:
-        return "administrator"
-    return f"manager of VO {person.vo}" if person.is_manager else ""
+        click.echo(f"{one.name:24} {one.vo or '-':16} {one.role}".rstrip())
 
 
 @account.command("password")

@@ -12,6 +12,7 @@ from ses_client.answers.vocabulary import Vocabulary
 from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UnavailableError
 
+from ses_webface.accounts.links import LinkService
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
@@ -37,6 +38,7 @@ class Portal:
     database: Database
     accounts: AccountService
     sessions: SessionService
+    links: LinkService
     selection: ServiceClient
     metrics: Metrics
     clock: Callable[[], float]

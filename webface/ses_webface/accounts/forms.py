@@ -21,6 +21,11 @@ from wtforms.validators import (  # type: ignore[import-untyped]
 
 from ses_webface.accounts.services import MAX_PASSWORD, MIN_PASSWORD
 
+ROLES = (
+    ("", "user: edits their own requirements"),
+    ("manager", "manager: edits those of their VO, too"),
+    ("admin", "administrator: edits all, and the site"),
+)
 SCOPES = (("all", "do all that you may"), ("read", "look, and change nothing"))
 
 
@@ -44,6 +49,31 @@ class PasswordForm(FlaskForm):  # type: ignore[misc]
         ],
     )
     again = PasswordField("New password, again", [EqualTo("password", "The two do not match.")])
+
+
+class WelcomeForm(FlaskForm):  # type: ignore[misc]
+    """The password, and of the first administrator the name, of who came by a link."""
+
+    name = StringField("User name", [InputRequired("Enter your user name on the nodes.")])
+    password = PasswordField(
+        "Password",
+        [
+            InputRequired("Enter a password."),
+            Length(MIN_PASSWORD, MAX_PASSWORD, f"Use at least {MIN_PASSWORD} characters."),
+        ],
+    )
+    again = PasswordField("Password, again", [EqualTo("password", "The two do not match.")])
+
+
+class PersonForm(FlaskForm):  # type: ignore[misc]
+    """Who somebody is: their VO and role, and for a further account the name."""
+
+    name = StringField("User name", [InputRequired("Enter the user's name on the nodes.")])
+    vo = StringField(
+        "Virtual organisation",
+        [Regexp(r"([A-Za-z0-9_.@+:=-]{1,128})?\Z", message="Use letters, digits and . _ @ + : = - only.")],
+    )
+    role = SelectField("Role", choices=[SelectChoice(*one) for one in ROLES], default="")
 
 
 class TokenForm(FlaskForm):  # type: ignore[misc]

@@ -7,6 +7,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from ses_webface.database import Base
 
+NO_PASSWORD = "!"
+"""In place of a hash: nothing verifies against it."""
+
 
 class Account(Base):
     """One person.
@@ -37,6 +40,17 @@ class BrowserSession(Base):
     started_at: Mapped[float] = mapped_column(Double)
     seen_at: Mapped[float] = mapped_column(Double, index=True)
     address: Mapped[str] = mapped_column(String(64))
+
+
+class OneTimeLink(Base):
+    """One link that lets somebody in once; without an account, the first administrator."""
+
+    __tablename__ = "one_time_link"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key_digest: Mapped[str] = mapped_column(String(64), unique=True)
+    account_id: Mapped[int | None] = mapped_column(ForeignKey("account.id", ondelete="CASCADE"), index=True)
+    ends_at: Mapped[float] = mapped_column(Double)
 
 
 class FailedSignIn(Base):

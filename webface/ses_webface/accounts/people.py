@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ses_webface.accounts.models import Account
+from ses_webface.accounts.models import NO_PASSWORD, Account
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,14 @@ class Person:
     vo: str | None
     is_admin: bool
     is_manager: bool = False
+    has_password: bool = True
+
+    @property
+    def role(self) -> str:
+        """What they may do, in words; empty for what everybody may."""
+        if self.is_admin:
+            return "administrator"
+        return f"manager of VO {self.vo}" if self.is_manager else ""
 
     @property
     def managed_vo(self) -> str | None:
@@ -25,4 +33,11 @@ class Person:
 
 def person_of(account: Account) -> Person:
     """Return whose account this is."""
-    return Person(account.id, account.name, account.vo, account.is_admin, account.is_manager)
+    return Person(
+        account.id,
+        account.name,
+        account.vo,
+        account.is_admin,
+        account.is_manager,
+        account.password_hash != NO_PASSWORD,
+    )

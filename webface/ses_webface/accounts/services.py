@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from ses_webface.accounts import guessing
-from ses_webface.accounts.models import Account, BrowserSession
+from ses_webface.accounts.models import NO_PASSWORD, Account, BrowserSession
 from ses_webface.accounts.people import Person, person_of
 from ses_webface.database import Database
 from ses_webface.errors import WebfaceError
@@ -39,22 +39,21 @@ class AccountService:
     def add(
         self,
         name: str,
-        password: str,
+        password: str | None,
         *,
         vo: str | None = None,
         is_admin: bool = False,
         is_manager: bool = False,
     ) -> Person:
-        """Make an account; raises AccountError for what is not acceptable."""
-        if not _NAME.fullmatch(name):
-            raise AccountError(
-                f"“{name}” cannot be an account's name: use the user's name on the nodes "
-                "(letters, digits, and . _ - @; at most 64)."
-            )
-        check_password(name, password)
-        if is_manager and not vo:
-            raise AccountError("A manager needs a VO: name it, too.")
-        password_hash = self._hasher.hash(password)
+        """Make an account; without a password nobody signs in with one until it is set.
+
+        Raises AccountError for what is not acceptable.
+        """
+        check_name(name)
+        if password is not None:
+            check_password(name, password)
+        _check_role(vo, is_manager=is_manager)
+        password_hash = NO_PASSWORD if password is None else self._hasher.hash(password)
         with self._database.session() as session:
             if _find(session, name):
                 raise AccountError(f"The account {name} exists already.")
@@ -76,6 +75,24 @@ class AccountService:
             return tuple(
                 person_of(account) for account in session.scalars(select(Account).order_by(Account.name))
             )
+
+    def named(self, name: str) -> Person | None:
+        """Return the account of this name, if there is one."""
+        with self._database.session() as session:
+            account = _find(session, name)
+            return None if account is None else person_of(account)
+
+    def change(self, name: str, *, vo: str | None, is_admin: bool, is_manager: bool) -> Person:
+        """Change the VO and the role of an account; raises AccountError."""
+        _check_role(vo, is_manager=is_manager)
+        with self._database.session() as session:
+            account = _find(session, name)
+            if account is None:
+                raise AccountError(f"There is no account {name}.")
+            if account.is_admin and not is_admin:
+                _check_others_administer(session, account)
+            account.vo, account.is_admin, account.is_manager = vo or None, is_admin, is_manager
+            return person_of(account)
 
     def set_password(self, name: str, password: str) -> Person:
         """Change a password and end all sessions of the account; raises AccountError."""
@@ -128,6 +145,15 @@ class AccountService:
             return False
 
 
+def check_name(name: str) -> None:
+    """Raise AccountError for what is no name of a user on the nodes."""
+    if not _NAME.fullmatch(name):
+        raise AccountError(
+            f"“{name}” cannot be an account's name: use the user's name on the nodes "
+            "(letters, digits, and . _ - @; at most 64)."
+        )
+
+
 def check_password(name: str, password: str) -> None:
     """Raise AccountError for a password that is too short, too long, or the name itself."""
     if len(password) < MIN_PASSWORD:
@@ -136,6 +162,17 @@ def check_password(name: str, password: str) -> None:
         raise AccountError(f"The password may have at most {MAX_PASSWORD} characters.")
     if name.lower() in password.lower() and len(password) < len(name) + MIN_PASSWORD // 2:
         raise AccountError("The password must not be the name with a few characters added.")
+
+
+def _check_role(vo: str | None, *, is_manager: bool) -> None:
+    if is_manager and not vo:
+        raise AccountError("A manager needs a VO: name it, too.")
+
+
+def _check_others_administer(session: Session, account: Account) -> None:
+    others = select(Account.id).where(Account.is_admin, Account.id != account.id).limit(1)
+    if session.scalar(others) is None:
+        raise AccountError(f"{account.name} is the last administrator: make somebody else one first.")
 
 
 def _find(session: Session, name: str) -> Account | None:

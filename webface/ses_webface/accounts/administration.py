@@ -1,0 +1,165 @@
+"""People and virtual organisations: who may sign in, whose VO they are of, and what they may change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+from flask import Blueprint, abort, flash, redirect, render_template, url_for
+from ses_client.answers.requirements import Subject
+from ses_client.errors import SesError
+from werkzeug.wrappers import Response
+
+from ses_webface.accounts.forms import PersonForm
+from ses_webface.accounts.people import Person
+from ses_webface.accounts.services import AccountError
+from ses_webface.portal import person, portal, service
+
+blueprint = Blueprint("people", __name__, url_prefix="/people")
+log = structlog.get_logger(__name__)
+Page = str | tuple[str, int] | Response
+
+
+@dataclass(frozen=True, slots=True)
+class Organisation:
+    """One VO as accounts have it."""
+
+    name: str
+    members: tuple[str, ...]
+    managers: tuple[str, ...]
+
+
+@blueprint.get("")
+def overview() -> Page:
+    """List people and VOs: all to administrators, those of their VO to managers."""
+    return _list_page(PersonForm(formdata=None))
+
+
+@blueprint.post("")
+def add() -> Page:
+    """Add an account, and show the link by which its owner chooses a password, this once."""
+    _administrators_only()
+    form, parts = PersonForm(), portal()
+    if not form.validate():
+        return _list_page(form), 422
+    name = form.name.data.strip()
+    try:
+        parts.accounts.add(name, None, vo=form.vo.data or None, **_rights(form))
+    except AccountError as error:
+        form.name.errors = [str(error)]
+        return _list_page(form), 422
+    log.info("account added", account=name, by=person().name, role=form.role.data)
+    return _list_page(PersonForm(formdata=None), (name, _link(name)))
+
+
+@blueprint.get("/<name>")
+def one(name: str) -> Page:
+    """Show one account, with what can be changed of it."""
+    _administrators_only()
+    who = _find(name)
+    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
+    return _person_page(who, PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role))
+
+
+@blueprint.post("/<name>")
+def change(name: str) -> Page:
+    """Change the VO and the role of an account."""
+    _administrators_only()
+    who, form = _find(name), PersonForm()
+    form.name.data, form.name.raw_data = who.name, [who.name]
+    if not form.validate():
+        return _person_page(who, form), 422
+    try:
+        changed = portal().accounts.change(name, vo=form.vo.data or None, **_rights(form))
+    except AccountError as error:
+        form.role.errors = [str(error)]
+        return _person_page(who, form), 422
+    log.info("account changed", account=name, by=person().name, vo=changed.vo, role=form.role.data)
+    flash(f"{name} is changed. Programs are placed by it within a minute.")
+    return redirect(url_for("people.one", name=name), 303)
+
+
+@blueprint.post("/<name>/link")
+def link(name: str) -> Page:
+    """Make a link by which somebody chooses a password, and show it this once."""
+    _administrators_only()
+    who = _find(name)
+    log.info("one-time link made", account=name, by=person().name)
+    role = "admin" if who.is_admin else "manager" if who.is_manager else ""
+    form = PersonForm(formdata=None, name=who.name, vo=who.vo or "", role=role)
+    return _person_page(who, form, _link(name))
+
+
+@blueprint.post("/<name>/sign-out")
+def sign_out(name: str) -> Page:
+    """Sign somebody out everywhere."""
+    _administrators_only()
+    _find(name)
+    count = portal().sessions.end_all(name)
+    log.info("sessions ended", account=name, by=person().name, count=count)
+    flash(f"{name} is signed out of {count} {'browser' if count == 1 else 'browsers'}.")
+    return redirect(url_for("people.one", name=name), 303)
+
+
+@blueprint.post("/<name>/remove")
+def remove(name: str) -> Page:
+    """Remove an account; one's own stays, so that somebody is there to mend a mistake."""
+    _administrators_only()
+    _find(name)
+    if name == person().name:
+        flash("This is your own account: another administrator removes it.", "error")
+        return redirect(url_for("people.one", name=name), 303)
+    portal().accounts.remove(name)
+    log.info("account removed", account=name, by=person().name)
+    flash(f"{name} may no longer sign in. Their requirements stay.")
+    return redirect(url_for("people.overview"), 303)
+
+
+def _administrators_only() -> None:
+    if not person().is_admin:
+        abort(403)
+
+
+def _find(name: str) -> Person:
+    found = portal().accounts.named(name)
+    if found is None:
+        abort(404)
+    return found
+
+
+def _rights(form: PersonForm) -> dict[str, bool]:
+    return {"is_admin": form.role.data == "admin", "is_manager": form.role.data == "manager"}
+
+
+def _link(name: str) -> str:
+    return url_for("welcome.ask", key=portal().links.for_account(name), _external=True)
+
+
+def _list_page(form: PersonForm, made: tuple[str, str] | None = None) -> str:
+    who = person()
+    if not who.is_admin and not who.managed_vo:
+        abort(403)
+    seen = [one for one in portal().accounts.everybody() if who.is_admin or one.vo == who.managed_vo]
+    names = sorted({one.vo for one in seen if one.vo})
+    organisations = [
+        Organisation(
+            name,
+            tuple(one.name for one in seen if one.vo == name),
+            tuple(one.name for one in seen if one.vo == name and one.is_manager),
+        )
+        for name in names
+    ]
+    return render_template(
+        "accounts/people.html", form=form, people=seen, organisations=organisations, made=made
+    )
+
+
+def _person_page(who: Person, form: PersonForm, made: str = "") -> str:
+    sessions = [one for one in portal().sessions.everybody() if one.name == who.name]
+    try:
+        counts_as = service().effective(Subject(who.name)).subject.vo
+    except SesError:
+        counts_as = None
+    return render_template(
+        "accounts/person.html", who=who, form=form, made=made, sessions=sessions, counts_as=counts_as
+    )
