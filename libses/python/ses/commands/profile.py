@@ -59,9 +59,9 @@ def profile(
     """Run PROGRAM, say what it moved and computed, and what it needs of storage.
 
     PROGRAM is not changed: the kernel's counts of it and its children are read every 20 ms at first, later
-    four times a second, for a hundredth of a processor at most.  Sums are exact; which file was meant is seen
-    of files that are open for longer than that.  Exits with the status of PROGRAM; its profile goes to
-    standard error, or with --json to standard output.  What each line means: docs/streaming.md.
+    four times a second, for half a hundredth of a processor at most.  Sums are exact; which file was meant
+    is seen of files that are open for longer than that.  Exits with the status of PROGRAM; its profile goes
+    to standard error, or with --json to standard output.  What each line means: docs/streaming.md.
     """
     if bool(program) == (darshan is not None):
         raise UsageError("Give a program, like: ses profile -- tar cf out.tar in; or --darshan LOG.")

@@ -1,4 +1,7 @@
-"""Events of the processor, and calls, that perf_event_open(2) counts for a program and its children.
+"""Events of the processor, and calls, that perf_event_open(2) counts for programs started from here.
+
+They are opened, disabled, in this process.  What it starts from then on inherits them, and enables them when
+it becomes a program (exec), so that nothing has to wait for its counters.
 
 Each event is asked for by itself: a virtual machine often has none of the processor's, and calls of the
 kernel by name need tracefs and the right to see it.  Each also makes starting a process slower, so what the
@@ -31,9 +34,9 @@ _SIZE = 128
 
 
 class Counters:
-    """Counts events of a process from its next exec on; closes what it opened with ``close``."""
+    """Counts events of what is started before ``close``; closes what it opened with that."""
 
-    def __init__(self, pid: int, calls: bool = False) -> None:
+    def __init__(self, calls: bool = False) -> None:
         """Begin; ``calls``: also calls of the kernel, which makes every call on the machine slower."""
         self._open: dict[str, list[int]] = {}
         self.refused: dict[str, str] = {}
@@ -46,7 +49,7 @@ class Counters:
                 self.refused[name] = "tracefs is not to be seen"
         for name, events in wanted.items():
             for kind, config in events:
-                descriptor, why = _opened(pid, kind, config)
+                descriptor, why = _opened(kind, config)
                 if descriptor < 0:
                     self.refused[name] = why
                 else:
@@ -67,14 +70,14 @@ def _value(descriptor: int) -> int:
     return int(struct.unpack("Q", os.read(descriptor, 8))[0])
 
 
-def _opened(pid: int, kind: int, config: int) -> tuple[int, str]:
+def _opened(kind: int, config: int) -> tuple[int, str]:
     if _NUMBER is None:
         return -1, f"not on {os.uname().machine}"
     attributes = ctypes.create_string_buffer(_SIZE)
     struct.pack_into("IIQ", attributes, 0, kind, _SIZE, config)
     struct.pack_into("Q", attributes, 40, _INHERIT_AT_EXEC | (1 << 5 if kind == _HARDWARE else 0))
     libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = libc.syscall(_NUMBER, attributes, pid, -1, -1, 1 << 3)  # close-on-exec
+    descriptor = libc.syscall(_NUMBER, attributes, 0, -1, -1, 1 << 3)  # this process; close-on-exec
     return descriptor, os.strerror(ctypes.get_errno()) if descriptor < 0 else ""
 
 

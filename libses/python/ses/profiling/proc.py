@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _NOT_FILES = ("/dev/", "/proc/", "/sys/", "/memfd:", "/anon_hugepage")
@@ -173,7 +172,7 @@ def _process(pid: int) -> ProcessLook | None:
         numbers = []
     for number in numbers:
         try:
-            path = str(Path(f"/proc/{pid}/fd/{number}").readlink())
+            path = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115 (twice as fast)
             if not path.startswith("/") or path.startswith(_NOT_FILES):
                 streams.add(path)
                 continue
