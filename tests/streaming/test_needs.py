@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,8 +101,6 @@ def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.Mo
     log = tmp_path / "job.darshan"
     log.write_bytes(b"\x9f\x00binary")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SesError, match="darshan-parser is not installed"):
-        read_log(log)
     parser = tmp_path / "darshan-parser"
     parser.write_text(f"#!/bin/sh\nexec /bin/cat {LOG}\n")
     parser.chmod(stat.S_IRWXU)
@@ -108,6 +108,36 @@ def test_a_log_is_given_to_darshan_parser(tmp_path: Path, monkeypatch: pytest.Mo
     parser.write_text("#!/bin/sh\necho 'Error: not a log' >&2; exit 1\n")
     with pytest.raises(SesError, match="Error: not a log"):
         read_log(log)
+
+
+def test_without_darshan_parser_and_package_it_is_said_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "job.darshan"
+    log.write_bytes(b"\x9f\x00binary")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "darshan.backend.cffi_backend", None)
+    with pytest.raises(SesError, match="neither that program nor the Python package darshan is installed"):
+        read_log(log)
+
+
+def test_a_real_log_is_read_by_the_library_of_darshan_util(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of 2,048 ranks that write one file with HDF5 on a Lustre, from Darshan's own examples."""
+    place = importlib.util.find_spec("darshan")
+    if place is None or place.origin is None:
+        pytest.skip("the Python package darshan is not installed")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = read_log(Path(place.origin).parent / "examples/example_logs/example.darshan")
+    assert found.command[0].endswith("/vpicio_uni")
+    assert (found.processes, found.seconds) == (2048, 117.0)
+    assert found.files[0].path.endswith("/vpicio.hdf5")
+    assert found.files[0].written_bytes == 2_199_023_259_968
+    assert (found.write_calls, found.counters["opens"]) == (16_402, 2178)
+    assert bounds(found, 1.0) == {"current-write-rate": 20_000, "free-capacity": 2200}
+    with pytest.raises(SesError, match="does not understand"):
+        read_log(Path(__file__))
 
 
 def test_a_text_that_is_no_log_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""A program's profile from a Darshan log, by the text that darshan-parser prints.
+"""A program's profile from a Darshan log, by darshan-util: its darshan-parser, else its Python package.
 
-Darshan (ANL) counts each file's calls inside the program; its text has one counter a line.  What it does not
-say: processor time, and what moved when within a file's first and last access.
+Darshan (ANL) counts each file's calls inside the program; the text of darshan-parser has one counter a line.
+What it does not say: processor time, and what moved when within a file's first and last access.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections import defaultdict
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from ses_client.errors import SesError, UsageError
 
@@ -29,6 +31,15 @@ _METADATA = {
 Counters = dict[str, float]
 
 
+class Log(NamedTuple):
+    """What a log says: its job, and counters of each file by path, without the name of their module."""
+
+    command: str
+    seconds: float
+    ranks: int
+    files: dict[str, Counters]
+
+
 def read_log(log: Path) -> ProgramProfile:
     """Return the profile of a log, or of the text made from one; raises SesError."""
     try:
@@ -38,11 +49,10 @@ def read_log(log: Path) -> ProgramProfile:
     if content.startswith(b"# darshan log version"):
         return of_text(content.decode("utf-8", "replace"), str(log))
     parser = shutil.which("darshan-parser")
-    if parser is None:
-        raise SesError(
-            f"{log} is no text of darshan-parser, and darshan-parser is not installed here. Where it is: "
-            f"darshan-parser {log.name} > {log.name}.txt, and give that file."
-        )
+    return _parsed(parser, log) if parser is not None else _profile(_of_package(log), str(log))
+
+
+def _parsed(parser: str, log: Path) -> ProgramProfile:
     try:
         made = subprocess.run([parser, log], capture_output=True, text=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -50,6 +60,32 @@ def read_log(log: Path) -> ProgramProfile:
     if made.returncode:
         raise SesError(f"darshan-parser does not understand {log}: {made.stderr.strip()[-300:]}.")
     return of_text(made.stdout, str(log))
+
+
+def _of_package(log: Path) -> Log:
+    """Return what darshan-util says of a log through its Python package, which brings the library along."""
+    try:
+        util = import_module("darshan.backend.cffi_backend")  # takes a second or more
+    except ImportError:
+        raise SesError(
+            f"{log} is no text of darshan-parser, and neither that program nor the Python package darshan is "
+            f"installed here. Where darshan-parser is: darshan-parser {log.name} > {log.name}.txt, and give "
+            "that file."
+        ) from None
+    opened = util.log_open(str(log))
+    if not opened["handle"]:
+        raise SesError(f"darshan-util does not understand {log}.")
+    try:
+        job, paths = util.log_get_job(opened), util.log_get_name_records(opened)
+        files: dict[str, Counters] = defaultdict(lambda: defaultdict(float))
+        for module in set(_MODULES) & util.log_get_modules(opened).keys():
+            while (record := util.log_get_record(opened, module, dtype="dict")) is not None:
+                counters = files[paths.get(record["id"], str(record["id"]))]
+                for name, value in (*record["counters"].items(), *record["fcounters"].items()):
+                    _add(counters, name.removeprefix(f"{module}_"), float(value))
+        return Log(util.log_get_exe(opened), float(job["run_time"]), int(job["nprocs"]), files)
+    finally:
+        util.log_close(opened)
 
 
 def of_text(text: str, name: str) -> ProgramProfile:
@@ -64,11 +100,16 @@ def of_text(text: str, name: str) -> ProgramProfile:
         fields = line.split("\t")
         if len(fields) < 6 or fields[0] not in _MODULES:
             continue
-        _add(files[fields[5]], fields[3].removeprefix(f"{fields[0]}_"), fields[4])
+        _add(files[fields[5]], fields[3].removeprefix(f"{fields[0]}_"), float(fields[4]))
     try:
-        seconds, ranks = float(facts["run time"]), int(facts["nprocs"])
+        found = Log(facts.get("exe", ""), float(facts["run time"]), int(facts["nprocs"]), files)
     except (KeyError, ValueError):
         raise UsageError(f"{name} is no text of darshan-parser: it has no run time or nprocs.") from None
+    return _profile(found, name)
+
+
+def _profile(log: Log, name: str) -> ProgramProfile:
+    files = log.files
     uses = [
         FileUse(path, int(one["BYTES_READ"]), int(one["BYTES_WRITTEN"]), _pattern(one))
         for path, one in files.items()
@@ -78,16 +119,16 @@ def of_text(text: str, name: str) -> ProgramProfile:
     known = [files[one.path] for one in uses]
     read_span, write_span = _span(known, "READ", "BYTES_READ"), _span(known, "WRITE", "BYTES_WRITTEN")
     return ProgramProfile(
-        command=tuple(facts.get("exe", "").split()),
-        seconds=seconds,
+        command=tuple(log.command.split()),
+        seconds=log.seconds,
         cpu_seconds=0.0,
         read_bytes=sum(one.read_bytes for one in uses),
         written_bytes=sum(one.written_bytes for one in uses),
         read_calls=int(sum(one["READS"] for one in known)),
         write_calls=int(sum(one["WRITES"] for one in known)),
         files=tuple(uses),
-        phases=_phases({"READ": read_span, "WRITE": write_span}, uses, seconds),
-        processes=ranks,
+        phases=_phases({"READ": read_span, "WRITE": write_span}, uses, log.seconds),
+        processes=log.ranks,
         open_files=len(uses),
         read_streams=read_span[2],
         write_streams=write_span[2],
@@ -98,9 +139,8 @@ def of_text(text: str, name: str) -> ProgramProfile:
     )  # fmt: skip
 
 
-def _add(counters: Counters, name: str, text: str) -> None:
+def _add(counters: Counters, name: str, value: float) -> None:
     """Take up one counter of a rank: sums, but the earliest begin and the latest end."""
-    value = float(text)
     if name.endswith("_START_TIMESTAMP"):
         if value > 0:
             counters[name] = min(counters.get(name, value), value)
