@@ -268,3 +268,23 @@ def test_a_small_file_costs_no_more_system_calls_than_with_cp(built: Path, tmp_p
         calls[name] = int(total)
     assert len(list((tmp_path / "to ses-copy").iterdir())) == 100
     assert calls["ses-copy"] <= calls["cp"], calls
+
+
+@pytest.mark.parametrize("answer", ["", "EEXIST", "ENOENT"])
+def test_a_small_file_in_a_fresh_directory_has_no_name_until_it_is_whole(
+    answer: str, built: Path, tmp_path: Path, elsewhere: Path
+) -> None:
+    """Where the name is taken meanwhile, it is replaced; where the call is not allowed, another serves."""
+    (tmp_path / "from").mkdir()
+    for number in range(3):
+        (tmp_path / f"from/{number}").write_text(f"small {number}")
+    traced = ["strace", "-f", "-o", tmp_path / "calls", "-e", "trace=linkat,openat"]
+    inject = ["-e", f"inject=linkat:error={answer}:when=1"] if answer else []
+    run = [*traced, *inject, built / "ses-copy", "--jobs", "1", tmp_path / "from", elsewhere / "to"]
+    subprocess.run(run, check=True, capture_output=True, timeout=120)
+    assert {one.name: one.read_text() for one in (elsewhere / "to").iterdir()} == {
+        str(number): f"small {number}" for number in range(3)
+    }
+    calls = (tmp_path / "calls").read_text()
+    assert calls.count("O_TMPFILE") == 2  # the first one tells that nobody places files there
+    assert calls.count("(INJECTED)") == bool(answer)

@@ -24,14 +24,15 @@ Runner::Runner(const Manner &manner, std::optional<Way> only, unsigned jobs, Rep
     : manner_(manner), jobs_(jobs), possible_(only), report_(report),
       shown_([this](const std::stop_token &over) { show(over); }), crew_(jobs) {}
 
-void Runner::give(std::string source, std::string target, const struct stat &file, bool exists) {
-  if (exists && manner_.resume && !manner_.replace && is_there_already(target, file)) {
+void Runner::give(std::string source, std::string target, const struct stat &file, Name name) {
+  if (name == Name::kTaken && manner_.resume && !manner_.replace &&
+      is_there_already(target, file)) {
     report_.skipped(target, "there already, of the same size and time");
     return;
   }
   report_.expect(static_cast<std::uint64_t>(file.st_size));
-  crew_.give([this, source = std::move(source), target = std::move(target), exists] {
-    begin(source, target, exists);
+  crew_.give([this, source = std::move(source), target = std::move(target), name] {
+    begin(source, target, name);
   });
 }
 
@@ -45,12 +46,12 @@ int Runner::finish() {
   return signal != 0 ? 128 + signal : status;
 }
 
-void Runner::begin(const std::string &source, const std::string &target, bool exists) {
+void Runner::begin(const std::string &source, const std::string &target, Name name) {
   if (stop_asked) {
     return;
   }
   guarded([&] {
-    const auto copy = std::make_shared<FileCopy>(source, target, exists, manner_, possible_,
+    const auto copy = std::make_shared<FileCopy>(source, target, name, manner_, possible_,
                                                  Watch{stop_asked, moved_});
     for (unsigned helper = 1; helper < std::min(copy->pieces(), jobs_); ++helper) {
       crew_.give_first([this, copy] { work(*copy); });

@@ -22,7 +22,7 @@ public:
   Runner(const Manner &manner, std::optional<Way> only, unsigned jobs, Report &report);
 
   // Waits while too many files are in line.  EXISTS: there is a target already.
-  void give(std::string source, std::string target, const struct stat &file, bool exists);
+  void give(std::string source, std::string target, const struct stat &file, Name name);
 
   // Waits until all is copied.
   void wait();
@@ -31,7 +31,7 @@ public:
   int finish();
 
 private:
-  void begin(const std::string &source, const std::string &target, bool exists);
+  void begin(const std::string &source, const std::string &target, Name name);
   void work(FileCopy &copy);
   template <typename Action> void guarded(Action action);
   void show(const std::stop_token &over);

@@ -119,7 +119,10 @@ void Tree::visit(const std::string &source, const std::string &target, bool in_a
       return;
     }
     if (S_ISREG(from.st_mode)) {
-      take_(source, target, from, exists);
+      take_(source, target, from,
+            in_a_fresh_one ? Name::kFresh
+            : exists       ? Name::kTaken
+                           : Name::kFree);
     } else if (S_ISLNK(from.st_mode)) {
       link(source, target, from);
     } else {

@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "batch/report.h"
+#include "file/file_copy.h"
 
 namespace ses::copy {
 
 class Tree {
 public:
-  // Called for each regular file, in the thread that walks.  EXISTS: there is a target already.
+  // Called for each regular file, in the thread that walks.
   using Take = std::function<void(std::string source, std::string target, const struct stat &file,
-                                  bool exists)>;
+                                  Name name)>;
 
   // NO_CLOBBER: what exists stays as it is; directories are entered all the same.
   Tree(bool no_clobber, Report &report, const std::atomic<bool> &stop, Take take);

@@ -71,11 +71,10 @@ int run(Options options) {
   listen_for_signals();
   Report report("ses-copy", options.verbose, options.json);
   Runner runner(options.manner, options.only, options.jobs, report);
-  Tree tree(
-      options.no_clobber, report, stop_asked,
-      [&runner](std::string source, std::string target, const struct stat &file, bool exists) {
-        runner.give(std::move(source), std::move(target), file, exists);
-      });
+  Tree tree(options.no_clobber, report, stop_asked,
+            [&runner](std::string source, std::string target, const struct stat &file, Name name) {
+              runner.give(std::move(source), std::move(target), file, name);
+            });
   try {
     tree.walk(options.files, target);
   } catch (const Failure &failure) {

@@ -73,7 +73,7 @@ int run(Options options) {
       report.failure(file + ": is not a regular file; for a directory: "
                             "find DIRECTORY -type f -exec ses-migrate {} +");
     } else {
-      runner.give(file, file, found, true);
+      runner.give(file, file, found, Name::kTaken);
     }
   }
   runner.wait();

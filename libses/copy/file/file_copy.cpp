@@ -11,6 +11,7 @@
 #include "file/digest.h"
 #include "file/failure.h"
 #include "file/metadata.h"
+#include "file/nameless.h"
 #include "file/partial.h"
 #include "file/replace.h"
 #include "file/status.h"
@@ -23,6 +24,10 @@ constexpr off_t kDirectPiece = off_t{1}
                                << 30;  // the same with O_DIRECT, which is parallel by itself
 constexpr off_t kWorthNoting = kPiece; // smaller files begin again
 constexpr off_t kWorthAnnouncing = off_t{1} << 20; // smaller files are read ahead whole
+
+// Where this thread was told last that nobody places files: the next ones have no name until they
+// are whole.
+thread_local std::string unplaced_directory;
 
 Descriptor create_placed(const std::string &path, off_t size, const ses_policy *needs,
                          ses_result &result) {
@@ -43,7 +48,7 @@ bool is_same_moment(const timespec &one, const timespec &other) {
 
 } // namespace
 
-FileCopy::FileCopy(std::string source, std::string target, bool exists, const Manner &manner,
+FileCopy::FileCopy(std::string source, std::string target, Name name, const Manner &manner,
                    Possible &possible, Watch watch)
     : source_(std::move(source)), target_(std::move(target)), partial_(partial_path(target_)),
       manner_(manner), possible_(possible), watch_(watch),
@@ -60,10 +65,10 @@ FileCopy::FileCopy(std::string source, std::string target, bool exists, const Ma
                                  " names, and the others would keep the old bytes");
     }
     refuse_in_use(in_.get(), source_, manner_.assume_unused);
-  } else if (exists) {
+  } else if (name == Name::kTaken) {
     refuse_same_file();
   }
-  create();
+  create(name);
   try {
     if (manner_.replace && there_ == 0) {
       refuse_same_place();
@@ -76,7 +81,7 @@ FileCopy::FileCopy(std::string source, std::string target, bool exists, const Ma
 }
 
 FileCopy::~FileCopy() {
-  if (finished_ || (!discard_ && there_ > 0 && first_missing_ == 0)) {
+  if (finished_ || nameless_ || (!discard_ && there_ > 0 && first_missing_ == 0)) {
     return; // there is a note of what an earlier copy left
   }
   if (discard_ || first_missing_ == 0 || from_.st_size < kWorthNoting) {
@@ -113,7 +118,7 @@ Descriptor FileCopy::create_whole(ses_result &result) const {
   return file;
 }
 
-void FileCopy::create() {
+void FileCopy::create(Name name) {
   if (manner_.resume) {
     out_ = open_left_over(partial_, O_RDWR);
     there_ = out_ ? bytes_there(out_.get(), from_) : 0;
@@ -123,12 +128,22 @@ void FileCopy::create() {
       there_ = 0;
     }
   }
-  ses_result result{};
-  if (there_ == 0) {
+  const std::string directory = directory_of(target_);
+  if (name == Name::kFresh && from_.st_size < kWorthNoting && directory == unplaced_directory) {
+    out_ = create_nameless(directory);
+    nameless_ = static_cast<bool>(out_);
+    result_.not_placed = ses_strerror(SES_NOT_PLACED_NOT_MANAGED);
+  }
+  if (there_ == 0 && !nameless_) {
+    ses_result result{};
     out_ = create_whole(result);
     result_.element = result.element;
     result_.not_placed =
         result.placed != 0 ? "" : ses_strerror(static_cast<ses_status>(result.reason));
+    unplaced_directory =
+        out_ && result.reason == SES_NOT_PLACED_NOT_MANAGED && can_be_nameless(out_.get())
+            ? directory
+            : "";
   }
   if (!out_ || fstat(out_.get(), &made_) != 0) {
     throw failed(partial_, "cannot be created");
@@ -263,6 +278,20 @@ void FileCopy::verify() {
   }
 }
 
+// What has the name by now is replaced at once.
+bool FileCopy::take_name() {
+  if (nameless_) {
+    if (give_name(out_.get(), target_)) {
+      return true;
+    }
+    if (errno != EEXIST || !give_name(out_.get(), partial_)) {
+      return false;
+    }
+    nameless_ = false;
+  }
+  return rename(partial_.c_str(), target_.c_str()) == 0;
+}
+
 Copied FileCopy::finish() {
   discard_ = true; // if anything fails now
   if (way_ == Way::kDirect) {
@@ -289,7 +318,7 @@ Copied FileCopy::finish() {
   }
   if (manner_.replace) {
     replace_unused(in_.get(), source_, partial_, from_, manner_.assume_unused);
-  } else if (rename(partial_.c_str(), target_.c_str()) != 0) {
+  } else if (!take_name()) {
     throw failed(target_, "cannot be given its name");
   }
   finished_ = true;

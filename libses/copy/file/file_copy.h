@@ -29,6 +29,13 @@ struct Manner {
   Policy needs;               // of every copy; none: as the portal says
 };
 
+// The name that a copy is to have.
+enum class Name {
+  kTaken, // by a file, which may be the source by another name
+  kFree,
+  kFresh, // its directory was made just now: no earlier copy left anything there
+};
+
 struct Copied {
   std::string source;
   std::string target;
@@ -48,9 +55,8 @@ class Stays : public Failure {
 class FileCopy {
 public:
   // Opens SOURCE, creates the file that becomes TARGET where it is served best, and shares blocks
-  // where that is possible.  EXISTS: there is a TARGET already, which may be SOURCE by another
-  // name. Raises Failure; Stays where a replaced file would not lie elsewhere.
-  FileCopy(std::string source, std::string target, bool exists, const Manner &manner,
+  // where that is possible.  Raises Failure; Stays where a replaced file would not lie elsewhere.
+  FileCopy(std::string source, std::string target, Name name, const Manner &manner,
            Possible &possible, Watch watch);
   FileCopy(const FileCopy &) = delete;
   FileCopy &operator=(const FileCopy &) = delete;
@@ -74,13 +80,14 @@ public:
 private:
   void refuse_same_file() const;
   void refuse_same_place() const;
-  void create();
+  void create(Name name);
   [[nodiscard]] Descriptor create_whole(ses_result &result) const;
   void plan();
   void copy_piece(std::size_t number);
   Way next_way(Way tried, int error);
   void note(std::size_t number);
   void verify();
+  [[nodiscard]] bool take_name();
 
   const std::string source_;
   const std::string target_;
@@ -105,6 +112,7 @@ private:
   std::atomic<bool> stopped_{false};
   std::atomic<bool> taken_{false};   // somebody calls finish()
   std::atomic<bool> discard_{false}; // what is there is of no use
+  bool nameless_ = false;            // until the target has its name
   bool finished_ = false;            // the target has its name
   std::mutex mutex_;                 // of the way's change and of the note of progress
   std::vector<bool> copied_;
