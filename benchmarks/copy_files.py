@@ -1,11 +1,13 @@
 """How long ses-copy takes against cp, cp --reflink, rsync and dd, in sizes and between file systems.
 
-Each cell copies the same files by every program in turn, several times, and prints the median of the
-ratios to the fastest of the others.  Sources are in the page cache.  `--sync` counts until the copy
-is on the device.  Copies of small files stay until the end: ext4 gives no inode again that was freed in
-the last minute, and looking past those takes most of the time.  No number makes this fail.
+Each cell copies the same files by every program in turn, several times, and prints the median time as a
+ratio to that of the fastest of the others, with the range of the ratios of single rounds.  Sources are in
+the page cache.  `--sync` counts until the copy is on the device.  Copies of small files stay until the end:
+ext4 gives no inode again that was freed in the last minute, and looking past those takes most of the time.
+`--mount` (root) compares tmpfs, ext4 on a loop device, a mergerfs union of two branches and the tests'
+stand-in for Lustre, all in memory: each within itself and to and from tmpfs.  No number makes this fail.
 
-    .venv/bin/python benchmarks/copy_files.py [--build build/libses] [--rounds 5] [--sync] [DIRECTORY...]
+    .venv/bin/python benchmarks/copy_files.py [--rounds 5] [--sync] [--mount | DIRECTORY...]
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,6 +26,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests/lustre")]
+
+from lustre_mount import build_standin  # noqa: E402
+
+MEMORY = Path("/dev/shm")
+EXT4_BYTES = 6 << 30  # sparse
+TARGETS = 4
 KEPT_BYTES = 16 << 20  # of one copy: smaller ones stay until the end
 SIZES = (
     ("1,000 of 4 kB", 1000, 4096),
@@ -39,6 +49,31 @@ def scratch(parent: Path) -> Iterator[Path]:
         yield path
     finally:
         shutil.rmtree(path)
+
+
+def run(*command: str | Path) -> None:
+    """Run a command, which may leave a daemon behind; raises CalledProcessError."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+
+
+def mounted(stack: ExitStack) -> list[Path]:
+    """File systems of four kinds, tmpfs first, until the stack is closed."""
+    work = stack.enter_context(scratch(MEMORY))
+    tmpfs, ext4, union, lustre, store = (work / one for one in ("tmpfs", "ext4", "union", "lustre", "store"))
+    branches = [work / "branch1", work / "branch2"]
+    targets = [store / "control/pools", *(store / f"ost{number:04x}" for number in range(TARGETS))]
+    for directory in (tmpfs, ext4, union, lustre, *branches, *targets):
+        directory.mkdir(parents=True)
+    image = work / "image"
+    os.truncate(os.open(image, os.O_CREAT | os.O_WRONLY, 0o600), EXT4_BYTES)
+    run("mkfs.ext4", "-q", image)
+    run("mount", "-o", "loop", image, ext4)
+    stack.callback(run, "umount", ext4)
+    run("mergerfs", "-o", "category.create=rand,cache.files=off", ":".join(map(str, branches)), union)
+    stack.callback(run, "umount", union)
+    run(build_standin(work), store, lustre)
+    stack.callback(run, "umount", lustre)
+    return [tmpfs, ext4, union, lustre]
 
 
 def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Path]]:
@@ -92,13 +127,15 @@ def main() -> None:
     parser.add_argument(
         "directories", nargs="*", type=Path, help="file systems [default: /dev/shm, /var/tmp]"
     )
+    parser.add_argument("--mount", action="store_true", help="four kinds of file systems made for this")
     given = parser.parse_args()
-    parents = given.directories or [Path("/dev/shm"), Path("/var/tmp")]
     with ExitStack() as stack:
+        parents = mounted(stack) if given.mount else given.directories or [MEMORY, Path("/var/tmp")]
         places = [stack.enter_context(scratch(parent)) for parent in parents]
-        for (title, count, size), (one, other) in itertools.product(
-            SIZES, itertools.product(places, repeat=2)
-        ):
+        pairs = list(itertools.product(places, repeat=2))
+        if given.mount:
+            pairs = [pair for pair in pairs if pair[0] == pair[1] or places[0] in pair]
+        for (title, count, size), (one, other) in itertools.product(SIZES, pairs):
             source = one / title.replace(" ", "")
             if not source.exists():
                 source.mkdir()
@@ -110,9 +147,11 @@ def main() -> None:
                 mine / min(taken[name][turn] for name in others)
                 for turn, mine in enumerate(taken["ses-copy"])
             ]
-            medians = ", ".join(f"{name} {statistics.median(times):.3f}" for name, times in taken.items())
+            median = {name: statistics.median(times) for name, times in taken.items()}
+            ratio = median["ses-copy"] / min(median[name] for name in others)
+            medians = ", ".join(f"{name} {seconds:.3f}" for name, seconds in median.items())
             print(
-                f"{title:14} {one.parent} -> {other.parent}: {statistics.median(ratios):.2f} "
+                f"{title:14} {one.parent.name} -> {other.parent.name}: {ratio:.2f} "
                 f"({min(ratios):.2f} to {max(ratios):.2f}) of the fastest other; s: {medians}",
                 flush=True,
             )
