@@ -23,12 +23,12 @@ from ses_service.process.runtime import ServiceConfig
 from ses_service.security.tokens import Role, TokenFile, add_token
 
 FILE = Path(__file__).parents[2] / "ses-service" / "openapi.yaml"
+DOCUMENT: dict[str, Any] = yaml.load(FILE.read_text("utf-8"), yaml.CSafeLoader)  # a tenth of the time
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
-    return loaded
+    return DOCUMENT
 
 
 def test_the_committed_file_is_the_one_the_service_makes() -> None:
@@ -94,7 +94,7 @@ def test_the_words_of_the_contract_are_those_of_the_core(
 
 OPERATIONS = [
     (path, method, mode)
-    for path, operations in yaml.safe_load(FILE.read_text("utf-8"))["paths"].items()
+    for path, operations in DOCUMENT["paths"].items()
     for method, operation in operations.items()
     for mode in GenerationMode
     # Any text is a valid parameter once it is in a URL, so only bodies can be wrong on purpose.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
-from test_contract import FILE
+from test_contract import DOCUMENT
 
-PATHS: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text("utf-8"))["paths"]
+PATHS: dict[str, dict[str, Any]] = DOCUMENT["paths"]
 METHODS = ("get", "put", "post", "delete", "patch")
 
 
