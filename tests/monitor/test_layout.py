@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from smed_monitor.collectors.base import Collector
 from smed_monitor.collectors.layout import Layout, Pages
 from smed_monitor.collectors.lustre_hpe import LustreHpe
-from smed_monitor.collectors.node_exporter import IN_FLIGHT, READ, SIZE, NodeExporter, NodeSample
+from smed_monitor.collectors.node_exporter import IN_FLIGHT, READ, SIZE, NodeExporter, NodeSample, _form
 from smed_monitor.core.errors import ContentError
 
 DISK = b'node_disk_read_bytes_total{device="sd%c"} %d\n'
@@ -29,15 +29,9 @@ def said(parse: Callable[[bytes], Any], body: bytes) -> Any:
         return str(error)
 
 
-def pages_of(collector: Collector[Any]) -> Pages[Any, Any]:
-    pages = collector.parser()
-    assert isinstance(pages, Pages)
-    return pages
-
-
 def both(collector: Collector[Any], *pages: bytes) -> list[Any]:
     """What is said of ``pages`` one after the other, which is what is said of each alone."""
-    one_by_one = pages_of(collector).parse
+    one_by_one = collector.parser()
     found = [said(one_by_one, page) for page in pages]
     assert found == [said(type(collector)().parse, page) for page in pages]
     return found
@@ -52,11 +46,10 @@ def test_only_the_values_move_and_the_page_is_not_understood_again() -> None:
         return collector.parse(body)
 
     collector = NodeExporter()
-    pages = pages_of(collector)
-    pages._plain = plain
-    for turn in range(5):
-        moved = FIRST.replace(b"} 5\n", b"} %d\n" % (10**turn)).replace(b"threads 7", b"threads %d" % turn)
-        assert pages.parse(moved).disks["sda"][READ] == 10**turn
+    pages = Pages(collector._reader, plain, _form)
+    for n in range(5):
+        moved = FIRST.replace(b"} 5\n", b"} %d\n" % (10**n)).replace(b"threads 7", b"threads %d" % n)
+        assert pages.parse(moved).disks["sda"][READ] == 10**n
         assert pages.parse(moved).spaces["/a b"][SIZE] == 1000
     assert understood == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp
 from typing import NamedTuple
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from smed_monitor.core.model import Reading
 from smed_monitor.core.rates import Rates, Table, Windows, observe, restarted, unseen
+from smed_monitor.core.readings import numbers_of
 
 WINDOWS = Windows(current=2.0, average=60.0, longest_gap=3.0)
 
@@ -185,3 +188,12 @@ def test_only_the_counters_known_to_be_reset_count_from_zero() -> None:
     first = observe(unseen(2, 1), np.array([[100.0], [100.0]]), 0.0, WINDOWS)
     after = observe(first, np.array([[150.0], [150.0]]), 1.0, WINDOWS, np.array([True, False]))
     assert after.current_means()[:, 0].tolist() == [150.0, 50.0]
+
+
+def test_every_number_of_a_reading_has_its_column() -> None:
+    named = {"device", "read_only", "degraded", "no_create", "note", "server_queue"}
+    fields = [name for name in Reading.__slots__ if name not in named]
+    assert len(numbers_of(Reading("d"))) == len(fields) + 2
+    for number, name in enumerate(fields):
+        row = numbers_of(replace(Reading("d"), **{name: 1.0 + number}))  # type: ignore[arg-type]
+        assert [each for each in row if each is not None] == [1.0 + number]

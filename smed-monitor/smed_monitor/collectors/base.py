@@ -10,7 +10,7 @@ A collector holds no state and never imports another collector.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Generic, Literal, Protocol, TypeVar
@@ -19,7 +19,6 @@ from smed_monitor.config.settings import ElementSettings, Target
 from smed_monitor.core.model import Moment, Reading
 
 SampleT = TypeVar("SampleT")
-SampleT_co = TypeVar("SampleT_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +62,6 @@ class Source(Protocol):
         """Give up the connection; the next ``read`` opens another."""
 
 
-class Parser(Protocol[SampleT_co]):
-    """Understands the answers of one target, one after the other."""
-
-    def values(self, body: bytes, /) -> Sequence[float] | None:
-        """The values of ``body`` where all else in it is as in the last; ``None`` where it is not."""
-
-    def sample(self, values: Sequence[float], /) -> SampleT_co:
-        """The sample these ``values`` make."""
-
-    def afresh(self, body: bytes, /) -> SampleT_co:
-        """The sample of ``body``, whatever it looks like."""
-
-
-class EachAfresh(Generic[SampleT]):
-    """Remembers nothing."""
-
-    def __init__(self, parse: Callable[[bytes], SampleT]) -> None:
-        self.afresh = parse
-
-    def values(self, _body: bytes, /) -> None:
-        """Never known."""
-
-    def sample(self, _values: Sequence[float], /) -> SampleT:
-        """Never asked for."""
-        raise NotImplementedError
-
-
 class Collector(ABC, Generic[SampleT]):
     """One kind of source.
 
@@ -108,9 +80,9 @@ class Collector(ABC, Generic[SampleT]):
     def parse(self, body: bytes) -> SampleT:
         """What ``body`` says.  Raises :class:`~smed_monitor.core.errors.ContentError`."""
 
-    def parser(self) -> Parser[SampleT]:
+    def parser(self) -> Callable[[bytes], SampleT]:
         """``parse`` for the answers of one target, one after the other; may remember how the last looked."""
-        return EachAfresh(self.parse)
+        return self.parse
 
     @abstractmethod
     def reading(self, sample: SampleT, element: ElementSettings) -> Reading:

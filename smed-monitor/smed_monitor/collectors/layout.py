@@ -127,21 +127,10 @@ class Pages(Generic[MeaningT, SampleT]):
         self._fill: Fill[SampleT] | None = None
 
     def parse(self, body: bytes) -> SampleT:
-        """What ``plain`` says of ``body``, with its errors."""
-        values = self.values(body)
-        return self.afresh(body) if values is None else self.sample(values)
-
-    def values(self, body: bytes) -> Sequence[float] | None:
-        """The values of ``body`` where it looks like the last page; ``None`` where it does not."""
-        return None if self._layout is None else self._layout.values(body)
-
-    def sample(self, values: Sequence[float]) -> SampleT:
-        """The sample of a page that looks like the last one and has these ``values``."""
-        assert self._fill is not None, "there is no layout yet"
-        return self._fill(values)
-
-    def afresh(self, body: bytes) -> SampleT:
-        """What ``plain`` says of ``body``, whose layout is remembered."""
+        """What ``plain`` says of ``body``, with its errors; the layout of a new page is remembered."""
+        values = None if self._layout is None else self._layout.values(body)
+        if values is not None and self._fill is not None:
+            return self._fill(values)
         sample = self._plain(body)
         self._layout = self._reader.layout(body)
         self._fill = self._form(self._layout.meanings) if self._layout else None

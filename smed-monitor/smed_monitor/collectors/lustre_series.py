@@ -7,11 +7,11 @@ counter that is absent while the target itself is there is an idle one: zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from smed_monitor.collectors.base import Collector, Parser, Source
+from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler
@@ -58,9 +58,9 @@ class LustreExporter(Collector[OstSample]):
             raise ContentError(f"is not the page of {self.dialect.who} (it begins with {beginning(body)})")
         return osts
 
-    def parser(self) -> Parser[OstSample]:
+    def parser(self) -> Callable[[bytes], OstSample]:
         """Remembers the layout of the last page."""
-        return Pages(self._reader, self.parse, _form)
+        return Pages(self._reader, self.parse, _form).parse
 
     def found(self, sample: OstSample) -> Iterable[str]:
         """The names of the OSTs this server has mounted."""

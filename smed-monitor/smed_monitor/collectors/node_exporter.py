@@ -6,11 +6,11 @@ lies on no block device (tmpfs, overlay, NFS) has space but no rates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from smed_monitor.collectors.base import Collector, Parser, Source
+from smed_monitor.collectors.base import Collector, Source
 from smed_monitor.collectors.exposition import Reader, beginning
 from smed_monitor.collectors.http import HttpSource
 from smed_monitor.collectors.layout import Fill, Pages, filler
@@ -87,9 +87,9 @@ class NodeExporter(Collector[NodeSample]):
             )
         return sample
 
-    def parser(self) -> Parser[NodeSample]:
+    def parser(self) -> Callable[[bytes], NodeSample]:
         """Remembers the layout of the last page."""
-        return Pages(self._reader, self.parse, _form)
+        return Pages(self._reader, self.parse, _form).parse
 
     def found(self, sample: NodeSample) -> Iterable[str]:
         """The mount points that have a size."""

@@ -43,13 +43,11 @@ class Readings:
     absent: tuple[str, ...]
 
 
-def stacked(found: Sequence[Reading | ElementMissingError], numbers: Table | None = None) -> Readings:
-    """The readings of all elements, or why there is none; ``numbers`` where they are known already."""
+def stacked(found: Sequence[Reading | ElementMissingError]) -> Readings:
+    """The readings of all elements, or why there is none."""
     there = [each if isinstance(each, Reading) else Reading(device="") for each in found]
-    if numbers is None:
-        numbers = np.array([numbers_of(each) for each in there], np.float64).reshape(len(there), WIDTH)
     return Readings(
-        numbers=numbers,
+        numbers=np.array([numbers_of(each) for each in there], np.float64).reshape(len(there), WIDTH),
         devices=tuple(each.device for each in there),
         flags=tuple((each.read_only, each.degraded, each.no_create) for each in there),
         notes=tuple(each.note for each in there),

@@ -40,7 +40,7 @@ log = structlog.get_logger(__name__)
 class Asked(NamedTuple):
     """Whose answer is waited for, and until when (monotonic)."""
 
-    index: int
+    target: int
     over: float
 
 
@@ -149,7 +149,7 @@ class Scheduler:
         for descriptor, _ in self._poll.poll(max(0, ceil((over - time.monotonic()) * 1000))):
             if descriptor == self._stopped:
                 return
-            index = self._asked[descriptor].index
+            index = self._asked[descriptor].target
             arrival = self._scrapers[index].arrived()
             if arrival is Arrival.PARTLY:
                 continue
@@ -163,7 +163,7 @@ class Scheduler:
 
     def _give_up(self, moment: float) -> None:
         """Let the scrapers of answers that are late at ``moment`` say so."""
-        late = [(descriptor, one.index) for descriptor, one in self._asked.items() if one.over < moment]
+        late = [(descriptor, one.target) for descriptor, one in self._asked.items() if one.over < moment]
         for descriptor, index in late:
             self._forget(descriptor)
             self._scrape(index)

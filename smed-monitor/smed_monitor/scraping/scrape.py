@@ -23,7 +23,6 @@ from smed_monitor.core.loads import unknown
 from smed_monitor.core.model import Moment, Outcome, RatePair, Reading, Record
 from smed_monitor.core.rates import Windows
 from smed_monitor.core.readings import FREE, SIZE, Readings, stacked
-from smed_monitor.core.trace import Decisions, Trace, traced
 
 log = structlog.get_logger(__name__)
 MEGA = 1e6
@@ -55,8 +54,7 @@ class Scraper:
         self._windows = windows
         self._source = collector.open(target)
         self._asked: float | None = None
-        self._parser = collector.parser()
-        self._trace: Trace | None = None
+        self._parse = collector.parser()
         self._taught = taught
         self._loads = unknown(tuple(self._known_best(element) for element in self._elements))
         self._records = {
@@ -98,7 +96,7 @@ class Scraper:
         records: tuple[Record, ...] = ()
         try:
             reply = self._source.read()
-            records = self._seen_at(reply.at, self._readings(reply.body))
+            records = self._seen_at(reply.at, stacked(self._read(self._parse(reply.body))))
             way = reply.way
         except CollectorError as failure:
             error, reason = str(failure), failure.reason
@@ -113,20 +111,6 @@ class Scraper:
             reason=reason,
             way=way,
         )
-
-    def _readings(self, body: bytes) -> Readings:
-        """What ``body`` says of every element; by the trace of the last page where that holds."""
-        values = self._parser.values(body)
-        if values is None:
-            self._trace = None
-            return stacked(self._read(self._parser.afresh(body)))
-        found = self._trace.readings(values) if self._trace else None
-        if found is None:
-            decisions = Decisions()
-            self._trace = Trace(self._read(self._parser.sample(traced(values, decisions))), decisions)
-            found = self._trace.readings(values)
-            assert found is not None, "a trace holds for the page it was made from"
-        return found
 
     def _read(self, sample: object) -> list[Reading | ElementMissingError]:
         """One reading per element, those the rules find in ``sample`` included."""
