@@ -97,19 +97,14 @@ def settings(port: int, elements: int) -> tuple[str, int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and its children that still run."""
-    pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
-    ticks = 0
-    for each in pids:
-        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mib(pid: int) -> float:
-    """Resident memory of the worker, where the monitor lives."""
-    worker = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
-    pages = int(Path(f"/proc/{worker}/statm").read_text().split()[1])
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
