@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from ses_client.answers.changes import Change, State
-from ses_client.answers.elements import Element, History, Step, StorageSystem
-from ses_client.answers.nodes import HeardNodes
+from ses_client.answers.elements import Element, History, Readiness, ReadyCheck, Step, StorageSystem
+from ses_client.answers.nodes import HeardNodes, NodeClasses
 from ses_client.errors import ConflictError, NotFoundError, UnavailableError
 
 _PROPERTIES = {
@@ -23,7 +23,10 @@ _PROPERTIES = {
 
 
 class ElementsInMemory:
-    """``past`` has the steps of elements by name; without them the monitor does not answer."""
+    """``past`` has the steps of elements by name; without them the monitor does not answer.
+
+    ``heard``, ``classes`` and ``ready`` are what it says of nodes and of itself.
+    """
 
     places: list[Element]
     person: str
@@ -33,6 +36,8 @@ class ElementsInMemory:
     def __init__(self) -> None:
         self.past: dict[str, tuple[Step, ...]] = {}
         self.heard = HeardNodes((), ())
+        self.classes = NodeClasses(())
+        self.ready = Readiness(ready=True, checks=(ReadyCheck("decision", ok=True, detail="all defaults"),))
         super().__init__()
 
     def _called(self) -> None:
@@ -42,6 +47,16 @@ class ElementsInMemory:
         """See ServiceClient."""
         self._called()
         return self.heard
+
+    def node_classes(self) -> NodeClasses:
+        """See ServiceClient."""
+        self._called()
+        return self.classes
+
+    def readiness(self) -> Readiness:
+        """See ServiceClient."""
+        self._called()
+        return self.ready
 
     def storage_systems(self) -> tuple[StorageSystem, ...]:
         """See ServiceClient."""

@@ -14,7 +14,7 @@ PAGES = (
     "/account/tokens", "/requirements/applied", "/history", "/history/1", "/history/1/undo", "/nothing",
 )  # fmt: skip
 OF_ADMINISTRATORS = (
-    "/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add", "/people",
+    "/storage", "/storage/union/b1/change", "/storage/union/b3/change", "/storage/add", "/people", "/health",
     "/people/alice", "/welcome/none",
 )  # fmt: skip
 UNNAMED = """() => [...document.querySelectorAll("input:not([type=hidden]):not([hidden]), select, button, a")]

@@ -20,6 +20,7 @@ from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
 from ses_webface.files import views as files
 from ses_webface.history import views as history
+from ses_webface.links import views as links
 from ses_webface.metrics import Metrics
 from ses_webface.portal import Portal, portal
 from ses_webface.requirements import views as requirements
@@ -77,6 +78,7 @@ def create_app(
         element_changes,
         files,
         history,
+        links,
     )
     for feature in features:
         app.register_blueprint(feature.blueprint)

@@ -114,6 +114,7 @@ class MonitorClient:
         self._patience = patience
         self._between = between
         self._kept: dict[str, Observation] = {}
+        self.version = ""
         self._pool = (trust or Trust()).pool()
 
     def observations(self, after: int | None, clock: Callable[[], float]) -> Seen:
@@ -150,6 +151,7 @@ class MonitorClient:
         try:
             if response.status != 200:
                 raise MonitorError(f"the monitor answered with status {response.status}")
+            self.version = response.headers.get("Ses-Version", "")[:40]
             body = bytearray()
             while chunk := response.read1(_CHUNK):
                 body += chunk
@@ -340,4 +342,5 @@ class Observer:
         self._failures = 0
         if not self.status.reachable:
             _log.info("monitor answers", url=self.status.url)
-        self.status = SourceStatus(self.status.url, True, self._clock(), "")
+        version = "" if self._client is None else self._client.version
+        self.status = SourceStatus(self.status.url, True, self._clock(), "", version)

@@ -37,7 +37,7 @@ class Readiness:
         found = [
             Check("knowledge-base", base.reachable, base.detail),
             self._site(),
-            Check("monitor", monitor.reachable, monitor.detail),
+            Check("monitor", monitor.reachable, monitor.detail or _version_words(monitor.version)),
             Check("decision", ok=True, detail=described(self.state.policies)),
         ]
         if self.journal is not None:
@@ -63,6 +63,10 @@ class Readiness:
             return Check("site", ok=True, detail=f"{len(self.state.environment.elements)} elements")
         except NoEnvironmentError as error:
             return Check("site", ok=False, detail=str(error))
+
+
+def _version_words(version: str) -> str:
+    return version and f"version {version}"
 
 
 def ready(checks: list[Check]) -> bool:

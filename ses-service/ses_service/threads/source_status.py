@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """The state of one source.  ``answered_at`` is the time of its last good answer."""
+    """The state of one source.  ``answered_at`` is the time of its last good answer.
+
+    ``version`` is what it says of itself, if it does.
+    """
 
     url: str | None
     reachable: bool = False
     answered_at: float | None = None
     detail: str = "not asked yet"
+    version: str = ""
 
     def age(self, now: float) -> float | None:
         """Return seconds since the last good answer, or ``None`` when there was none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from importlib.metadata import version
 from pathlib import Path
 
 import structlog
@@ -42,6 +43,7 @@ def serve(
             listener,
             ready=lambda: log.info("listening", url=listener.url),
             ending=monitor.table.close,  # who waits is sent home
+            headers=(("Ses-Version", version("qstorman-smed-monitor")),),
         )
     finally:
         behind.close()

@@ -236,6 +236,7 @@ class Readiness(Answer):
 
     ready: bool
     checks: tuple[ReadyCheck, ...]
+    version: str = ""
 
     @classmethod
     def of(cls, data: Any) -> Readiness:
@@ -246,4 +247,5 @@ class Readiness(Answer):
             tuple(
                 ReadyCheck(str(one["name"]), bool(one["ok"]), str(one.get("detail") or "")) for one in checks
             ),
+            str(data.get("version") or ""),
         )

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from apiflask import APIBlueprint
 from flask import Response
 
-from ses_service.api import render
+from ses_service.api import render, versions
 from ses_service.api.contract import also
 from ses_service.api.schemas.answers import Health, Readiness
 from ses_service.process.readiness import ready
@@ -43,8 +43,8 @@ def readyz() -> Response:
     checks = runtime().readiness.checks()
     is_ready = ready(checks)
     degraded = is_ready and not all(one.ok for one in checks)
-    body = {"ready": is_ready, "degraded": degraded, "checks": [asdict(one) for one in checks]}
-    return render.answer(body, 200 if is_ready else 503)
+    body = {"ready": is_ready, "degraded": degraded, "version": versions.OWN}
+    return render.answer({**body, "checks": [asdict(one) for one in checks]}, 200 if is_ready else 503)
 
 
 @blueprint.get("/metrics")

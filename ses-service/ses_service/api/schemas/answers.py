@@ -383,10 +383,11 @@ class Check(Answer):
 
 
 class Readiness(Answer):
-    """Whether decisions are made, and whether with less than there should be."""
+    """Whether decisions are made, and whether with less than there should be, by which version."""
 
     ready: bool
     degraded: bool
+    version: str
     checks: list[Check]
 
 

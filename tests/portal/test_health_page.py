@@ -1,0 +1,82 @@
+"""The health page: what holds, what is broken, who is silent, and that a gap is never shown as health."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ses_client.answers.elements import Observation, Readiness, ReadyCheck
+from ses_client.answers.nodes import HeardNode, HeardNodes, NodeClass, NodeClasses
+from ses_webface.links.services import exporters_of
+
+
+@pytest.fixture
+def root(signed_in):
+    return signed_in("root")
+
+
+def text_of(answer) -> str:
+    return " ".join(answer.get_data(as_text=True).split())
+
+
+def row_of(page: str, name: str) -> str:
+    found = re.search(rf'<th scope="row"[^>]*>{re.escape(name)}</th>(.*?)</tr>', page)
+    assert found, name
+    return found[1]
+
+
+def test_each_part_says_whether_it_holds_its_age_and_version(root, site) -> None:
+    checks = (
+        ReadyCheck("knowledge-base", ok=False, detail="gone away"),
+        ReadyCheck("monitor", ok=True, detail="version 0.9.1"),
+        ReadyCheck("decision", ok=True, detail="spread 0.3 (default 0.2)"),
+    )
+    site.ready = Readiness(ready=True, checks=checks, version="1.0.0")
+    page = text_of(root.get("/health"))
+    assert "broken" in row_of(page, "Knowledge base")
+    assert "gone away" in row_of(page, "Knowledge base")
+    monitor = row_of(page, "Monitor")
+    assert 'badge warn">0.9.1' in monitor, "another version than the service's stands out"
+    assert "0.4 s ago" in monitor
+    assert "1.0.0" in row_of(page, "Selection service")
+    assert "in force: spread 0.3 (default 0.2)." in page
+
+
+def test_silent_and_missing_nodes_are_named(root, site, clock) -> None:
+    site.heard = HeardNodes(
+        (HeardNode("n1", clock.now - 900, clock.now - 1, "1.0.0", 4),),
+        (HeardNode("n7", clock.now - 9000, clock.now - 7200, "", 0),),
+    )
+    described = NodeClass("gpu", "gpu[1-4]", 4, 1, 0, None, None, None, None)
+    site.classes = NodeClasses((described,))
+    page = text_of(root.get("/health"))
+    assert "2 h ago" in row_of(page, "n7")
+    assert "just now" in row_of(page, "n1")
+    assert "3 of 4 nodes are not heard of now" in page
+    assert "1 of version 1.0.0" in page
+
+
+def test_exporters_with_trouble_come_first(make_element) -> None:
+    elements = [
+        make_element("b1", 40.0, observation=Observation("ok", 0.4, "http://n1:9100/metrics")),
+        make_element("b2", 40.0, observation=Observation("stale", 90.0, "http://n1:9100/metrics")),
+        make_element("b3", 40.0, observation=None),
+    ]
+    unseen, seen = exporters_of(elements)
+    assert (unseen.name, unseen.missing, unseen.oldest) == ("", 1, None)
+    assert (seen.ok, seen.stale, seen.oldest) == (1, 1, 90.0)
+
+
+def test_while_the_service_is_away_nothing_is_said_to_hold(root, site) -> None:
+    site.down = "The selection service cannot be reached."
+    answer = root.get("/health")
+    page = text_of(answer)
+    assert answer.status_code == 200
+    assert page.count("The selection service cannot be reached.") == 1
+    assert "broken" in row_of(page, "Selection service")
+    assert page.count("holds") == 1, "the portal alone"
+
+
+def test_it_is_for_administrators(alice) -> None:
+    assert alice.get("/health").status_code == 403
+    assert 'href="/health"' not in alice.get("/requirements").get_data(as_text=True)

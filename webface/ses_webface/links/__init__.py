@@ -1,0 +1,1 @@
+"""Health: every link between the parts, as the selection service sees it."""
