@@ -58,3 +58,29 @@ def run(*argv: str | Path, user: int = PLAIN, **more: str) -> subprocess.Complet
 def answers(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     assert done.returncode == 0, done.stderr
     return dict(line.split("=", 1) for line in done.stdout.splitlines())
+
+
+def client(prefix: Path, *words: str | Path) -> subprocess.Popen[bytes]:
+    """Start the probe as a plain user, which opens a domain, calls and then stays."""
+    return subprocess.Popen(
+        [prefix / "probe", *words], cwd="/", user=PLAIN, group=PLAIN, extra_groups=[],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def part_of(client: subprocess.Popen[bytes]) -> int:
+    """Return the process that serves it."""
+    return int(said_by(client).split("=")[1])
+
+
+def calls_again(client: subprocess.Popen[bytes]) -> bool:
+    """Let it call once more; tells whether that went well."""
+    assert client.stdin is not None
+    client.stdin.write(b".")
+    client.stdin.flush()
+    return said_by(client) == "again=0"
+
+
+def said_by(client: subprocess.Popen[bytes]) -> str:
+    assert client.stdout is not None
+    return client.stdout.readline().decode().strip()

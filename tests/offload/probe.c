@@ -1,4 +1,5 @@
 /* Says in "name=value" lines what the library does; the argument names what is tried. */
+#include <float.h>
 #include <limits.h>
 #include <pthread.h>
 #include <ses/offload.h>
@@ -97,6 +98,49 @@ static void fuzz(void) {
   printf("refused=%d\n", refused > 25000);
   first.next = &first;
   printf("cycle=%d\n", ses_offload_marshal(&item_type, &first, &copy, &size));
+}
+
+/* Every primitive type at once: its least and its greatest value. */
+#define RANGES(X)                                                                                  \
+  X(bool, _Bool, 0, 1)                                                                             \
+  X(char, char, CHAR_MIN, CHAR_MAX)                                                                \
+  X(schar, signed char, SCHAR_MIN, SCHAR_MAX)                                                      \
+  X(uchar, unsigned char, 0, UCHAR_MAX)                                                            \
+  X(short, short, SHRT_MIN, SHRT_MAX)                                                              \
+  X(ushort, unsigned short, 0, USHRT_MAX)                                                          \
+  X(int, int, INT_MIN, INT_MAX)                                                                    \
+  X(uint, unsigned, 0, UINT_MAX)                                                                   \
+  X(long, long, LONG_MIN, LONG_MAX)                                                                \
+  X(ulong, unsigned long, 0, ULONG_MAX)                                                            \
+  X(longlong, long long, LLONG_MIN, LLONG_MAX)                                                     \
+  X(ulonglong, unsigned long long, 0, ULLONG_MAX)                                                  \
+  X(float, float, -FLT_MAX, FLT_MIN)                                                               \
+  X(double, double, -DBL_MAX, DBL_MIN)                                                             \
+  X(longdouble, long double, -LDBL_MAX, LDBL_MIN)
+#define RANGE_MEMBER(suffix, c_type, least, most) c_type of_##suffix[2];
+#define RANGE_FIELD(suffix, c_type, least, most)                                                   \
+  SES_OFFLOAD_MEMBER(struct ranges, of_##suffix, &ses_type_##suffix),
+#define RANGE_VALUES(suffix, c_type, least, most) .of_##suffix = {least, most},
+#define RANGE_RIGHT(suffix, c_type, least, most)                                                   \
+  right += read.of_##suffix[0] == all.of_##suffix[0] && read.of_##suffix[1] == all.of_##suffix[1];
+#define ONE(...) +1
+struct ranges {
+  RANGES(RANGE_MEMBER)
+};
+static const ses_offload_field ranges_fields[] = {RANGES(RANGE_FIELD)};
+static const ses_offload_type ranges_type = SES_OFFLOAD_STRUCT(struct ranges, ranges_fields);
+
+static void primitives(void) {
+  char *bytes;
+  size_t size;
+  int right = 0;
+  struct ranges all = {RANGES(RANGE_VALUES)}, read;
+  ses_offload_marshal(&ranges_type, &all, &bytes, &size);
+  if (ses_offload_unmarshal(&ranges_type, &read, bytes, size) == SES_OFFLOAD_OK) {
+    RANGES(RANGE_RIGHT)
+  }
+  free(bytes);
+  printf("primitives=%d of %d\n", right, 0 SES_OFFLOAD_PRIMITIVES(ONE) + 1);
 }
 
 static void numbers(void) {
@@ -206,6 +250,10 @@ static void stay(const char *rsh) {
   ses_offload_call(domain, "pid", NULL, &number, NULL);
   printf("part=%d\n", number);
   fflush(stdout);
+  while (getchar() != EOF) {
+    printf("again=%d\n", ses_offload_call(domain, "pid", NULL, &number, NULL));
+    fflush(stdout);
+  }
   pause();
 }
 
@@ -267,7 +315,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "fuzz") == 0)
     fuzz();
   else if (strcmp(what, "numbers") == 0)
-    numbers();
+    primitives(), numbers();
   else if (strcmp(what, "calls") == 0)
     calls();
   else if (strcmp(what, "threads") == 0)

@@ -14,15 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from offload_programs import PLAIN, answers, run
+from offload_programs import PATIENCE, PLAIN, answers, client, part_of, run
 from postgresql_server import PostgresServer
 from sshd import Sshd
 
-PATIENCE = 60
-
 
 def test_numbers_arrive_exactly_or_are_refused(prefix: Path) -> None:
-    assert answers(run(prefix / "probe", "numbers")) == {"wide": "1", "narrow": "5", "exact": "1"}
+    assert answers(run(prefix / "probe", "numbers")) == {
+        "primitives": "15 of 15", "wide": "1", "narrow": "5", "exact": "1",
+    }  # fmt: skip
 
 
 def test_garbage_and_cycles_are_refused(prefix: Path) -> None:
@@ -68,19 +68,6 @@ def test_nothing_is_served_as_root(prefix: Path) -> None:
     assert "does not run as root" in done.stderr
 
 
-def client(prefix: Path, *words: str | Path) -> subprocess.Popen[bytes]:
-    """A program that calls once and then stays, as a plain user."""
-    return subprocess.Popen(
-        [prefix / "probe", *words], cwd="/", user=PLAIN, group=PLAIN, extra_groups=[], stdout=subprocess.PIPE
-    )
-
-
-def part_of(client: subprocess.Popen[bytes]) -> int:
-    """The process that serves it."""
-    assert client.stdout is not None
-    return int(client.stdout.readline().decode().split("=")[1])
-
-
 def test_a_part_ends_with_its_client(prefix: Path) -> None:
     with client(prefix, "stay", "env") as one:
         part = part_of(one)
@@ -98,33 +85,6 @@ def test_a_greeting_that_is_not_understood_is_refused(prefix: Path) -> None:
     )  # fmt: skip
     assert done.stdout == b"ses-offload refused it speaks another version of ses-offload\n"
     assert done.returncode == 1
-
-
-@pytest.fixture
-def greeting(prefix: Path) -> Iterator[list[str]]:
-    """Where a part listens whose client stays, and its key: what only that client is told."""
-    said = prefix / "said"
-    said.write_text("")
-    said.chmod(0o666)
-    script = prefix / "listen.sh"
-    script.write_text(f'"$@" | {{ read -r line; echo "$line" >{said}; echo "$line"; cat; }}\n')
-    with client(prefix, "stay", f"sh {script}") as one:
-        part_of(one)
-        yield said.read_text().split()[2:]
-        assert one.poll() is None, "the client's part goes on"
-        one.kill()
-
-
-def test_a_stranger_who_knows_address_and_key_is_refused(prefix: Path, greeting: list[str]) -> None:
-    assert answers(run(prefix / "stranger", *greeting)) == {"event": "auth"}
-
-
-def test_a_stranger_without_encryption_gets_nothing(greeting: list[str]) -> None:
-    host, port = greeting[0].removeprefix("tcp://").split(":")
-    with socket.create_connection((host, int(port)), PATIENCE) as one:
-        one.sendall(bytes([255, *[0] * 8, 127, 3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32))
-        said = b"".join(iter(lambda: one.recv(4096), b""))
-    assert len(said) <= 64, "its own greeting, and no more"
 
 
 def rewriting(prefix: Path, port: int) -> str:

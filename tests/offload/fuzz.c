@@ -1,0 +1,136 @@
+/* Says what becomes of damaged messages: requests in the storage part, replies in its client.
+ * Linked with the library's own sources, so that the sanitizers see all of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+
+enum { TURNS = 40000 };
+
+struct item {
+  char *name;
+  double *values;
+  unsigned count;
+  int fixed[3];
+  struct item *next;
+  ses_offload_function function;
+};
+static const ses_offload_type item_type;
+static const ses_offload_field item_fields[] = {
+    SES_OFFLOAD_MEMBER(struct item, name, &ses_type_string),
+    SES_OFFLOAD_COUNTED(struct item, values, &ses_type_double, count),
+    SES_OFFLOAD_MEMBER(struct item, fixed, &ses_type_int),
+    SES_OFFLOAD_POINTER(struct item, next, &item_type),
+    SES_OFFLOAD_MEMBER(struct item, function, &ses_type_function),
+};
+static const ses_offload_type item_type = SES_OFFLOAD_STRUCT(struct item, item_fields);
+
+static struct item global;
+static char *text;
+static unsigned ran;
+
+static char *copy_of(const char *from) {
+  char *copy = malloc(strlen(from) + 1);
+  return strcpy(copy, from);
+}
+
+static int turn(const void *in, void *out) {
+  const struct item *one = in;
+  struct item *back = out;
+  size_t size = one->count * sizeof *one->values;
+  ran++;
+  free(text);
+  text = copy_of(one->name ? one->name : "none");
+  back->name = copy_of(text);
+  back->count = one->count;
+  back->values = malloc(size + 1);
+  if (size > 0)
+    memcpy(back->values, one->values, size);
+  back->function = one->function;
+  return one->next && one->next->fixed[0] > 1000 ? one->next->fixed[0] : 0;
+}
+
+static unsigned random_number(void) {
+  static uint64_t state = 88172645463325252u;
+  state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+  return (unsigned)(state >> 16);
+}
+
+/* A damaged copy, in memory of exactly its size. */
+static char *damaged(const msgpack_sbuffer *whole, size_t *size) {
+  static const unsigned char marks[] = {0xc4, 0xc5, 0xc6, 0xcf, 0xd3, 0xdb, 0xdd, 0xff, 0x7f, 0x00};
+  size_t kept = random_number() % 4 ? whole->size : random_number() % (whole->size + 1);
+  size_t more = random_number() % 4 ? 0 : random_number() % 8;
+  char *copy = malloc(kept + more + 1);
+  memcpy(copy, whole->data, kept);
+  for (size_t i = 0; i < more; i++)
+    copy[kept + i] = (char)random_number();
+  *size = kept + more;
+  for (unsigned i = random_number() % 4; *size > 0 && i > 0; i--)
+    copy[random_number() % *size] =
+        (char)(random_number() % 2 ? random_number() : marks[random_number() % sizeof marks]);
+  return copy;
+}
+
+/* The damaged request is answered by a message that can be read. */
+static bool answers(const char *bytes, size_t size, ses_offload_writer *reply) {
+  ses_offload_reader from;
+  struct offload_reply read;
+  offload_perform(bytes, size, reply);
+  offload_reader_begin(&from, reply->bytes.data, reply->bytes.size);
+  offload_read_reply(&from, &read);
+  return from.status == SES_OFFLOAD_OK;
+}
+
+/* What the client does with a reply. */
+static bool is_taken(const char *bytes, size_t size) {
+  ses_offload_reader from;
+  struct offload_reply read;
+  struct item out;
+  memset(&out, 0, sizeof out);
+  offload_reader_begin(&from, bytes, size);
+  offload_read_reply(&from, &read);
+  if (from.status != SES_OFFLOAD_OK || !offload_read_globals(&from))
+    return false;
+  offload_read(&item_type, &out, &from);
+  if (from.status == SES_OFFLOAD_OK)
+    ses_offload_release(&item_type, &out);
+  return from.status == SES_OFFLOAD_OK;
+}
+
+int main(void) {
+  double values[] = {1, 2, 3};
+  struct item second = {NULL, values, 2, {1, 2, 3}, NULL, turn};
+  struct item first = {(char[]){"first"}, values, 3, {4, 5, 6}, &second, NULL};
+  unsigned answered = 0, taken = 0, refused = 0;
+  SES_OFFLOAD_FUNCTION(turn, &item_type, &item_type);
+  SES_OFFLOAD_GLOBAL(global, &item_type);
+  SES_OFFLOAD_GLOBAL(text, &ses_type_string);
+  text = copy_of("before");
+  global.name = copy_of("a global");
+  for (int i = 0; i < TURNS; i++) {
+    ses_offload_writer request, reply;
+    size_t size;
+    offload_writer_begin(&request);
+    offload_writer_begin(&reply);
+    offload_write_call(&request, (uint64_t)i, "turn", &first, false);
+    char *bytes = damaged(&request.bytes, &size);
+    answered += answers(bytes, size, &reply);
+    free(bytes);
+    bytes = damaged(&reply.bytes, &size);
+    if (is_taken(bytes, size))
+      taken++;
+    else
+      refused++;
+    free(bytes);
+    offload_writer_free(&request);
+    offload_writer_free(&reply);
+  }
+  printf("answered=%d\n", answered == TURNS);
+  printf("ran=%d\n", ran > 0 && ran < TURNS);
+  printf("taken=%d\n", taken > 0 && refused > 0);
+  free(text);
+  ses_offload_release(&item_type, &global);
+  return 0;
+}
