@@ -5,26 +5,26 @@ from pathlib import Path
 
 import pytest
 from ses.near.price import Prices, near_over_here
-from ses.near.tasks import HERE, Turns, progress, tasks_of
+from ses.near.tasks import HERE, Extent, Turns, progress, tasks_of
 
-FILES = [(Path("a"), 100, "n1"), (Path("b"), 250, "n2"), (Path("c"), 0, "n1")]
+FILES = [Extent(Path("a"), 0, 100, "n1"), Extent(Path("b"), 0, 250, "n2"), Extent(Path("c"), 0, 0, "n1")]
 
 
 @pytest.mark.parametrize("piece", [None, 1000, 100, 99, 7])
 def test_tasks_together_are_all_files_in_order(piece):
     tasks = tasks_of(FILES, piece)
     assert [one.number for one in tasks] == list(range(len(tasks)))
-    for file, size, node in FILES:
-        mine = [one for one in tasks if one.file == file]
-        assert {one.node for one in mine} == {node}
+    for extent in FILES:
+        mine = [one for one in tasks if one.file == extent.file]
+        assert {one.node for one in mine} == {extent.node}
         assert [one.start for one in mine] == [0, *(one.end for one in mine[:-1])]
-        assert mine[-1].end == size
+        assert mine[-1].end == extent.end
         assert piece is None or all(one.end - one.start <= piece for one in mine)
         assert all(one.whole == (len(mine) == 1) for one in mine)
 
 
 def turns(retries=2):
-    tasks = tasks_of([(Path(name), 1, "n1") for name in "abcd"], None)
+    tasks = tasks_of([Extent(Path(name), 0, 1, "n1") for name in "abcd"], None)
     return Turns(tasks, retries), tasks
 
 

@@ -122,7 +122,7 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
     )  # fmt: skip
     where, _ = spread(wanted, [(f"*/{one}/part.txt", one) for one in _names()], _no_site)
     cores = float(len(os.sched_getaffinity(0)))
-    where = Spread(where.files, where.holders, Here(stand.shape(LINK_BITS), cores))
+    where = Spread(where.extents, where.holders, Here(stand.shape(LINK_BITS), cores))
     decision, _ = decided(wanted, where, 1)
     if not isinstance(decision, Decision):
         raise DemoError("The program could not be tried on an endpoint.")
@@ -148,7 +148,7 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
 def _near(wanted: Wanted, where: Spread) -> str:
     digest = hashlib.sha256()
     at_once = {**dict.fromkeys(where.nodes, 1), HERE: 1}
-    result = run_all(wanted, tasks_of(where.files, None), at_once, 0, digest.update, _drop, _drop)
+    result = run_all(wanted, tasks_of(where.extents, None), at_once, 0, digest.update, _drop, _drop)
     if result.status != 0:
         raise DemoError(f"{wanted.argv[0]} ended with status {result.status} on an endpoint.")
     return digest.hexdigest()

@@ -12,17 +12,17 @@ from ses_client.errors import SesError, UsageError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
 from ses.near.history import Seen, recall, remember
-from ses.near.placing import Site
+from ses.near.placing import NowhereError, Site
 from ses.near.sampling import sample
 from ses.near.single import Wanted
-from ses.near.tasks import HERE
+from ses.near.tasks import HERE, Extent
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Files with their sizes and nodes, and what each node does for those it holds."""
+    """What lies where, and what each node does for what it holds."""
 
-    files: tuple[tuple[Path, int, str], ...]
+    extents: tuple[Extent, ...]
     holders: Mapping[str, Holder]
     here: Here
 
@@ -46,33 +46,56 @@ def files_of(patterns: Sequence[str]) -> list[Path]:
 
 
 def spread(
-    wanted: Wanted, held: Sequence[tuple[str, str]], site: Callable[[], Site]
+    wanted: Wanted,
+    held: Sequence[tuple[str, str]],
+    site: Callable[[], Site],
+    piece: int | None = None,
 ) -> tuple[Spread, list[str]]:
     """Return where the files are, and why some are on no node: those are read from here.
 
     ``held``: patterns of names with the node of the files they fit; the service is asked for all others.
+    With ``piece`` (bytes) a file may be striped over several nodes.
     """
     cores = float(len(os.sched_getaffinity(0)))
-    placed, holders, reasons = [], dict[str, list[Holder]](), dict[str, None]()
-    asked: Site | None = None
+    extents, holders, reasons = list[Extent](), dict[str, list[Holder]](), dict[str, None]()
+    asked: list[Site] = []
+
+    def known() -> Site:
+        asked.extend([] if asked else [site()])
+        return asked[0]
+
     for file in wanted.files:
-        size = file.stat().st_size
         node = next((node for pattern, node in held if fnmatch.fnmatch(str(file), pattern)), None)
         try:
-            if node is not None and wanted.disk_rate is not None:
-                holder = Holder(size, wanted.disk_rate)
-            else:
-                asked = asked or site()
-                place = asked.place_of(file)
-                node, holder = node or place.node, place.holder
+            found = _extents(file, node, wanted, known, piece)
         except SesError as error:
             reasons[str(error)] = None
-            placed.append((file, size, HERE))
+            extents.append(Extent(file, 0, file.stat().st_size, HERE))
             continue
-        placed.append((file, size, node))
-        holders.setdefault(node, []).append(holder)
+        for extent, holder in found:
+            extents.append(extent)
+            holders.setdefault(extent.node, []).append(holder)
     together = {node: _together(parts, wanted) for node, parts in holders.items()}
-    return Spread(tuple(placed), together, asked.here(cores) if asked else Here(cores=cores)), list(reasons)
+    return Spread(tuple(extents), together, asked[0].here(cores) if asked else Here(cores=cores)), list(
+        reasons
+    )
+
+
+def _extents(
+    file: Path, node: str | None, wanted: Wanted, site: Callable[[], Site], piece: int | None
+) -> list[tuple[Extent, Holder]]:
+    """Return the parts of a file and what their nodes do for them; raises SesError with the reason."""
+    size = file.stat().st_size
+    if node is not None and wanted.disk_rate is not None:
+        return [(Extent(file, 0, size, node), Holder(size, wanted.disk_rate))]
+    try:
+        place = site().place_of(file)
+    except NowhereError:
+        if piece is None or node is not None:
+            raise
+        parts = site().parts_of(file, piece)
+        return [(Extent(file, start, end, one.node, False), one.holder) for start, end, one in parts]
+    return [(Extent(file, 0, size, node or place.node), place.holder)]
 
 
 def _together(parts: Sequence[Holder], wanted: Wanted) -> Holder:
@@ -103,11 +126,11 @@ def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[De
 
 
 def _seen(wanted: Wanted, where: Spread) -> Seen | None:
-    file, size, node = max((one for one in where.files if one[2] != HERE), key=lambda one: one[1])
-    known = recall(wanted.argv, node)
-    if known is not None or not wanted.sampled or size == 0:
+    most = max((one for one in where.extents if one.node != HERE), key=lambda one: one.end - one.start)
+    known = recall(wanted.argv, most.node)
+    if known is not None or not wanted.sampled or most.end == most.start:
         return known
-    run = replace(wanted.run(node), argv=wanted.argv)
-    found = sample(run, str(file), wanted.name_there(file), size)
-    remember(wanted.argv, node, found)
+    run = replace(wanted.run(most.node), argv=wanted.argv)
+    found = sample(run, str(most.file), wanted.name_there(most.file), most.file.stat().st_size)
+    remember(wanted.argv, most.node, found)
     return found

@@ -21,6 +21,7 @@ from ses_client.errors import NotFoundError, RefusedError, SesError
 from ses.basepath import same_directory
 from ses.file_layout import layout_of
 from ses.near.cost import Here, Holder
+from ses.near.striping import stripes_of
 
 MB = 1e6
 
@@ -50,21 +51,33 @@ class Site:
 
     def place_of(self, file: Path) -> Place:
         """Return the best node for a file, with rates; raises NowhereError and SesError with the reason."""
-        elements, best = self._holding(file)
-        names = tuple(one.id for one in elements)
-        held = set(best.holds)
-        others = sum(one.open_placements for one in self._elements if one.id in held)
-        holder = Holder(
-            bytes=file.stat().st_size,
-            disk_rate=sum(_rate(one) for one in elements),
-            link_rate=math.inf if best.link is None else best.link * MB,
-            clients=1 + others,
-        )
-        return Place(self._node_of(best), holder, names)
+        return self._place(elements_of(file, self._elements), file.stat().st_size, file)
+
+    def parts_of(self, file: Path, piece: int) -> list[tuple[int, int, Place]]:
+        """Return where the stripes of a file lie that no one node holds: [start, end) and the node of each.
+
+        Raises NowhereError when stripes are smaller than ``piece`` bytes, and as :meth:`place_of`.
+        """
+        layout = layout_of(file)
+        if layout.get("mirrors") != 1 or layout["components"] is None:
+            raise NowhereError(f"{file} lies on several nodes, and not in stripes.")
+        size = file.stat().st_size
+        try:
+            stripes = stripes_of(layout["components"], size)
+        except ValueError as error:
+            raise NowhereError(f"{file} lies on several nodes: {error}.") from None
+        if min((one.end - one.start for one in stripes if one.end < size), default=size) < piece:
+            raise NowhereError(f"{file} is striped over several nodes, in stripes smaller than a piece.")
+        by_target = {one.target: one for one in elements_of(file, self._elements)}
+        return [
+            (one.start, one.end, self._place([by_target[str(one.ost)]], one.end - one.start, file))
+            for one in stripes
+        ]
 
     def node_of(self, file: Path) -> tuple[str, tuple[str, ...]]:
         """Return the best node for a file and the elements it lies on; raises as :meth:`place_of`."""
-        elements, best = self._holding(file)
+        elements = elements_of(file, self._elements)
+        best = self._holding(elements, file)
         return self._node_of(best), tuple(one.id for one in elements)
 
     def here(self, cores: float) -> Here:
@@ -78,13 +91,24 @@ class Site:
         mine = classes.get(chosen[1]) if chosen else None
         return Here(math.inf if mine is None or mine.link is None else mine.link * MB, cores)
 
-    def _holding(self, file: Path) -> tuple[list[Element], NodeClass]:
-        """Return a file's elements, and the nodes for it.
+    def _place(self, elements: Sequence[Element], size: int, file: Path) -> Place:
+        best = self._holding(elements, file)
+        held = set(best.holds)
+        others = sum(one.open_placements for one in self._elements if one.id in held)
+        holder = Holder(
+            bytes=size,
+            disk_rate=sum(_rate(one) for one in elements),
+            link_rate=math.inf if best.link is None else best.link * MB,
+            clients=1 + others,
+        )
+        return Place(self._node_of(best), holder, tuple(one.id for one in elements))
+
+    def _holding(self, elements: Sequence[Element], file: Path) -> NodeClass:
+        """Return the nodes for a file on some elements.
 
         Of several classes of nodes the one with the widest link; of its nodes the one where a stream gets
         most.
         """
-        elements = elements_of(file, self._elements)
         names = {one.id for one in elements}
         able = [one for one in self._classes if names <= set(one.holds)]
         if not able:
@@ -92,7 +116,7 @@ class Site:
                 f"No one node is known to hold {', '.join(one.id for one in elements)}, where {file} lies "
                 "(qsm:holds)."
             )
-        return elements, max(able, key=lambda one: (one.link is None, one.link or 0.0))
+        return max(able, key=lambda one: (one.link is None, one.link or 0.0))
 
     def _node_of(self, one: NodeClass) -> str:
         if one.nodes not in self._nodes:

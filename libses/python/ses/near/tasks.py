@@ -28,14 +28,26 @@ class Task:
     whole: bool
 
 
-def tasks_of(files: Sequence[tuple[Path, int, str]], piece: int | None) -> list[Task]:
-    """Return the tasks for files with their sizes and nodes, in order; pieces have about ``piece`` bytes."""
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The bytes [start, end) of a file, which a node holds; ``whole``: these are all."""
+
+    file: Path
+    start: int
+    end: int
+    node: str
+    whole: bool = True
+
+
+def tasks_of(extents: Sequence[Extent], piece: int | None) -> list[Task]:
+    """Return the tasks for what nodes hold, in order; pieces have about ``piece`` bytes."""
     found: list[Task] = []
-    for file, size, node in files:
+    for one in extents:
+        size = one.end - one.start
         count = 1 if piece is None else max(1, -(-size // piece))
         for part in range(count):
-            start, end = size * part // count, size * (part + 1) // count
-            found.append(Task(len(found), file, node, start, end, count == 1))
+            start, end = (one.start + size * number // count for number in (part, part + 1))
+            found.append(Task(len(found), one.file, one.node, start, end, one.whole and count == 1))
     return found
 
 

@@ -98,7 +98,7 @@ def map_near(
     wanted = Wanted(tuple(files_of(patterns)), program(), limits=limits, **asked)
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
-    where, reasons = spread(wanted, held, site_of(client))
+    where, reasons = spread(wanted, held, site_of(client), piece)
     try:
         decision, at_once = decided(wanted, where, per_endpoint) if where.holders else (None, 1)
     except (NotStartedError, LostError) as error:
@@ -111,7 +111,7 @@ def map_near(
         _tell(where, decision, reasons, report)
     if decision is not None and decision.saved < 0 and not force:
         raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
-    tasks = tasks_of(where.files, piece)
+    tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
     with _told() as tell, _reduced(reducer) as (output, reduced), _below(array) as folder:
         try:
@@ -197,7 +197,7 @@ def _report(where: Spread, decision: Decision | None, prices: Prices | None) -> 
         }  # fmt: skip
     return {
         "nodes": {node: int(one.bytes) for node, one in where.holders.items()},
-        "here_bytes": sum(size for _, size, node in where.files if node == HERE),
+        "here_bytes": sum(one.end - one.start for one in where.extents if one.node == HERE),
         "predicted": predicted,
         "price_performance": None if prices is None or decision is None else near_over_here(
             prices, len(where.holders), decision.near.seconds, decision.here.seconds
