@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-LIBSES = Path(__file__).resolve().parents[2] / "libses"
+ROOT = Path(__file__).resolve().parents[2]
+LIBSES = ROOT / "libses"
+COMMAND = [
+    *("c++", "-std=c++20", "-g1", "-pthread", "-I", LIBSES / "agent", "-I", LIBSES / "include"),
+    *("-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL"),
+]
+LOGGING = ("-lspdlog", "-lfmt")
+
+
+def link(program: Path, probe: Path) -> Path:
+    """Compile PROBE, and link it with all that the agent was built from but its main program."""
+    built = ROOT / os.environ.get("SES_BUILD_DIR", "build/libses")
+    objects = sorted((built / "agent/CMakeFiles/ses-agent.dir/Unity").glob("*.o"))
+    assert objects, f"no agent was built in {built}: run `make native` first"
+    libraries = [built / "core/libses_core.a", built / "segment/libses_segment.a", *LOGGING]
+    return _compiled(program, probe, *objects, *libraries, "-lcpp-httplib", "-lssl", "-lcrypto")
 
 
 def build(program: Path, probe: str | Path, sources: Iterable[str], *options: str | Path) -> Path:
@@ -16,14 +32,12 @@ def build(program: Path, probe: str | Path, sources: Iterable[str], *options: st
     unit = program.with_suffix(".cpp")
     parts = [agent / f"{name}.cpp" for name in sources]
     unit.write_text("".join(f'#include "{one}"\n' for one in (*parts, place / probe)))
-    libraries = ["-DSPDLOG_SHARED_LIB", "-DSPDLOG_COMPILED_LIB", "-DSPDLOG_FMT_EXTERNAL", "-lspdlog", "-lfmt"]
-    command = ["c++", "-std=c++20", "-g1", "-pthread", "-I", agent, "-I", LIBSES / "include"]
+    return _compiled(program, unit, *options, *LOGGING)
+
+
+def _compiled(program: Path, *parts: str | Path) -> Path:
     done = subprocess.run(
-        [*command, "-o", program, unit, *options, *libraries],
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
+        [*COMMAND, "-o", program, *parts], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stderr
     return program

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import program_side as side
 import pytest
-from agent_sources import build
+from agent_sources import link
 from patience import wait_until
 from running_agent import Agent
 from service_double import Answer, Request, ServiceDouble, problem
 
-SOURCES = ("service/health", "service/messages", "service/json", "protocol/wire")
+PROBE = Path(__file__).parent / "probes/health_delays.cpp"
 RANKS = 64
 
 pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(1000)  # the compiler takes its time on a busy 
 @pytest.fixture(scope="module")
 def health_delays(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health_delays"
-    return build(program, "health_delays.cpp", SOURCES)
+    return link(program, PROBE)
 
 
 @pytest.mark.parametrize("wish", [0, 5, 3600])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 
 TABLE = {"system": "union", "revision": "r1", "version": 7, "told_at": 100.5, "elements": None, "loads": []}
 QUIET: dict[str, Any] = {
@@ -30,18 +30,8 @@ OTHERS = {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    of_service = (f"service/{name}" for name in ("json", "json_text", "needs"))
-    of_table = (f"table/{name}" for name in ("candidates", "choice", "table_answer"))
-    sources = ("announcements/announcement", "announcements/quiet_answer", *of_service, *of_table)
-    core = tmp_path_factory.getbasetemp() / "core_of_answers.o"
-    libses = Path(__file__).resolve().parents[2] / "libses"
-    parts = [libses / "core" / f"{name}.c" for name in ("judge", "predict", "rank", "stripe")]
-    subprocess.run(
-        ["cc", "-r", "-O1", "-fno-math-errno", f"-I{libses / 'include'}", "-o", core, *parts],
-        check=True,
-        timeout=300,
-    )
-    return build(tmp_path_factory.mktemp("quiet") / "quiet_answer", "quiet_answer.cpp", sources, core)
+    probe = Path(__file__).parent / "probes/quiet_answer.cpp"
+    return link(tmp_path_factory.mktemp("quiet") / "quiet_answer", probe)
 
 
 def said(program: Path, place: Path, *answers: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 from claims_program import Claims
 from patience import wait_until
 from running_agent import Agent
@@ -23,9 +23,7 @@ MEGA = 1 << 20
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What the probe says of each case."""
-    parts = ("attribution", "movement", "process_io", "unwritten")
-    sources = ("node/proc_files", *(f"rates/{part}" for part in parts))
-    program = build(tmp_path_factory.mktemp("rates") / "rates", "rates.cpp", sources)
+    program = link(tmp_path_factory.mktemp("rates") / "rates", Path(__file__).parent / "probes/rates.cpp")
     lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
     return dict(line.split(": ", 1) for line in lines)
 

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from agent_sources import build
+from agent_sources import link
 from patience import wait_until
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -69,7 +69,7 @@ def test_numbers_of_announcements_grow(
 @pytest.fixture(scope="module")
 def book_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("book") / "book_bound"
-    return build(program, "book_bound.cpp", ("announcements/announcement_book",))
+    return link(program, Path(__file__).parent / "probes/book_bound.cpp")
 
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine

@@ -15,7 +15,7 @@ from placed_programs import LIST, POOL
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
-from agent_sources import build
+from agent_sources import link
 from program_side import LUSTRE, PLACE
 from running_agent import Agent
 from service_double import ServiceDouble
@@ -26,8 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def health_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("health") / "health"
-    sources = ("lustre/health", "lustre/questions", "lustre/targets", "protocol/wire")
-    return build(program, Path(__file__).parent / "probes/health.cpp", sources)
+    return link(program, Path(__file__).parent / "probes/health.cpp")
 
 
 class Health:
