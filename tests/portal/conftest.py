@@ -217,7 +217,7 @@ class Window:
         self.page.goto(f"{url}/sign-in")
         self.page.get_by_label("User name").fill(name)
         self.page.get_by_label("Password").fill(password)
-        self.page.get_by_role("button", name="Sign in").click()
+        self.page.get_by_role("button", name="Sign in", exact=True).click()
         self.page.get_by_role("heading", level=1, name="Requirements").wait_for()
 
 

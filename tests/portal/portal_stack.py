@@ -213,6 +213,14 @@ class Stack:
         return int(self.stored(level, name)["revision"])
 
 
+def _secret(base: Path) -> Path:
+    """A file with the portal's secret at a provider that takes any."""
+    file = base / "oidc-secret"
+    file.touch(0o600)
+    file.write_text(secrets.token_hex(16))
+    return file
+
+
 @contextmanager
 def running_stack(
     base: Path,
@@ -220,8 +228,9 @@ def running_stack(
     *,
     accounts: Mapping[str, bool],
     environment: Mapping[str, str] | None = None,
+    members: Path | None = None,
 ) -> Iterator[Stack]:
-    """Run service and portal below ``base`` until the block ends.
+    """Run service and portal below ``base`` until the block ends, both by a members file if there is one.
 
     ``accounts`` tells of each whether it is an administrator; ``environment`` is the service's.
     """
@@ -252,8 +261,12 @@ def running_stack(
         serve = [sys.executable, "-c", "from ses_service.commands.main import main; main()", "serve"]
         serve += ["--listen", f"127.0.0.1:{service_port}", "--state-dir", str(base / "service")]
         serve += ["--monitor-url", monitor.url, "--site", str(site), "--tokens", str(token_file)]
+        by_members = [] if members is None else ["--members", str(members)]
+        serve += by_members
         with _process(serve, base / "service.log", f"{service}/readyz", environment):
             command = [*portal_command, "serve", "--listen", f"127.0.0.1:{portal_port}"]
-            command += ["--service-url", service, "--service-token-file", str(portal_token)]
+            command += ["--service-url", service, "--service-token-file", str(portal_token), *by_members]
+            if members is not None:
+                command += ["--oidc-secret-file", str(_secret(base))]
             with _process([*command, "--state-dir", str(state)], base / "portal.log", f"{portal}/readyz"):
                 yield Stack(portal, service, tokens["node"], monitor)

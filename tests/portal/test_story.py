@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from oidc_provider_mock import User, run_server_in_thread
 from playwright.sync_api import Page, expect
 from portal_stack import PASSWORD, SITE, Stack, running_stack
 
@@ -18,8 +20,43 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     base = tmp_path_factory.mktemp("story")
     site = base / "site.ttl"
     site.write_text(SITE.read_text().replace("/srv/qstorman", str(base)))
-    with running_stack(base, site, accounts={"nobody": False, "root": True}) as running:
-        yield running
+    members = base / "members.toml"
+    people = [
+        User(sub="carol", claims={"preferred_username": "carol", "groups": ["/materials"]}),
+        User(sub="eve", claims={"preferred_username": "not a name"}),
+    ]
+    with run_server_in_thread(user_claims=people) as provider:
+        members.write_text(
+            f'[oidc]\nissuer = "http://localhost:{provider.server_port}"\naudience = "portal"\n'
+            '[[oidc.claim]]\nclaim = "groups"\nvalue = "/materials"\nvo = "materials"\n'
+        )
+        accounts = {"nobody": False, "root": True}
+        with running_stack(base, site, accounts=accounts, members=members) as running:
+            yield running
+
+
+def test_people_sign_in_at_the_sites_provider_which_says_their_vo(stack: Stack, open_window) -> None:
+    window = open_window()
+    page = window.page
+    page.route(re.compile("^https:"), lambda route: route.abort())  # nothing leaves this machine
+    page.goto(f"{stack.portal}/storage")
+    page.get_by_role("button", name="Sign in with localhost").click()
+    page.get_by_role("button", name="carol", exact=True).click()
+    expect(page.get_by_role("heading", level=1, name="Storage")).to_be_visible()
+    page.goto(f"{stack.portal}/requirements/applied?user=carol")
+    expect(page.locator("main")).to_contain_text("materials")
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in with localhost").click()
+    page.get_by_role("button", name="eve", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("cannot be an account's name")
+    back = page.url
+    page.goto(back)
+    expect(page.get_by_role("alert")).to_contain_text("did not sign you in")
+    page.get_by_role("button", name="Sign in with localhost").click()
+    page.get_by_role("button", name="Deny").click()
+    expect(page.get_by_role("alert")).to_contain_text("did not sign you in")
+    assert Axe().run(page).violations_count == 0
+    window.complaints.clear()  # what was refused, and the style sheet of the provider
 
 
 def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, open_window) -> None:

@@ -39,7 +39,7 @@ def test_a_requirement_saved_in_the_portal_moves_the_next_file(site: Site, page:
     page.goto(f"{site.chain.portal_url}/sign-in")
     page.get_by_label("User name").fill("root")
     page.get_by_label("Password").fill(site.password)
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("heading", level=1, name="Requirements").wait_for()
     page.goto(f"{site.chain.portal_url}/requirements/application/root:dd")
     # more free space than the two fastest branches have, and no branch with less

@@ -15,6 +15,7 @@ from ses_webface import health, pages
 from ses_webface.accounts import administration, tokens, welcome
 from ses_webface.accounts import views as accounts
 from ses_webface.accounts.links import LinkService
+from ses_webface.accounts.oidc import OidcSignIn, provider_of
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
 from ses_webface.database import Database
@@ -47,11 +48,13 @@ def create_app(
     database.upgrade()
     metrics = Metrics()
     app = Flask("ses_webface")
+    provider = None if settings.members is None else provider_of(settings.members, settings.oidc_secret_file)
     people = AccountService(database, clock, hasher)
     app.extensions["ses_webface"] = Portal(
         database=database,
         accounts=people,
         links=LinkService(database, people, clock),
+        oidc=None if provider is None else OidcSignIn(app, provider),
         sessions=SessionService(database, clock),
         selection=selection
         or ServiceClient(

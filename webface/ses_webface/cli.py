@@ -137,6 +137,17 @@ def main() -> None:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="Authority (PEM) of an https service.  [the system's]",
 )
+@click.option(
+    "--members",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The service's members file: people sign in at the provider of its table [oidc], whose audience is "
+    "the portal's client id, and come back to /sign-in/oidc/back.",
+)
+@click.option(
+    "--oidc-secret-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File (0600) with the client secret, where the provider gave one.",
+)
 @_database_options
 @click.option(
     "--behind-proxy",
@@ -161,6 +172,8 @@ def serve(
     service_url: str,
     service_token_file: Path | None,
     service_ca: Path | None,
+    members: Path | None,
+    oidc_secret_file: Path | None,
     state_dir: Path,
     database_url: str | None,
     behind_proxy: bool,
@@ -190,6 +203,8 @@ def serve(
             service_ca=service_ca,
             tls=None if tls is None else (tls.certificate, tls.key),
             behind_proxy=behind_proxy,
+            members=members,
+            oidc_secret_file=oidc_secret_file,
         )
     )
     parts: Portal = app.extensions["ses_webface"]

@@ -13,6 +13,7 @@ from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UnavailableError
 
 from ses_webface.accounts.links import LinkService
+from ses_webface.accounts.oidc import OidcSignIn
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountService
 from ses_webface.accounts.sessions import SessionService
@@ -39,6 +40,7 @@ class Portal:
     accounts: AccountService
     sessions: SessionService
     links: LinkService
+    oidc: OidcSignIn | None
     selection: ServiceClient
     metrics: Metrics
     clock: Callable[[], float]

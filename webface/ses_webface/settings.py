@@ -19,6 +19,7 @@ class Settings:
 
     ``behind_proxy`` trusts one hop of X-Forwarded-For/-Proto/-Host: only for a proxy that sets
     them.  ``service_ca`` is the authority of an https service; ``tls`` is our certificate and key.
+    ``members`` is the service's members file, whose OIDC provider signs people in.
     ``service_deadline_seconds`` bounds every call to the selection service.
     """
 
@@ -30,6 +31,8 @@ class Settings:
     tls: tuple[Path, Path] | None = None
     behind_proxy: bool = False
     service_deadline_seconds: float = 4.0
+    members: Path | None = None
+    oidc_secret_file: Path | None = None
 
 
 def default_state_dir() -> Path:
@@ -70,7 +73,7 @@ def secret_key(state_dir: Path) -> bytes:
                 pass
             finally:
                 draft.unlink()
-        key = _private_bytes(path, "secret key")
+        key = private_bytes(path, "secret key")
     except OSError as error:
         raise StartError(f"The secret key {path} cannot be read or made: {error.strerror}.") from error
     if len(key) < 32:
@@ -88,7 +91,8 @@ def service_address(settings: Settings) -> ServiceAddress:
     return ServiceAddress(settings.service_url, settings.service_token_file, settings.service_ca, *shown)
 
 
-def _private_bytes(path: Path, what: str) -> bytes:
+def private_bytes(path: Path, what: str) -> bytes:
+    """Return what is in a file that only its owner reads; raises OSError, and StartError for another."""
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & (stat.S_IRWXG | stat.S_IRWXO):

@@ -53,6 +53,14 @@ class ServiceClient:
         """See :meth:`Connection.open_session`."""
         self._connection.open_session()
 
+    def introduce(self, token: str) -> None:
+        """Show a signed token of a person: the service learns by it of which VO they are.
+
+        Raises NotAllowedError for one it does not believe.
+        """
+        shown = {"Authorization": f"Bearer {token}"}
+        self._connection.ask("GET", "/v1/vocabulary", _nothing, headers=shown, authorised=False)
+
     def acting(self, person: str) -> ServiceClient:
         """Return the same service, asked on behalf of a person."""
         made = copy.copy(self)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 
 import structlog
-from flask import Blueprint, flash, g, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, flash, g, redirect, render_template, request, session, url_for
+from ses_client.errors import SesError
 from werkzeug.wrappers import Response
 
 from ses_webface.accounts.browsers import known_browser, remember_browser
 from ses_webface.accounts.forms import PasswordForm, SignInForm
 from ses_webface.accounts.guessing import TooManyAttemptsError
+from ses_webface.accounts.oidc import ProviderError
 from ses_webface.accounts.people import Person
 from ses_webface.accounts.services import AccountError
 from ses_webface.portal import person, portal
@@ -28,8 +30,7 @@ def sign_in() -> Page:
     wanted = local_path(request.args.get("next"))
     if g.person:
         return redirect(wanted or url_for("requirements.overview"))
-    form = SignInForm(formdata=None, next=wanted or "")
-    return render_template("accounts/sign_in.html", form=form, refused=None, waiting="draft" in session)
+    return _sign_in_page(SignInForm(formdata=None, next=wanted or ""))
 
 
 @blueprint.post("/sign-in")
@@ -56,8 +57,50 @@ def sign_in_submit() -> Page:
             parts.metrics.sign_ins.labels("refused").inc()
             log.info("sign-in refused", address=request.remote_addr)
             refused = "This user name and password do not fit together."
-    page = render_template("accounts/sign_in.html", form=form, refused=refused, waiting="draft" in session)
-    return page, status, headers
+    return _sign_in_page(form, refused), status, headers
+
+
+@blueprint.get("/sign-in/oidc")
+@open_to_all
+def oidc() -> Page:
+    """Go to the site's OIDC provider."""
+    sign_in, wanted = portal().oidc, local_path(request.args.get("next"))
+    if sign_in is None:
+        abort(404)
+    try:
+        answer = sign_in.begin()
+    except ProviderError as error:
+        log.warning("oidc provider", problem=str(error), cause=repr(error.__cause__))
+        return _sign_in_page(SignInForm(formdata=None, next=wanted or ""), str(error)), 502
+    session["wanted"] = wanted or ""
+    return answer
+
+
+@blueprint.get("/sign-in/oidc/back")
+@open_to_all
+def oidc_back() -> Page:
+    """Take who comes back from the provider; an account is made for who has none."""
+    sign_in, parts = portal().oidc, portal()
+    if sign_in is None:
+        abort(404)
+    wanted = local_path(session.pop("wanted", ""))
+    try:
+        name, token = sign_in.finish()
+        who = parts.accounts.named(name) or parts.accounts.add(name, None)
+    except (ProviderError, AccountError) as error:
+        parts.metrics.sign_ins.labels("refused").inc()
+        log.info("oidc sign-in refused", problem=str(error), cause=repr(error.__cause__))
+        return _sign_in_page(SignInForm(formdata=None), str(error)), 422
+    try:
+        parts.selection.introduce(token)
+    except SesError as error:
+        log.warning("the service does not take the token", account=who.name, problem=str(error))
+    parts.metrics.sign_ins.labels("ok").inc()
+    log.info("signed in", account=who.name, by=sign_in.provider.issuer)
+    start_session(who)
+    answer = redirect(wanted or url_for("requirements.overview"), 303)
+    remember_browser(answer, who.name)
+    return answer
 
 
 @blueprint.post("/sign-out")
@@ -95,6 +138,17 @@ def change_password() -> Page:
         except AccountError as error:
             form.password.errors = [str(error)]
     return render_template("accounts/account.html", form=form), status
+
+
+def _sign_in_page(form: SignInForm, refused: str | None = None) -> str:
+    sign_in = portal().oidc
+    return render_template(
+        "accounts/sign_in.html",
+        form=form,
+        refused=refused,
+        waiting="draft" in session,
+        provider=None if sign_in is None else sign_in.provider,
+    )
 
 
 def _checked(name: str, password: str) -> Person | None:

@@ -1,0 +1,128 @@
+"""Signing in at the site's OIDC provider: the one of the table [oidc] in the service's members file.
+
+The audience of that table is the portal's client id, so that the service believes the same token: it is shown
+to it once, and the service learns by its own rules of which VO the person is.  The portal keeps no token.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from flask import Flask, url_for
+
+from ses_webface.errors import StartError, WebfaceError
+from ses_webface.settings import private_bytes
+
+if TYPE_CHECKING:
+    from werkzeug.wrappers import Response
+
+_SECONDS = 5
+_DISCOVERY = "/.well-known/openid-configuration"
+_HERE = ("localhost", "127.0.0.1", "::1")
+
+
+class ProviderError(WebfaceError):
+    """The provider let nobody in, or cannot be asked; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Who signs people in; ``user_claim`` has the user's name on the nodes.
+
+    Without a ``secret`` the portal is a public client.
+    """
+
+    issuer: str
+    client_id: str
+    user_claim: str
+    ca_file: Path | None = None
+    secret: str | None = None
+
+    @property
+    def host(self) -> str:
+        """What people know it by."""
+        return urlsplit(self.issuer).hostname or self.issuer
+
+
+def provider_of(members: Path, secret_file: Path | None) -> Provider:
+    """Return the provider a members file names; raises StartError."""
+    try:
+        table = tomllib.loads(members.read_text("utf-8")).get("oidc")
+    except (OSError, ValueError) as error:
+        raise StartError(f"The members file {members} cannot be read: {error}") from error
+    if not isinstance(table, Mapping):
+        raise StartError(f"The members file {members} has no table [oidc], so nobody can sign in by it.")
+    issuer, audience = table.get("issuer"), table.get("audience")
+    if not isinstance(issuer, str) or not isinstance(audience, str):
+        raise StartError(f"The table [oidc] of {members} needs an issuer and an audience.")
+    url = urlsplit(issuer)
+    if url.scheme != "https" and not (url.scheme == "http" and url.hostname in _HERE):
+        raise StartError(f"The issuer {issuer} must be https: passwords are typed there.")
+    ca_file = table.get("ca_file")
+    secret = None if secret_file is None else private_bytes(secret_file, "client secret").decode().strip()
+    return Provider(
+        issuer.rstrip("/"), audience, str(table.get("user_claim") or "preferred_username"),
+        members.parent / str(ca_file) if ca_file else None, secret,
+    )  # fmt: skip
+
+
+class OidcSignIn:
+    """Sends browsers to the provider, and reads what they bring back."""
+
+    def __init__(self, app: Flask, provider: Provider) -> None:
+        from authlib.integrations.flask_client import OAuth  # type: ignore[import-untyped]
+
+        self.provider = provider
+        self._client: Any = OAuth(app).register(
+            "site",
+            client_id=provider.client_id,
+            client_secret=provider.secret,
+            server_metadata_url=provider.issuer + _DISCOVERY,
+            client_kwargs={
+                "scope": "openid profile",
+                "code_challenge_method": "S256",
+                "verify": str(provider.ca_file) if provider.ca_file else True,
+                "default_timeout": _SECONDS,
+                **({} if provider.secret else {"token_endpoint_auth_method": "none"}),
+            },
+        )
+
+    def begin(self) -> Response:
+        """Return the way to the provider; raises ProviderError."""
+        try:
+            self._check_issuer()
+            sent: Response = self._client.authorize_redirect(url_for("accounts.oidc_back", _external=True))
+        except ProviderError:
+            raise
+        except Exception as error:  # of requests, of JSON, of Authlib: all say that it cannot be asked
+            raise ProviderError(f"{self.provider.host} does not answer. Try again later.") from error
+        return sent
+
+    def finish(self) -> tuple[str, str]:
+        """Return who came back from the provider, and the token that says so; raises ProviderError.
+
+        State, nonce, signature, issuer, audience and times are checked.
+        """
+        try:
+            self._check_issuer()
+            token = self._client.authorize_access_token()
+            name = token["userinfo"].get(self.provider.user_claim)
+        except ProviderError:
+            raise
+        except Exception as error:  # also of joserfc: whatever is wrong with it, it is not believed
+            raise ProviderError(f"{self.provider.host} did not sign you in. Try again.") from error
+        if not isinstance(name, str) or not name:
+            raise ProviderError(
+                f"{self.provider.host} does not say who you are here (claim {self.provider.user_claim})."
+            )
+        return name, str(token["id_token"])
+
+    def _check_issuer(self) -> None:
+        named = str(self._client.load_server_metadata().get("issuer", "")).rstrip("/")
+        if named != self.provider.issuer:
+            raise ProviderError(f"{self.provider.host} calls itself {named}: it is not believed.")
