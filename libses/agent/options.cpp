@@ -163,7 +163,9 @@ Options parse_options(int argc, char **argv) {
                               "work (docs/sampling.md)")
                    ->check(CLI::Range(0, CPU_SETSIZE - 1))
                    ->option_text("N");
-  app.add_flag("--sleep", options.sleep, "With --core: sleep there while nobody claims or asks")
+  app.add_flag("--sleep", options.sleep,
+               "With --core: sleep there while nobody claims or\n"
+               "asks")
       ->needs(core)
       ->option_text(" ");
   app.add_option("--log-level", options.log_level,
