@@ -1,0 +1,86 @@
+"""``ses experiment dedicated``: what monitoring every few milliseconds does to a busy server."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from ses.commands.experiment.options import Numbers, build_option, run
+from ses.commands.options import json_option
+from ses.demo.faults import DemoError
+from ses.experiment import dedicated as runs
+from ses.experiment.machine import load
+from ses.output import console, line, number, print_json, table
+
+
+@click.command()
+@click.option("--short", is_flag=True, help="16 servers and this node's sampler, at 1 and 16 ms, once.")
+@click.option("--servers", type=Numbers(), metavar="N,...",
+              help="Servers that are watched, besides this node by its own sampler. [1,4,16,32]")  # fmt: skip
+@click.option("--periods", type=Numbers(), metavar="MS,...", help="Time between two readings. [1,4,16]")
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Length of a run. [2]")
+@click.option("--clients", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N",
+              help="Clients that ask; as many as cores keep them all busy.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Runs of each, in turns. [3]")
+@build_option
+@json_option
+def dedicated(
+    short: bool, servers: tuple[int, ...] | None, periods: tuple[int, ...] | None,
+    seconds: float | None, clients: int, rounds: int | None, build: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Watch 1 to 32 servers every 1, 4 and 16 ms beside a web server under load, with a core for it or not.
+
+    Needs nginx and two cores, no root. Tells the share of responses above 1.1 times the mean (the metric of
+    OSU-CISRC-8/07-TR53), how p50 and p99 shift against no monitor on the same cores and on all, and
+    the processor time of the monitor. Rows without a monitor compare two runs without one: that is noise.
+    """
+    grid = runs.SHORT if short else runs.Grid()
+    grid = replace(
+        grid,
+        servers=(0, *servers) if servers else grid.servers,
+        periods=periods or grid.periods,
+        seconds=seconds or grid.seconds,
+        rounds=rounds or grid.rounds,
+        clients=clients,
+    )
+    programs = _programs(build)
+    before = load()
+    found = run(lambda interrupts, progress: runs.measure(grid, programs, interrupts, progress))
+    if as_json:
+        print_json(
+            {"load": before, "cores": len(runs.cores().every), "lines": [asdict(one) for one in found]}
+        )
+        return
+    out = console()
+    headers = ("monitor", ">servers", ">every ms", ">core %", ">mean us", ">over 1.1 own mean %",
+               ">over 1.1 base %", ">p50 %", ">p99 %", ">p50, all cores %", ">p99, all cores %")  # fmt: skip
+    table(out, headers, [_row(one) for one in found])
+    line(out, f"Shifts are against no monitor, on the same cores and on all of them; load {before:.1f}.")
+
+
+def _row(one: runs.Line) -> list[str]:
+    shown = (one.over, one.over_base, one.p50, one.p99, one.equal_p50, one.equal_p99)
+    servers = "" if one.period_ms == 0 else str(one.servers or "this node")
+    every = str(one.period_ms or "")
+    return [one.way, servers, every, number(100 * one.processor, 1), number(one.mean_us, 1),
+            *(number(100 * each, 1) for each in shown)]  # fmt: skip
+
+
+def _programs(build: Path | None) -> runs.Programs:
+    built = (build or Path(__file__).resolve().parents[5] / "build" / "libses") / "smed-monitor"
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        raise DemoError("nginx is not installed: apt-get install nginx-light.")
+    found = [_found(built, name) for name in ("smed-sampler", "smed-mirror")]
+    return runs.Programs(Path(nginx), *found)
+
+
+def _found(built: Path, name: str) -> Path:
+    place = built / name
+    other = shutil.which(name)
+    if not place.exists() and other is None:
+        raise DemoError(f"{name} is missing. Build it: make native.")
+    return place if place.exists() else Path(str(other))

@@ -1,0 +1,58 @@
+"""A busy server beside each way to monitor it: every way is run, on its cores, and compared as told."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from click.testing import CliRunner
+from ses.cli import main
+from ses.experiment.dedicated import DEDICATED, DEFAULT, NONE, SHARED, WAYS, Run, compare
+
+needs_two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="a core can be given away only where there are two"
+)
+
+
+@needs_two_cores
+def test_every_way_is_measured_beside_the_web_server() -> None:
+    before = os.sched_getaffinity(0)
+    options = (
+        "--servers",
+        "2",
+        "--periods",
+        "1",
+        "--seconds",
+        "0.1",
+        "--rounds",
+        "1",
+        "--clients",
+        "2",
+        "--json",
+    )
+    result = CliRunner().invoke(main, ["experiment", "dedicated", *options])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert {(one["way"], one["servers"], one["period_ms"]) for one in told["lines"]} == {
+        (NONE, 0, 0),
+        ("none, one core less", 0, 0),
+        *((way, servers, 1) for way in WAYS for servers in (0, 2)),
+    }
+    assert all(one["mean_us"] > 0 for one in told["lines"])
+    assert os.sched_getaffinity(0) == before
+
+
+def test_runs_are_compared_by_the_papers_metric_and_by_what_shifts() -> None:
+    base = Run([100.0] * 100)
+    wide = Run([80.0] * 100)
+    run = Run([100.0] * 90 + [300.0] * 10, processor=0.03)
+    line = compare(SHARED, 16, 4, [(run, base, wide)] * 3)
+    assert (line.over, line.over_base, line.processor) == (0.10, 0.10, 0.03)
+    assert (line.p50, line.p99) == (0.0, 2.0)
+    assert line.equal_p50 == pytest.approx(0.25)
+    slow = compare(DEFAULT, 16, 4, [(Run([200.0] * 100), base, base)])
+    assert (slow.over, slow.over_base, slow.p50) == (0.0, 1.0, 1.0), (
+        "the own mean hides what shifts the whole"
+    )
+    assert compare(DEDICATED, 1, 1, [(base, base, base)]).p99 == 0.0
