@@ -22,11 +22,16 @@ def there():
     return lambda argv, **facts: Run(tuple(argv), "endpoint", "command", rsh=("env",), **facts)
 
 
-@pytest.fixture(params=["ssh", "command"])
+APART = ("unshare", "--net", "--ipc", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+
+
+@pytest.fixture(params=["ssh", "command", pytest.param("namespaces", marks=pytest.mark.root)])
 def anywhere(request, there):
-    """How to make a run over a real sshd, and without one."""
+    """How to make a run over a real sshd, without one, and in namespaces of its own."""
     if request.param == "command":
         return there
+    if request.param == "namespaces":
+        return lambda argv, **facts: Run(tuple(argv), "endpoint", "command", rsh=APART, **facts)
     rsh = request.getfixturevalue("sshd").rsh
     return lambda argv, **facts: Run(tuple(argv), "endpoint", "ssh", rsh=rsh, **facts)
 

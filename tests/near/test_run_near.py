@@ -176,6 +176,24 @@ def test_what_is_not_understood_is_named(near, words, why):
     assert why in near(*words, code=2).stderr.decode().lower().replace("\n", " ")
 
 
+def test_a_whole_run_replaces_what_the_sample_said(near, state, tmp_path, monkeypatch):
+    """A program that returns as much of 40 MB as of the 16 MB that are tried."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    program = ("head", "-c", "1000000", "{}")
+    (tmp_path / "data").write_bytes(bytes(40_000_000))
+    near(*PAYS, "--dry-run", tmp_path / "data", "--", *program)
+    tried = recall(program, "endpoint")
+    assert tried.returned == pytest.approx(1e6 / (16 << 20))
+    assert len(near(*PAYS, tmp_path / "data", "--", *program).stdout) == 1_000_000
+    assert recall(program, "endpoint").returned == pytest.approx(1e6 / 40e6)
+
+
+def test_a_run_on_little_teaches_nothing(near, state, text, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    near(*PAYS, "--where", "near", "--no-sample", text, "--", "tail", "-c", "5", "{}")
+    assert recall(("tail", "-c", "5", "{}"), "endpoint") is None
+
+
 def test_what_was_seen_of_a_program_is_kept_for_that_program_on_that_node(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     seen = Seen(0.1, 1e-9, 1.0, 2.0, 0.3)

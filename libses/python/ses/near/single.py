@@ -10,11 +10,11 @@ from pathlib import Path
 from ses_client.errors import SesError, UsageError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
-from ses.near.execution.conversation import File, Run
+from ses.near.execution.conversation import Ended, File, Run
 from ses.near.execution.executors import NO_LIMITS, Limits, usual
 from ses.near.history import Seen, recall, remember
 from ses.near.placing import Place, Site, own_names
-from ses.near.sampling import read_rate, sample
+from ses.near.sampling import SAMPLE_BYTES, read_rate, sample
 
 START_SECONDS = 0.5
 """Until a program runs on another node, before that was measured."""
@@ -109,6 +109,29 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
     if wanted.where == "near" or decision.pays:
         return Plan(place.node, "asked for" if not decision.pays else "it pays", decision, place.elements)
     return Plan(None, f"it does not pay: {decision.lost}", decision, place.elements)
+
+
+def learn(wanted: Wanted, node: str, ended: Ended, seconds: float) -> None:
+    """Keep what a whole run on a node showed, after ``seconds`` from its start here to its end.
+
+    Runs on less than a sample are left out: what starting a program takes would count as work on its data.
+    """
+    try:
+        size = sum(one.stat().st_size for one in wanted.files)
+    except OSError:  # the program removed one
+        return
+    if size < SAMPLE_BYTES or ended.status < 0:
+        return
+    known = recall(wanted.argv, node)
+    slowdown = known.slowdown if known else 1.0
+    seen = Seen(
+        returned=ended.returned / size,
+        cpu_seconds_per_byte=ended.cpu_seconds / size / slowdown,
+        slowdown=slowdown,
+        cores=ended.cores,
+        start_seconds=max(0.0, seconds - ended.seconds),
+    )
+    remember(wanted.argv, node, seen)
 
 
 def _measured(wanted: Wanted, here: Here) -> Here:

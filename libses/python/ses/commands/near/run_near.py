@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ses.near.cost import Prediction
 from ses.near.execution.conversation import Ended, LostError, NotStartedError
 from ses.near.execution.executors import Limits
 from ses.near.running import Local, run_here, run_there
-from ses.near.single import Plan, Wanted, plan
+from ses.near.single import Plan, Wanted, learn, plan
 from ses.output import console, line, print_json
 
 _PIPE_CLOSED = 141  # 128 + SIGPIPE
@@ -76,8 +77,9 @@ def run_near(
 
 def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
     if made.node is not None:
+        began = time.monotonic()
         try:
-            return run_there(wanted, made.node), made
+            ended = run_there(wanted, made.node)
         except NotStartedError as error:
             made = Plan(None, f"{made.node}: {error}", made.decision, made.elements)
             _say(f"it runs here: {made.reason}")
@@ -87,6 +89,9 @@ def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more is written when Python ends
             raise SystemExit(_PIPE_CLOSED) from None
+        else:
+            learn(wanted, made.node, ended, time.monotonic() - began)
+            return ended, made
     return run_here(wanted), made
 
 
