@@ -2,8 +2,8 @@
 
 Three arms, as in the paper: ``near`` (``ses map-near`` on the endpoints), ``desktop`` (the same data on the
 one disk of the fast node) and ``distributed`` (the fast node reads the endpoints' disks over the network).
-Endpoints are processes with a quota of a processor each, which read their disk themselves; what they print
-crosses no limited link, so that selectivities whose output would fill one are not shown.
+Endpoints are processes with a quota of a processor each, which read their disk themselves.  What they print
+crosses the fast node's link (ssh, which is outside of the quota).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ses.demo.interrupts import Interrupts
 from ses.demo.work import need_root, work_directory
 from ses.experiment.machine import load
 from ses.experiment.orca import own_state, write_text
-from ses.experiment.remote_storage import RemoteStorage, set_up
+from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
 from ses.near.cost import Decision, Here
 from ses.near.endpoints import Spread, decided, spread
 from ses.near.many import run_all
@@ -38,6 +38,9 @@ QUOTA = 0.2  # of a processor: a Cortex-A7 beside a desktop's core
 LINK_BITS = 1e9
 EGREP = ("egrep", "needle", "{}")
 WORDCOUNT = ("sh", "-c", "tr -s ' ' '\\n' <$0 | LC_ALL=C sort | uniq -c", "{}")
+# A control group's parent, an endpoint's name, ssh with its address: runs what follows in the endpoint's group.
+_ON_ENDPOINT = """groups=$0 node=$1 ssh=$2; shift 2
+exec $ssh "echo \\$\\$ >$groups/$node/cgroup.procs && exec ${*@Q}\""""
 _CPU_GROUPS = Path("/sys/fs/cgroup/cpu")
 _PERIOD_MICROSECONDS = 100_000
 
@@ -117,7 +120,7 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
     parts = [Path(one) / "part.txt" for one in _names()]
     wanted = Wanted(
         files=tuple(stand.disks / one for one in parts), argv=argv, executor="command",
-        rsh=("sh", "-c", 'echo $$ >"$0/%n/cgroup.procs" && exec "$@"', str(groups)),
+        rsh=("bash", "-c", _ON_ENDPOINT, str(groups), "%n", " ".join((*stand.rsh, ADDRESS))),
         disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS) * ENDPOINTS, clients=ENDPOINTS,
     )  # fmt: skip
     where, _ = spread(wanted, [(f"*/{one}/part.txt", one) for one in _names()], _no_site)

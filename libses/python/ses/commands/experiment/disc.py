@@ -15,7 +15,7 @@ from ses.experiment.machine import machine
 from ses.near.price import Prices, ratio
 from ses.output import console, number, print_json, table
 
-_SELECTIONS = (0.002, 0.005, 0.01, 0.02)
+_SELECTIONS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 
 
 @click.command()
