@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "far/far.h"
+
 #define NS 1e9
 #define LONGEST_S 1e9 /* an age that never comes */
 
@@ -104,9 +106,36 @@ static int hand_out(ses_share *share, struct ses_share_record *record, ses_share
   return 0;
 }
 
+/* One of another node: what it is there, as this process has it. */
+static int hand_out_far(ses_share *share, uint32_t operation, const char *name,
+                        const ses_share_kind *kind, ses_share_item **item) {
+  ses_share_item_facts facts;
+  uint32_t number;
+  int status = ses_far_item(share->far, operation, name, kind, &number, &facts, share->patience_ns);
+  if (status != 0)
+    return status;
+  ses_share_item *made = calloc(1, sizeof *made);
+  if (!made)
+    return ENOMEM;
+  *made = (ses_share_item){
+      .share = share,
+      .far = ses_far_keep(share->far),
+      .far_number = number,
+      .bytes = facts.kind.bytes,
+      .versions = facts.kind.versions,
+      .age_ns = (uint64_t)(facts.kind.age_seconds * NS),
+      .slots = facts.kind.keep + 1,
+      .model = facts.kind.model,
+  };
+  *item = made;
+  return 0;
+}
+
 int ses_share_find(ses_share *share, const char *name, ses_share_item **item) {
   if (!ses_share_is_name(name))
     return EINVAL;
+  if (share->far)
+    return hand_out_far(share, SES_FAR_FIND, name, NULL, item);
   for (uint32_t i = 0; i < share->items; i++)
     if (is_named(ses_share_record_of(share, i), name))
       return hand_out(share, ses_share_record_of(share, i), item);
@@ -183,6 +212,8 @@ int ses_share_alloc(ses_share *share, const char *name, const ses_share_kind *ki
   struct ses_share_record *record = NULL;
   if (!ses_share_is_name(name) || is_kind(kind) != 0)
     return EINVAL;
+  if (share->far)
+    return hand_out_far(share, SES_FAR_ALLOC, name, kind, item);
   int status = enter(share);
   if (status != 0)
     return status;
@@ -205,14 +236,31 @@ int ses_share_have(ses_share *share, const char *name, const ses_share_kind *kin
   }
 }
 
-void ses_share_let_go(ses_share_item *item) {
-  if (!item)
-    return;
+static void forget(ses_share_item *item) {
+  if (item->far)
+    ses_far_drop(item->far);
   free(item->copy);
   free(item);
 }
 
+void ses_share_let_go(ses_share_item *item) {
+  struct ses_far_reply reply;
+  if (!item)
+    return;
+  if (item->far)
+    ses_far_do(item->far, SES_FAR_LET_GO, item->far_number, 0, &reply, 0);
+  forget(item);
+}
+
 int ses_share_free(ses_share_item *item) {
+  struct ses_far_reply reply;
+  if (item->far) {
+    int status =
+        ses_far_do(item->far, SES_FAR_FREE, item->far_number, 0, &reply, item->share->patience_ns);
+    if (status == 0)
+      forget(item);
+    return status;
+  }
   int status = enter(item->share);
   if (status != 0)
     return status;
@@ -223,7 +271,7 @@ int ses_share_free(ses_share_item *item) {
     return EBADF;
   atomic_fetch_add(&item->record->arrivals, 1); /* who waits for a version sees that none comes */
   ses_lock_wake(&item->record->arrivals, INT32_MAX);
-  ses_share_let_go(item);
+  forget(item);
   return 0;
 }
 
@@ -231,6 +279,8 @@ int ses_share_free(ses_share_item *item) {
 
 int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
   const struct ses_share_record *record = item->record;
+  if (item->far)
+    return ses_far_look(item->far, SES_FAR_LOOK, item->far_number, facts, item->share->patience_ns);
   memset(facts, 0, sizeof *facts);
   memcpy(facts->name, record->name, sizeof facts->name - 1);
   facts->kind.bytes = item->bytes;
@@ -248,6 +298,8 @@ int ses_share_look(ses_share_item *item, ses_share_item_facts *facts) {
 
 int ses_share_item_at(ses_share *share, uint32_t number, ses_share_item_facts *facts) {
   ses_share_item *item;
+  if (share->far)
+    return ses_far_look(share->far, SES_FAR_ITEM_AT, number, facts, share->patience_ns);
   if (number >= share->items)
     return EINVAL;
   int status = hand_out(share, ses_share_record_of(share, number), &item);

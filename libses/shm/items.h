@@ -8,6 +8,8 @@
 
 struct ses_share_item {
   struct ses_share *share;
+  struct ses_far *far; /* of another node; `record` and `at` are not used then */
+  uint32_t far_number; /* there */
   struct ses_share_record *record;
   uint64_t generation; /* of the record, while the item is this one */
   uint64_t at;

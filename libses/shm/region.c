@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "far/far.h"
 #include "ses/segment.h"
 
 #define KEYS 8u
 #define PERMISSIONS 0777u
-#define PATIENCE_NS 5000000000ull
 #define MAKING_TRIES 5000 /* of a millisecond, while another process fills in the head */
 #define DEFAULT_BYTES (1u << 20)
 #define DEFAULT_ITEMS 256u
@@ -124,7 +124,8 @@ static int is_sound(const struct ses_share *share, const char *name) {
 
 static int look_at(int id, const struct place *place, struct ses_share *share) {
   struct ses_segment_facts facts;
-  *share = (struct ses_share){.id = id, .patience_ns = PATIENCE_NS, .self = ses_lock_self()};
+  *share =
+      (struct ses_share){.id = id, .patience_ns = SES_SHARE_PATIENCE_NS, .self = ses_lock_self()};
   int status = attach(id, place->owner, &facts, share);
   if (status != 0)
     return status;
@@ -151,19 +152,35 @@ static int find(const struct place *place, struct ses_share *share) {
   return status;
 }
 
+static void leave(const struct ses_share *found) {
+  if (found->far)
+    ses_far_close(found->far);
+  else
+    ses_segment_detach(found->at);
+}
+
 static int keep(const struct ses_share *found, ses_share **share) {
   *share = malloc(sizeof **share);
   if (!*share) {
-    ses_segment_detach(found->at);
+    leave(found);
     return ENOMEM;
   }
   **share = *found;
   return 0;
 }
 
+static int reach(const char *name, uint32_t operation, const ses_share_options *options,
+                 ses_share **share) {
+  struct ses_share found = {.patience_ns = SES_SHARE_PATIENCE_NS, .writable = true};
+  int status = ses_far_open(name, operation, options, &found.far);
+  return status == 0 ? keep(&found, share) : status;
+}
+
 int ses_share_open(const char *name, ses_share **share) {
   struct place place;
   struct ses_share found;
+  if (share && ses_far_is_meant(name))
+    return reach(name, SES_FAR_OPEN, NULL, share);
   int status = share ? read_name(name, &place) : EINVAL;
   if (status == 0)
     status = find(&place, &found);
@@ -173,7 +190,7 @@ int ses_share_open(const char *name, ses_share **share) {
 void ses_share_close(ses_share *share) {
   if (!share)
     return;
-  ses_segment_detach(share->at);
+  leave(share);
   free(share);
 }
 
@@ -220,7 +237,7 @@ static int make(const struct place *place, const ses_share_options *options,
                 struct ses_share *share) {
   uint32_t mode = options->mode ? options->mode : 0600;
   uint64_t wanted = options->bytes ? options->bytes : DEFAULT_BYTES;
-  *share = (struct ses_share){.patience_ns = PATIENCE_NS, .self = ses_lock_self()};
+  *share = (struct ses_share){.patience_ns = SES_SHARE_PATIENCE_NS, .self = ses_lock_self()};
   share->items = options->items ? options->items : DEFAULT_ITEMS;
   if (wanted > SES_SHARE_BYTES_MAX || share->items > SES_SHARE_ITEMS_MAX ||
       (mode & ~PERMISSIONS) != 0 || (mode & 0600) != 0600)
@@ -248,6 +265,8 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
   static const ses_share_options defaults;
   struct place place;
   struct ses_share found;
+  if (share && ses_far_is_meant(name))
+    return reach(name, SES_FAR_CREATE, options, share);
   int status = share ? read_name(name, &place) : EINVAL;
   if (status != 0)
     return status;
@@ -265,6 +284,13 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
 int ses_share_remove(const char *name) {
   struct place place;
   struct ses_share found;
+  struct ses_far *far;
+  if (ses_far_is_meant(name)) {
+    int status = ses_far_open(name, SES_FAR_REMOVE, NULL, &far);
+    if (status == 0)
+      ses_far_close(far);
+    return status;
+  }
   int status = read_name(name, &place);
   if (status == 0)
     status = find(&place, &found);
@@ -300,6 +326,8 @@ static void describe(const struct ses_share *share, const struct ses_segment_fac
 
 int ses_share_facts_of(ses_share *share, ses_share_facts *facts) {
   struct ses_segment_facts seen;
+  if (share->far)
+    return ses_far_facts(share->far, facts, share->patience_ns);
   int status = -ses_segment_look(share->id, &seen);
   if (status != 0)
     return status;

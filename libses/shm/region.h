@@ -12,14 +12,17 @@
 
 #include "layout.h"
 
+struct ses_far;
+
 struct ses_share {
   char *at;
+  struct ses_far *far; /* of another node: besides this and `patience_ns` nothing is used then */
+  uint64_t patience_ns;
   uint64_t bytes;
   uint64_t heap;
   uint32_t items;
   int id; /* the kernel's number of the segment */
   bool writable;
-  uint64_t patience_ns;
   uint64_t self; /* this process, as locks name it */
 };
 
@@ -31,6 +34,8 @@ static inline struct ses_share_record *ses_share_record_of(const struct ses_shar
                                                            uint32_t number) {
   return (struct ses_share_record *)(share->at + sizeof(struct ses_share_head)) + number;
 }
+
+#define SES_SHARE_PATIENCE_NS 5000000000ull /* until another is stated */
 
 /* True: NAME is one that a region or an item may have. */
 bool ses_share_is_name(const char *name);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "far/far.h"
 #include "items.h"
 
 #define TRIES 64               /* of a get, before it looks at the clock */
@@ -105,7 +106,43 @@ static int read_last(const struct ses_share_item *item, char *buffer, size_t roo
   }
 }
 
+/* ---------------------------------------------------------- of another node */
+
+static int ask(const struct ses_share_item *item, uint32_t operation, uint64_t version,
+               struct ses_far_reply *reply) {
+  return ses_far_do(item->far, operation, item->far_number, version, reply,
+                    item->share->patience_ns);
+}
+
+static int far_read(const struct ses_share_item *item, uint32_t operation, uint64_t version,
+                    char *buffer, size_t room, struct taken *taken) {
+  struct ses_far_request request = {
+      .operation = operation, .item = item->far_number, .version = version};
+  struct ses_far_reply reply = {0};
+  int status =
+      ses_far_ask(item->far, &request, NULL, &reply, buffer, room, item->share->patience_ns);
+  *taken = (struct taken){.version = reply.version, .bytes = reply.bytes, .put_ns = reply.put_ns};
+  return status == 0 && reply.bytes > room ? EMSGSIZE : status;
+}
+
+static int far_put(const struct ses_share_item *item, const void *value, size_t bytes,
+                   uint64_t *version) {
+  struct ses_far_request request = {
+      .operation = SES_FAR_PUT, .item = item->far_number, .bytes = bytes};
+  struct ses_far_reply reply;
+  int status = ses_far_ask(item->far, &request, value, &reply, NULL, 0, item->share->patience_ns);
+  if (status == 0 && version)
+    *version = reply.version;
+  return status;
+}
+
 /* ------------------------------------------------------------------------ get */
+
+static int read_newest(const struct ses_share_item *item, char *buffer, size_t room,
+                       struct taken *taken) {
+  return item->far ? far_read(item, SES_FAR_GET, 0, buffer, room, taken)
+                   : read_last(item, buffer, room, taken);
+}
 
 /* Until nobody else held the lock from before the value was read to after. */
 static int read_strictly(const struct ses_share_item *item, char *buffer, size_t room,
@@ -133,11 +170,12 @@ static int read_strictly(const struct ses_share_item *item, char *buffer, size_t
   }
 }
 
-static bool copy_will_do(const struct ses_share_item *item) {
-  if (item->copy_version == 0)
-    return false;
-  uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
-  return item->model == SES_SHARE_NULL || last - item->copy_version <= item->versions;
+static int is_copy_enough(ses_share_item *item, bool *enough) {
+  uint64_t last = 0;
+  bool asks = item->model == SES_SHARE_DELTA && item->copy_version != 0;
+  int status = asks ? ses_share_version(item, &last, NULL) : 0;
+  *enough = item->copy_version != 0 && (!asks || last - item->copy_version <= item->versions);
+  return status;
 }
 
 static int renew_copy(struct ses_share_item *item) {
@@ -147,7 +185,7 @@ static int renew_copy(struct ses_share_item *item) {
   if (!item->copy)
     return ENOMEM;
   item->copy_version = 0;
-  int status = read_last(item, item->copy, item->bytes, &taken);
+  int status = read_newest(item, item->copy, item->bytes, &taken);
   if (status != 0)
     return status;
   item->copy_version = taken.version;
@@ -156,9 +194,12 @@ static int renew_copy(struct ses_share_item *item) {
 }
 
 static int read_copy(struct ses_share_item *item, char *buffer, size_t room, struct taken *taken) {
-  if (!ses_share_item_lives(item))
+  bool enough;
+  if (!item->far && !ses_share_item_lives(item))
     return EBADF;
-  int status = copy_will_do(item) ? 0 : renew_copy(item);
+  int status = is_copy_enough(item, &enough);
+  if (status == 0 && !enough)
+    status = renew_copy(item);
   if (status != 0)
     return status;
   *taken = (struct taken){.version = item->copy_version, .bytes = item->copy_bytes};
@@ -172,12 +213,12 @@ int ses_share_get(ses_share_item *item, void *buffer, size_t room, size_t *bytes
                   uint64_t *version) {
   struct taken taken = {0};
   int status;
-  if (item->model == SES_SHARE_STRICT)
+  if (item->model == SES_SHARE_STRICT && !item->far)
     status = read_strictly(item, buffer, room, &taken);
   else if (item->model == SES_SHARE_DELTA || item->model == SES_SHARE_NULL)
     status = read_copy(item, buffer, room, &taken);
   else
-    status = read_last(item, buffer, room, &taken);
+    status = read_newest(item, buffer, room, &taken);
   if (status == 0 && item->model == SES_SHARE_TEMPORAL) {
     uint64_t now = ses_lock_now_ns();
     status = now > taken.put_ns && now - taken.put_ns > item->age_ns ? ETIME : 0;
@@ -192,6 +233,12 @@ int ses_share_get(ses_share_item *item, void *buffer, size_t room, size_t *bytes
 int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t room,
                    size_t *bytes) {
   struct taken taken = {0};
+  if (item->far) {
+    int status = far_read(item, SES_FAR_COPY, version, buffer, room, &taken);
+    if (bytes)
+      *bytes = taken.bytes;
+    return status;
+  }
   uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
   if (!ses_share_item_lives(item))
     return EBADF;
@@ -208,6 +255,15 @@ int ses_share_copy(ses_share_item *item, uint64_t version, void *buffer, size_t 
 void ses_share_refresh(ses_share_item *item) { item->copy_version = 0; }
 
 int ses_share_version(ses_share_item *item, uint64_t *version, double *age_seconds) {
+  struct ses_far_reply reply;
+  if (item->far) {
+    int status = ask(item, SES_FAR_VERSION_OF, 0, &reply);
+    if (status == 0)
+      *version = reply.last;
+    if (status == 0 && age_seconds)
+      *age_seconds = reply.age_seconds;
+    return status;
+  }
   uint64_t last = atomic_load_explicit(&item->record->last, memory_order_acquire);
   *version = last;
   if (age_seconds) {
@@ -274,6 +330,8 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
     return EACCES;
   if (bytes > item->bytes)
     return EMSGSIZE;
+  if (item->far)
+    return far_put(item, value, bytes, version);
   bool asks = item->model == SES_SHARE_STRICT || item->model == SES_SHARE_WRITE;
   bool takes = asks && !holds_lock(item);
   int status = takes ? ses_share_lock(item) : 0;
@@ -289,6 +347,9 @@ int ses_share_put(ses_share_item *item, const void *value, size_t bytes, uint64_
 
 int ses_share_await(ses_share_item *item, uint64_t version) {
   struct ses_share_record *record = item->record;
+  struct ses_far_reply reply;
+  if (item->far)
+    return ask(item, SES_FAR_AWAIT, version, &reply);
   uint64_t deadline = deadline_of(item), ns = SHORTEST_NAP_NS;
   for (;;) {
     uint32_t arrivals = atomic_load_explicit(&record->arrivals, memory_order_acquire);
@@ -311,6 +372,9 @@ int ses_share_await(ses_share_item *item, uint64_t version) {
 }
 
 int ses_share_lock(ses_share_item *item) {
+  struct ses_far_reply reply;
+  if (item->far)
+    return ask(item, SES_FAR_LOCK, 0, &reply);
   if (!item->share->writable)
     return EACCES;
   int status = ses_lock_take(&item->record->held, item->share->self, deadline_of(item));
@@ -324,5 +388,8 @@ int ses_share_lock(ses_share_item *item) {
 }
 
 int ses_share_unlock(ses_share_item *item) {
+  struct ses_far_reply reply;
+  if (item->far)
+    return ask(item, SES_FAR_UNLOCK, 0, &reply);
   return ses_lock_give(&item->record->held, item->share->self) ? 0 : EPERM;
 }

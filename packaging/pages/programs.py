@@ -85,6 +85,7 @@ _COMPILED = (
     ("ses-copy", 1, "libses", "build/libses/copy/ses-copy"),
     ("ses-migrate", 1, "libses", "build/libses/copy/ses-migrate"),
     ("ses-agent", 8, "libses", "build/libses/agent/ses-agent"),
+    ("ses-share-agent", 8, "libses", "build/libses/shm/ses-share-agent"),
     ("smed-mirror", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-mirror"),
     ("smed-sampler", 1, "smed-monitor/native", "build/libses/smed-monitor/smed-sampler"),
 )

@@ -21,6 +21,7 @@ COMPILED = (
     "copy/ses-migrate",
     "run/ses-run",
     "run/ses-supervisor",
+    "shm/ses-share-agent",
     "smed-monitor/smed-mirror",
     "smed-monitor/smed-sampler",
 )

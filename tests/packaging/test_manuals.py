@@ -17,6 +17,7 @@ BY_CMAKE = {
     "ses-copy": "copy",
     "ses-migrate": "copy",
     "ses-agent": "agent",
+    "ses-share-agent": "shm",
     "smed-mirror": "smed-monitor",
     "smed-sampler": "smed-monitor",
 }
@@ -28,6 +29,7 @@ IN_PACKAGES = {
     "ses-copy": ("libses", "ses-copy"),
     "ses-migrate": ("libses", "ses-copy"),
     "ses-agent": ("libses", "ses-agent"),
+    "ses-share-agent": ("libses", "ses-share-agent"),
     "smed-mirror": ("smed-monitor/native", "smed-sampler"),
     "smed-sampler": ("smed-monitor/native", "smed-sampler"),
 }

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from far import Agent, agent
+from munged import running_munged
 from ses.share import Region
 
 
@@ -31,3 +34,25 @@ def region(name: str) -> Iterator[Region]:
     with Region.create(name, size=1 << 20, items=64) as made:
         yield made
         Region.remove(name)
+
+
+@pytest.fixture(scope="session")
+def munged() -> Iterator[Path]:
+    """The socket of a munged, for processes of this machine that take the part of two nodes'."""
+    with running_munged("127.0.0.1") as (running,):
+        yield running.socket
+
+
+@pytest.fixture(scope="session", params=["tcp", "shm"])
+def node(request: pytest.FixtureRequest, munged: Path) -> Iterator[Agent]:
+    """Another node, which is reached by this provider of libfabric."""
+    with agent(munged, "--provider", request.param) as running:
+        yield running
+
+
+@pytest.fixture
+def far(node: Agent, name: str) -> Iterator[Region]:
+    """A region of the other node."""
+    with Region.create(f"{name}@{node.address}", size=1 << 20, items=64) as made:
+        yield made
+        Region.remove(made.name)

@@ -1,5 +1,5 @@
 /*
- * Values shared in memory by the processes of a node: libses-share.
+ * Values shared in memory by the processes of a node, and with other nodes: libses-share.
  *
  *   ses_share *share;
  *   ses_share_item *best;
@@ -10,8 +10,8 @@
  *
  * A region holds items; an item holds versions of a value: version 1 is the first put.  A get gives
  * a whole value, never parts of two, whatever happens to writers: a process that is killed in the
- * middle of a put leaves the value as it was.  No call needs a daemon, and get and put of the kinds
- * READ, DELTA and NULL make no system call.
+ * middle of a put leaves the value as it was.  On one node no call needs a daemon, and get and put
+ * of the kinds READ, DELTA and NULL make no system call.
  *
  * What a get may give, and what a put waits for, is chosen for each item, from the strongest to the
  * weakest (the models are those of the distributed data sharing substrate, Vaidyanathan, Narravula
@@ -37,16 +37,31 @@
  *
  * A region stays, with its values, until ses_share_remove() or the next start of the machine.
  *
+ * Other nodes.  "[USER:]NAME@HOST[:PORT]" is the region of that name on another node, where
+ * ses-share-agent listens; all calls are the same, and so is what they promise.  MUNGE proves the
+ * caller's user there and the agent's user (root, or the caller) here; a process of the agent does
+ * the caller's calls with the rights that this user has on that node, and holds its locks.  It ends
+ * with the connection: a lock of a process or node that is gone is one of a dead process.  Values
+ * go through libfabric, unencrypted, and may have 64 MiB.  DELTA asks for the last version only
+ * while its copy will do; NULL asks nobody; TEMPORAL counts the time on the way as age.  A call
+ * ends ten seconds after its patience at the latest, also when the node falls silent; after a call
+ * that got no answer all of this region fail, and it can be opened again.
+ *
  * Every function gives 0, or an error number of errno.h:
- *   EACCES     the mode of the region forbids it
+ *   EACCES     the mode of the region forbids it; of another node: who one of the two sides is
+ *              could not be proven
  *   EBADF      the item was freed by somebody
  *   EEXIST     there is one of this name
+ *   EHOSTDOWN  the other node, or its agent, is gone
+ *   EHOSTUNREACH  nobody listens there
  *   EINVAL     a name, size or number that is not allowed (see the limits below)
  *   EMSGSIZE   the value is larger than the item or the room
  *   ENOENT     there is none of this name; nothing has been put yet
  *   ENOMEM     no memory; the machine's, for a region
  *   ENOSPC     the region is full; for a region: the kernel has no room for another segment
- *   ENOTSUP    the region is of another version of this library, or of another PID namespace
+ *   ENOTSUP    the region is of another version of this library, or of another PID namespace; of
+ *              another node: there is no libfabric or MUNGE here or there, or the agent's version
+ *              or provider is another
  *   EOWNERDEAD of ses_share_lock(): the lock is held, by the caller now; who held it before is
  *              dead, so that what it guards may be half done
  *   EPERM      the lock is not held by the caller
@@ -57,7 +72,7 @@
  * Threads: a region may be used by all; an item as it was given by one at a time.  After fork() the
  * child opens its own.  64-bit Linux; all who share have the same byte order.
  *
- * Does NOT: keep anything on disk, reach other nodes, or say when a reader has read.
+ * Does NOT: keep anything on disk, or say when a reader has read.
  */
 #ifndef SES_SHARE_H
 #define SES_SHARE_H

@@ -1,0 +1,272 @@
+/*
+ * ses-share-agent: lets processes of other nodes use the regions of this one, with the rights that
+ * their users have here (message.h).
+ *
+ * A process of its own serves each of them, which becomes their user before it touches a region.
+ * This one listens and counts.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "far/connection.h"
+#include "far/fabric.h"
+#include "far/message.h"
+#include "far/session.h"
+
+#define WRONG_USE 2
+#define MOST 4096
+
+struct options {
+  char *listen;
+  const char *provider;
+  int sessions;
+};
+
+struct served {
+  pid_t process; /* 0: free */
+  uid_t user;
+  bool proven;
+};
+
+/* What a serving process says to the one that listens. */
+struct word {
+  pid_t process;
+  uid_t user;
+};
+
+static struct served served[MOST];
+static int words[2];
+
+static void help(void) {
+  printf("Usage: ses-share-agent [OPTIONS]\n"
+         "\n"
+         "Let processes of other nodes use the shared regions of this one.\n"
+         "\n"
+         "Each has the rights that its user has here; MUNGE proves who that is. Values\n"
+         "travel by libfabric, unencrypted, as those of MPI do.\n"
+         "\n"
+         "Options:\n"
+         "  --listen HOST:PORT  Where to listen. [default: 127.0.0.1:" SES_FAR_PORT "]\n"
+         "  --provider NAME     Provider of libfabric: tcp, verbs, or shm between the\n"
+         "                      containers of one node. [default: tcp]\n"
+         "  --munge-socket PATH\n"
+         "                      Where munged listens. [default: MUNGE's own]\n"
+         "  --sessions N        Processes that are served at once, 4 to 4096; of one user,\n"
+         "                      a quarter. [default: 256]\n"
+         "  --help              Print this and end\n"
+         "  --version           Print the version and end\n"
+         "\n"
+         "Exit status: 0 ended by SIGTERM or SIGINT, 1 cannot run, 2 wrong usage.\n");
+}
+
+static int refuse(const char *what, const char *why) {
+  fprintf(stderr, "ses-share-agent: %s: %s\n", what, why);
+  return WRONG_USE;
+}
+
+/* -1: go on. */
+static int read_options(int argc, char **argv, struct options *options) {
+  static char where[] = "127.0.0.1:" SES_FAR_PORT;
+  static const struct option known[] = {{"listen", required_argument, NULL, 'l'},
+                                        {"provider", required_argument, NULL, 'p'},
+                                        {"munge-socket", required_argument, NULL, 'm'},
+                                        {"sessions", required_argument, NULL, 's'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {"version", no_argument, NULL, 'v'},
+                                        {NULL, 0, NULL, 0}};
+  char *end;
+  *options = (struct options){.listen = where, .provider = "tcp", .sessions = 256};
+  for (int one; (one = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    switch (one) {
+    case 'l':
+      options->listen = optarg;
+      break;
+    case 'p':
+      options->provider = optarg;
+      if (strlen(optarg) >= SES_FABRIC_PROVIDER)
+        return refuse("--provider", "too long");
+      break;
+    case 'm':
+      setenv("SES_MUNGE_SOCKET", optarg, 1);
+      break;
+    case 's':
+      options->sessions = (int)strtol(optarg, &end, 10);
+      if (*end || options->sessions < 4 || options->sessions > MOST)
+        return refuse("--sessions", "a number from 4 to 4096");
+      break;
+    case 'h':
+      help();
+      return 0;
+    case 'v':
+      printf("ses-share-agent %s\n", SES_SHARE_AGENT_VERSION);
+      return 0;
+    default:
+      return WRONG_USE;
+    }
+  }
+  return optind < argc ? refuse(argv[optind], "unexpected") : -1;
+}
+
+static int listen_at(char *where) {
+  const char *host, *port = SES_FAR_PORT;
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found = NULL;
+  const int on = 1;
+  int listener = -1, fault = EINVAL;
+  if (ses_connection_split(where, &host, &port) != 0 ||
+      getaddrinfo(host, port, &hints, &found) != 0) {
+    refuse("--listen", "no address");
+    return -1;
+  }
+  for (const struct addrinfo *one = found; one && listener < 0; one = one->ai_next) {
+    listener = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener < 0)
+      continue;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(listener, one->ai_addr, one->ai_addrlen) != 0 || listen(listener, 64) != 0) {
+      fault = errno;
+      close(listener);
+      listener = -1;
+    }
+  }
+  freeaddrinfo(found);
+  if (listener < 0)
+    refuse("--listen", strerror(fault));
+  return listener;
+}
+
+/* ---------------------------------------------------------------- in the child */
+
+static void tell_user(uid_t user, void *with) {
+  struct word word = {getpid(), user};
+  (void)with;
+  if (write(words[1], &word, sizeof word) != sizeof word)
+    _exit(1);
+  close(words[1]);
+}
+
+static void serve(int connection, const char *provider, pid_t parent) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(1);
+  int status = ses_far_serve(connection, provider, tell_user, NULL);
+  if (status != 0)
+    fprintf(stderr, "ses-share-agent: no session: %s\n", strerror(status));
+  fflush(NULL);
+  _exit(status != 0);
+}
+
+/* --------------------------------------------------------------- in the parent */
+
+static struct served *find(pid_t process) {
+  for (int i = 0; i < MOST; i++)
+    if (served[i].process == process)
+      return &served[i];
+  return NULL;
+}
+
+static void accept_one(int listener, const struct options *options, int stop) {
+  int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  int count = 0;
+  pid_t parent = getpid();
+  if (connection < 0)
+    return;
+  for (int i = 0; i < MOST; i++)
+    count += served[i].process != 0;
+  pid_t child = count < options->sessions ? fork() : -1;
+  if (child == 0) {
+    close(listener);
+    close(stop);
+    close(words[0]);
+    serve(connection, options->provider, parent);
+  }
+  close(connection);
+  if (child > 0)
+    *find(0) = (struct served){.process = child};
+  else
+    fprintf(stderr, "ses-share-agent: no session: %d are served\n", count);
+}
+
+/* One user is not to take all there is. */
+static void hear(int sessions) {
+  struct word word;
+  while (read(words[0], &word, sizeof word) == sizeof word) {
+    struct served *one = find(word.process);
+    int others = 0;
+    if (!one)
+      continue;
+    *one = (struct served){word.process, word.user, true};
+    for (int i = 0; i < MOST; i++)
+      others += served[i].process != 0 && served[i].proven && served[i].user == word.user;
+    if (others > sessions / 4) {
+      fprintf(stderr, "ses-share-agent: no session: uid %u has %d\n", (unsigned)word.user,
+              others - 1);
+      kill(word.process, SIGKILL);
+    }
+  }
+}
+
+static void bury(void) {
+  for (pid_t child; (child = waitpid(-1, NULL, WNOHANG)) > 0;) {
+    struct served *one = find(child);
+    if (one)
+      *one = (struct served){0};
+  }
+}
+
+static int run(int listener, const struct options *options) {
+  sigset_t heard;
+  struct signalfd_siginfo signal;
+  sigemptyset(&heard);
+  sigaddset(&heard, SIGCHLD);
+  sigaddset(&heard, SIGTERM);
+  sigaddset(&heard, SIGINT);
+  sigprocmask(SIG_BLOCK, &heard, NULL);
+  int signals = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
+  struct pollfd all[] = {{.fd = listener, .events = POLLIN},
+                         {.fd = signals, .events = POLLIN},
+                         {.fd = words[0], .events = POLLIN}};
+  for (;;) {
+    if (poll(all, 3, -1) < 0 && errno != EINTR)
+      return 1;
+    hear(options->sessions); /* before those who said it are forgotten */
+    while (read(signals, &signal, sizeof signal) == sizeof signal)
+      if (signal.ssi_signo != SIGCHLD)
+        return 0; /* who serves is killed with this process */
+    bury();
+    if (all[0].revents)
+      accept_one(listener, options, signals);
+  }
+}
+
+int main(int argc, char **argv) {
+  struct options options;
+  char both[SES_CONNECTION_ADDRESS];
+  int status = read_options(argc, argv, &options);
+  if (status >= 0)
+    return status;
+  int listener = listen_at(options.listen);
+  if (listener < 0)
+    return WRONG_USE;
+  if (ses_connection_address(listener, 0, NULL, both) != 0 ||
+      pipe2(words, O_CLOEXEC | O_NONBLOCK) != 0)
+    return 1;
+  ses_fabric_prepare(options.provider);
+  fprintf(stderr, "ses-share-agent: listens on %s\n", both);
+  return run(listener, &options);
+}

@@ -1,0 +1,264 @@
+#include "far/far.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "far/connection.h"
+#include "far/credential.h"
+#include "far/proof.h"
+#include "lock.h"
+
+#define ANSWER_NS                                                                                  \
+  10000000000ull /* for a handshake; for an answer, beyond what was to be waited for */
+
+struct ses_far {
+  pthread_mutex_t turn;
+  int connection;
+  bool lost;
+  unsigned keepers;
+  uint64_t number;
+  uint8_t secret[SES_FAR_NUMBER];
+  struct ses_fabric *fabric;
+};
+
+static const char *node_of(const char *name) {
+  const char *at = name ? strrchr(name, '@') : NULL;
+  if (!at)
+    return NULL;
+  const char *colon = strrchr(at, ':'); /* "alice@example.org:best" is no node, but a user */
+  if (colon && at[1] != '[' &&
+      (colon[1] == '\0' || strspn(colon + 1, "0123456789") != strlen(colon + 1)))
+    return NULL;
+  return at + 1;
+}
+
+bool ses_far_is_meant(const char *name) { return node_of(name) != NULL; }
+
+/* ------------------------------------------------------------------- handshake */
+
+static int believe_agent(const struct ses_far_proof *proof, const uint8_t *number,
+                         const char *address) {
+  char about[SES_FAR_ABOUT];
+  uid_t user;
+  gid_t group;
+  if (!memchr(proof->credential, '\0', sizeof proof->credential))
+    return EACCES;
+  ses_far_about(SES_FAR_AGENT, number, address, about);
+  int status = ses_credential_check(proof->credential, about, &user, &group);
+  return status != 0 ? status : user == 0 || user == geteuid() ? 0 : EACCES;
+}
+
+static int prove_self(struct ses_far *far, const struct ses_far_proof *theirs, const char *address,
+                      uint64_t deadline_ns) {
+  struct ses_far_proof own;
+  char about[SES_FAR_ABOUT], host[SES_CONNECTION_ADDRESS], provider[SES_FABRIC_PROVIDER + 1] = "";
+  memset(&own, 0, sizeof own);
+  memcpy(provider, theirs->address.provider, SES_FABRIC_PROVIDER);
+  ses_far_about(SES_FAR_PROCESS, theirs->number, address, about);
+  int status = ses_credential_make(about, own.credential, sizeof own.credential);
+  if (status == 0)
+    status = ses_connection_address(far->connection, 0, host, NULL);
+  if (status == 0)
+    status =
+        ses_fabric_open(provider, host, SES_FAR_ROOM, far->connection, &far->fabric, &own.address);
+  return status != 0 ? status : ses_connection_send(far->connection, &own, sizeof own, deadline_ns);
+}
+
+static int shake_hands(struct ses_far *far, uint64_t deadline_ns) {
+  struct ses_far_hello hello = {.magic = SES_FAR_MAGIC, .version = SES_FAR_VERSION};
+  struct ses_far_proof theirs;
+  struct ses_far_welcome welcome;
+  char address[SES_CONNECTION_ADDRESS];
+  int status = ses_far_random(hello.number);
+  if (status == 0)
+    status = ses_connection_address(far->connection, 1, NULL, address);
+  if (status == 0)
+    status = ses_connection_send(far->connection, &hello, sizeof hello, deadline_ns);
+  if (status == 0)
+    status = ses_connection_receive(far->connection, &theirs, sizeof theirs, deadline_ns);
+  if (status == 0)
+    status = believe_agent(&theirs, hello.number, address);
+  if (status == 0)
+    status = prove_self(far, &theirs, address, deadline_ns);
+  if (status == 0)
+    status = ses_connection_receive(far->connection, &welcome, sizeof welcome, deadline_ns);
+  if (status == 0)
+    status = welcome.status;
+  if (status != 0)
+    return status;
+  memcpy(far->secret, welcome.secret, sizeof far->secret);
+  return ses_fabric_meet(far->fabric, &welcome.address);
+}
+
+int ses_far_open(const char *name, uint32_t operation, const ses_share_options *options,
+                 struct ses_far **far) {
+  struct ses_far_request request = {.operation = operation};
+  struct ses_far_reply reply;
+  const char *node = node_of(name);
+  size_t length = (size_t)(node - 1 - name);
+  uint64_t deadline = ses_lock_now_ns() + ANSWER_NS;
+  if (length >= sizeof request.name)
+    return EINVAL;
+  memcpy(request.name, name, length);
+  if (options)
+    request.options = *options;
+  struct ses_far *made = calloc(1, sizeof *made);
+  if (!made)
+    return ENOMEM;
+  pthread_mutex_init(&made->turn, NULL);
+  made->keepers = 1;
+  int status = ses_connection_open(node, deadline, &made->connection);
+  if (status != 0) {
+    free(made);
+    return status;
+  }
+  status = shake_hands(made, deadline);
+  if (status == 0)
+    status = ses_far_ask(made, &request, NULL, &reply, NULL, 0, ANSWER_NS);
+  if (status != 0)
+    ses_far_close(made);
+  else
+    *far = made;
+  return status;
+}
+
+void ses_far_close(struct ses_far *far) {
+  pthread_mutex_lock(&far->turn);
+  far->lost = true;
+  if (far->fabric)
+    ses_fabric_close(far->fabric);
+  close(far->connection);
+  pthread_mutex_unlock(&far->turn);
+  ses_far_drop(far);
+}
+
+struct ses_far *ses_far_keep(struct ses_far *far) {
+  pthread_mutex_lock(&far->turn);
+  far->keepers++;
+  pthread_mutex_unlock(&far->turn);
+  return far;
+}
+
+void ses_far_drop(struct ses_far *far) {
+  pthread_mutex_lock(&far->turn);
+  bool last = --far->keepers == 0;
+  pthread_mutex_unlock(&far->turn);
+  if (!last)
+    return;
+  pthread_mutex_destroy(&far->turn);
+  free(far);
+}
+
+/* --------------------------------------------------------------------- asking */
+
+static bool is_reply(const struct ses_far *far, const struct ses_far_reply *reply, uint64_t bytes) {
+  return bytes >= sizeof *reply && memcmp(reply->secret, far->secret, sizeof far->secret) == 0 &&
+         reply->number == far->number;
+}
+
+/* Answers that come late, to what was asked before, are passed over; there are none unless the
+ * other side is out of order. */
+static int exchange(struct ses_far *far, struct ses_far_request *request, const void *value,
+                    struct ses_far_reply *reply, void *buffer, uint64_t room) {
+  uint64_t sent = ses_lock_now_ns(), deadline = sent + request->wait_ns + ANSWER_NS;
+  char *out = ses_fabric_outgoing(far->fabric);
+  size_t came = 0;
+  memcpy(request->secret, far->secret, sizeof far->secret);
+  request->number = ++far->number;
+  memcpy(out, request, sizeof *request);
+  if (value && request->bytes > 0)
+    memcpy(out + sizeof *request, value, request->bytes);
+  int status = ses_fabric_send(far->fabric, sizeof *request + request->bytes, deadline);
+  if (status == 0)
+    status = ses_fabric_receive(far->fabric, &came, deadline);
+  if (status != 0)
+    return status;
+  const char *in = ses_fabric_incoming(far->fabric);
+  memcpy(reply, in, sizeof *reply);
+  if (!is_reply(far, reply, came))
+    return EHOSTDOWN;
+  uint64_t bytes = came - sizeof *reply;
+  if (bytes > room) { /* the value is larger than the caller has room for */
+    reply->status = reply->status ? reply->status : EMSGSIZE;
+    return 0;
+  }
+  if (bytes > 0 && bytes != reply->bytes)
+    return EHOSTDOWN;
+  if (buffer && bytes > 0)
+    memcpy(buffer, in + sizeof *reply, bytes);
+  /* It may have waited on the way: an age counts from when it was asked for. */
+  double age = reply->version == reply->last ? reply->age_seconds : 0;
+  reply->put_ns = age > 0 && age * 1e9 < (double)sent ? sent - (uint64_t)(age * 1e9) : sent;
+  return 0;
+}
+
+int ses_far_ask(struct ses_far *far, struct ses_far_request *request, const void *value,
+                struct ses_far_reply *reply, void *buffer, uint64_t room, uint64_t patience_ns) {
+  uint64_t start = ses_lock_now_ns();
+  for (;;) {
+    uint64_t gone = ses_lock_now_ns() - start;
+    request->wait_ns = gone < patience_ns ? patience_ns - gone : 0;
+    if (request->wait_ns > SES_FAR_SLICE_NS) /* others have their turn meanwhile */
+      request->wait_ns = SES_FAR_SLICE_NS;
+    pthread_mutex_lock(&far->turn);
+    int status = far->lost ? EHOSTDOWN : exchange(far, request, value, reply, buffer, room);
+    far->lost |= status != 0;
+    pthread_mutex_unlock(&far->turn);
+    if (status != 0)
+      return status;
+    if (reply->status != ETIMEDOUT || request->wait_ns == 0 || gone >= patience_ns)
+      return reply->status;
+  }
+}
+
+int ses_far_do(struct ses_far *far, uint32_t operation, uint32_t item, uint64_t version,
+               struct ses_far_reply *reply, uint64_t patience_ns) {
+  struct ses_far_request request = {.operation = operation, .item = item, .version = version};
+  return ses_far_ask(far, &request, NULL, reply, NULL, 0, patience_ns);
+}
+
+/* From now on values may have so many bytes. */
+static int expect(struct ses_far *far, uint64_t bytes) {
+  pthread_mutex_lock(&far->turn);
+  int status = far->lost               ? EHOSTDOWN
+               : bytes > SES_FAR_VALUE ? EMSGSIZE
+                                       : ses_fabric_grow(far->fabric, ses_far_room(bytes));
+  pthread_mutex_unlock(&far->turn);
+  return status;
+}
+
+int ses_far_item(struct ses_far *far, uint32_t operation, const char *name,
+                 const ses_share_kind *kind, uint32_t *number, ses_share_item_facts *facts,
+                 uint64_t patience_ns) {
+  struct ses_far_request request = {.operation = operation};
+  struct ses_far_reply reply;
+  strncpy(request.name, name, sizeof request.name - 1);
+  if (kind)
+    request.kind = *kind;
+  int status = ses_far_ask(far, &request, NULL, &reply, NULL, 0, patience_ns);
+  if (status == 0)
+    status = expect(far, reply.item_facts.kind.bytes);
+  *number = reply.item;
+  *facts = reply.item_facts;
+  return status;
+}
+
+int ses_far_look(struct ses_far *far, uint32_t operation, uint32_t number,
+                 ses_share_item_facts *facts, uint64_t patience_ns) {
+  struct ses_far_reply reply;
+  int status = ses_far_do(far, operation, number, 0, &reply, patience_ns);
+  if (status == 0)
+    *facts = reply.item_facts;
+  return status;
+}
+
+int ses_far_facts(struct ses_far *far, ses_share_facts *facts, uint64_t patience_ns) {
+  struct ses_far_reply reply;
+  int status = ses_far_do(far, SES_FAR_FACTS, 0, 0, &reply, patience_ns);
+  if (status == 0)
+    *facts = reply.facts;
+  return status;
+}

@@ -1,0 +1,292 @@
+"""Regions of another node, through libfabric: the same promises, the user's own rights, no wait without end.
+
+The other node is an agent of its own on this machine; where the network breaks, in a network namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from far import Agent, agent
+from munged import running_munged
+from promises import PROMISES, Promise, is_kept
+from ses.share import Model, Region, Value
+from sharing import Peer, command_of, refused, value_of
+
+NOBODY = 65534
+PATIENCE = 60.0
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes another user's part: needs root")
+
+
+def here(far: Region) -> str:
+    """The region's name on its own node."""
+    return far.name.partition("@")[0]
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("node", ["tcp"], indirect=True)
+@pytest.mark.parametrize(("promise", "model", "weaker"), PROMISES)
+def test_model_promises_what_the_next_weaker_one_does_not(
+    far: Region, promise: Promise, model: Model, weaker: Model
+) -> None:
+    assert is_kept(promise, model, far)
+    assert not is_kept(promise, weaker, far)
+
+
+def test_value_is_the_same_from_both_nodes(far: Region) -> None:
+    item = far.alloc("item", 300_000, keep=2)
+    large = os.urandom(300_000)
+    with Region.open(here(far)) as near:
+        assert near.find("item").get() is None
+        assert item.get() is None
+        assert item.put(large) == 1
+        assert near.find("item").get() == Value(large, 1)
+        assert near.find("item").put(b"2") == 2
+        assert item.get() == Value(b"2", 2)
+        assert item.copy(1) == Value(large, 1)
+        assert (item.version, item.facts().value_bytes) == (2, 1)
+        assert [one.name for one in far.items()] == ["item"]
+        near.find("item").free()
+    with refused(errno.EBADF):
+        item.get()
+    with pytest.raises(FileNotFoundError):
+        far.find("item")
+
+
+def test_who_waits_on_another_node_is_told(far: Region) -> None:
+    item = far.alloc("item", 64)
+    with Peer(far.name) as peer:
+        peer.begin("wait", "item", 0)
+        item.put(b"1")
+        assert peer.answer() == {"result": True}
+    far.patience(0.05)
+    assert not item.wait(1)
+
+
+def test_lock_excludes_both_nodes_and_outlives_a_dead_holder(far: Region) -> None:
+    far.alloc("item", 64, Model.STRICT)
+    with Region.open(here(far)) as near:
+        item = near.find("item")
+        with Peer(far.name) as peer:
+            assert peer.do("lock", "item") == {"result": False}
+            near.patience(0.05)
+            with pytest.raises(TimeoutError):
+                item.lock().__enter__()
+            peer.kill()
+        near.patience(PATIENCE)
+        with item.lock() as after_dead:
+            assert after_dead
+        with item.lock() as after_dead:
+            assert not after_dead
+
+
+def test_one_thread_waits_while_another_unlocks(far: Region) -> None:
+    """A call that waits does not keep the other calls of the region from going on."""
+    far.alloc("locked", 64, Model.WRITE)
+    with Peer(far.name) as peer, far.find("locked").lock():
+        peer.begin("put", "locked", "of the other")
+        waiting = threading.Thread(target=far.alloc("awaited", 64).wait, args=(0,))
+        waiting.start()
+        far.find("locked").put(b"mine")
+        far.find("awaited").put(b"1")
+        waiting.join(PATIENCE)
+        assert not waiting.is_alive()
+    # the lock is given back by the context, so the other's put comes
+
+
+@as_root
+def test_user_has_the_rights_of_that_user_there(node: Agent, name: str) -> None:
+    with Region.create(f"{name}@{node.address}", mode=0o644) as region:
+        assert region.facts().owner == 0
+        region.alloc("item", 64).put(b"1")
+        with Peer(f"root:{name}@{node.address}", user=NOBODY) as peer:
+            assert peer.do("get", "item") == {"result": "1"}
+            for line in (("put", "item", "2"), ("lock", "item"), ("free", "item")):
+                assert peer.do(*line) == {"error": "PermissionError", "errno": errno.EACCES}
+    Region.remove(name)
+    with Region.create(name):  # its owner's alone
+        opened = subprocess.run(
+            command_of("owner-of", f"root:{name}@{node.address}", NOBODY), capture_output=True, text=True
+        )
+        assert int(opened.stdout) == errno.EACCES
+    Region.remove(name)
+    subprocess.run(command_of("make", f"{name}@{node.address}", NOBODY), check=True)
+    with Region.open(f"nobody:{name}") as theirs:
+        assert theirs.facts().owner == NOBODY
+    with pytest.raises(PermissionError):
+        Region.create(f"nobody:{name}@{node.address}")
+    Region.remove(f"nobody:{name}@{node.address}")
+
+
+def hand_shake(address: str, credential: str | None = None, version: int = 1) -> tuple[int, bytes]:
+    """Say what a process says; the status of the welcome, and the agent's number."""
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        whole = connection.makefile("rb")
+        connection.sendall(struct.pack("=II16s", 0x52414653, version, secrets.token_bytes(16)))
+        proof = whole.read(4096 + 16 + 160)
+        if not proof:
+            return errno.ENOTSUP, b""
+        number = proof[4096:4112]
+        about = f"ses-share 1 process {number.hex()} at {host} {port}"
+        made = credential or subprocess.run(
+            ["munge", f"--socket={os.environ['SES_MUNGE_SOCKET']}", f"--string={about}"],
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()  # fmt: skip
+        connection.sendall(made.encode().ljust(4096, b"\0") + bytes(16 + 160))
+        return struct.unpack_from("=i", whole.read(8 + 16 + 160))[0], made.encode()
+
+
+def test_credential_is_good_once_and_for_one_connection(node: Agent) -> None:
+    status, shown = hand_shake(node.address)
+    assert status != errno.EACCES, "the proof is good; there is no endpoint to talk to"
+    assert hand_shake(node.address, shown.decode())[0] == errno.EACCES, "shown before"
+    assert hand_shake(node.address, "MUNGE:nonsense:")[0] == errno.EACCES
+    assert hand_shake(node.address, version=2)[0] == errno.ENOTSUP
+
+
+def test_agent_of_another_user_is_not_believed(munged: Path, name: str) -> None:
+    """Who listens there must be root, or the caller."""
+    if os.geteuid() != 0:
+        pytest.skip("takes another user's part: needs root")
+    with agent(munged, user=NOBODY) as running:
+        assert subprocess.run(
+            command_of("owner-of", f"{name}@{running.address}", NOBODY), capture_output=True, text=True
+        ).stdout == f"{errno.ENOENT}\n"  # fmt: skip
+        made = subprocess.run(
+            command_of("owner-of", f"{name}@{running.address}", NOBODY - 1), capture_output=True, text=True
+        )
+        assert int(made.stdout) == errno.EACCES
+
+
+def test_munged_with_another_key_proves_nobody(node: Agent, name: str) -> None:
+    with running_munged("127.0.0.1") as (other,), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SES_MUNGE_SOCKET", str(other.socket))
+        with pytest.raises(PermissionError):
+            Region.create(f"{name}@{node.address}")
+
+
+def test_sessions_of_one_user_are_bounded(munged: Path, name: str) -> None:
+    with agent(munged, "--sessions", "8") as running:
+        address = f"{name}@{running.address}"
+        with Region.create(address), Region.open(address):
+            with contextlib.suppress(OSError), Region.open(address) as third:
+                wait_until(lambda: not is_alive(third), "the third is ended")
+            with Region.open(name) as near:
+                assert near.facts().opened <= 4
+        Region.remove(name)
+
+
+def is_alive(region: Region) -> bool:
+    try:
+        region.facts()
+    except OSError:
+        return False
+    return True
+
+
+def test_end_of_the_agent_is_an_error(munged: Path, name: str) -> None:
+    with agent(munged) as running:
+        with Region.create(f"{name}@{running.address}") as region:
+            item = region.alloc("item", 64)
+            item.put(b"1")
+            running.process.send_signal(signal.SIGKILL)
+            running.process.wait()
+            with refused(errno.EHOSTDOWN):
+                for _ in iter(item.get, None):
+                    time.sleep(0.01)
+            with refused(errno.EHOSTDOWN):
+                item.put(b"2")
+        with refused(errno.EHOSTUNREACH):
+            Region.open(region.name)
+    Region.remove(name)
+
+
+def test_nobody_listens(name: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with refused(errno.EHOSTUNREACH):
+            Region.open(f"{name}@127.0.0.1:{free.getsockname()[1]}")
+    for wrong in (f"{name}@", f"{name}@:1", f"{name}@[::1", f"/{name}@127.0.0.1:1"):
+        with pytest.raises(OSError, match="Errno"):
+            Region.open(wrong)
+
+
+def test_without_libfabric_the_own_node_is_as_before(node: Agent, name: str, tmp_path: Path) -> None:
+    subprocess.run(["gcc", "-shared", "-o", tmp_path / "libfabric.so.1", "-x", "c", "/dev/null"], check=True)
+    opened = {
+        where: subprocess.run(
+            command_of("owner-of", name + where), capture_output=True, text=True,
+            env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+        ).stdout.strip()
+        for where in ("", f"@{node.address}")
+    }  # fmt: skip
+    assert opened == {"": str(errno.ENOENT), f"@{node.address}": str(errno.ENOTSUP)}
+
+
+# ------------------------------------------------------------- a network that breaks
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def apart(munged: Path) -> Iterator[tuple[Agent, str]]:
+    """An agent in a network of its own, and the link to it."""
+    if os.geteuid() != 0:
+        pytest.skip("makes a network namespace: needs root")
+    mark = secrets.token_hex(3)
+    space, link, subnet = f"ses-far-{mark}", f"sf{mark}", f"10.{199}.{secrets.randbelow(250)}"
+    ip("netns", "add", space)
+    try:
+        ip("link", "add", link, "type", "veth", "peer", "name", "inner", "netns", space)
+        ip("addr", "add", f"{subnet}.1/24", "dev", link)
+        ip("link", "set", link, "up")
+        ip("-n", space, "addr", "add", f"{subnet}.2/24", "dev", "inner")
+        ip("-n", space, "link", "set", "inner", "up")
+        inside = ("ip", "netns", "exec", space)
+        with agent(munged, host=f"{subnet}.2", inside=inside) as running:
+            yield running, link
+    finally:
+        subprocess.run(["ip", "link", "del", link], capture_output=True)
+        subprocess.run(["ip", "netns", "del", space], capture_output=True)
+
+
+def test_node_that_falls_silent_is_an_error_and_its_lock_is_taken_over(
+    apart: tuple[Agent, str], name: str
+) -> None:
+    """The cable is pulled while the lock is held: both sides notice, and neither waits without end."""
+    running, link = apart
+    with Region.create(f"{name}@{running.address}") as region, Region.open(name) as near:
+        item = region.alloc("item", 64, Model.STRICT)
+        item.put(b"1")
+        with contextlib.suppress(OSError), item.lock():
+            ip("link", "set", link, "down")
+            with pytest.raises(OSError, match="Errno"):
+                item.get()
+            with refused(errno.EHOSTDOWN):
+                item.get()
+        near.patience(PATIENCE)
+        with near.find("item").lock() as after_dead:
+            assert after_dead
+            assert value_of(near.find("item").get()) == b"1"
+    Region.remove(name)
