@@ -38,7 +38,7 @@ QUOTA = 0.2  # of a processor: a Cortex-A7 beside a desktop's core
 LINK_BITS = 1e9
 EGREP = ("egrep", "needle", "{}")
 WORDCOUNT = ("sh", "-c", "tr -s ' ' '\\n' <$0 | LC_ALL=C sort | uniq -c", "{}")
-# A control group's parent, an endpoint's name, ssh with its address: runs what follows in the endpoint's group.
+# Parent of the control groups, endpoint, ssh with its address: runs what follows in the endpoint's group.
 _ON_ENDPOINT = """groups=$0 node=$1 ssh=$2; shift 2
 exec $ssh "echo \\$\\$ >$groups/$node/cgroup.procs && exec ${*@Q}\""""
 _CPU_GROUPS = Path("/sys/fs/cgroup/cpu")

@@ -19,4 +19,6 @@ complete -c ses-agent -l include -x -d 'Place only files whose path fits one of 
 complete -c ses-agent -l exclude -x -d 'Never place files whose path fits one of these patterns'
 complete -c ses-agent -l exclude-program -x -d 'Never place files of programs whose short name fits one of these patterns, unless SES_APPLICATION is set'
 complete -c ses-agent -l lustre-form -x -d 'How OSTs are written into layouts on Lustre'
+complete -c ses-agent -l core -x -d 'Take claims and answer questions on this core and poll there, which the site keeps free of other work'
+complete -c ses-agent -l sleep -d 'With --core'
 complete -c ses-agent -l log-level -x -d 'Least severe message that is logged'
