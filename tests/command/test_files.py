@@ -26,7 +26,8 @@ OPEN = {**MISSED, "placement_id": "00000000000000ab", "state": "open", "ended_at
 
 def summed(name, met, missed):
     return {"name": name, "files": met + missed, "met": met, "nearly": 0, "missed": missed, "cannot_say": 0,
-            "met_ratio": met / (met + missed), "shortfall": 0.3}  # fmt: skip
+            "met_ratio": met / (met + missed), "shortfall": 0.3, "forecast_files": missed,
+            "of_forecast": 0.27 if missed else None}  # fmt: skip
 
 
 REPORT = {
@@ -81,7 +82,16 @@ def test_what_is_not_understood_is_said(ses, wrong):
 
 def test_a_report_names_ratios_causes_and_what_may_help(ses):
     text = ses("report", "--everybody").output
-    for said in ("75%", "union/b3", "<dd>", "others came 1", "1 files: others came.", "Only the latest"):
+    for said in (
+        "75%",
+        "union/b3",
+        "<dd>",
+        "others came 1",
+        "1 files: others came.",
+        "Only the latest",
+        "got of",
+        "27% (1)",
+    ):
         assert said in text
     assert ses.json("report") == REPORT
 

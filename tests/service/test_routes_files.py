@@ -138,6 +138,8 @@ def test_files_are_found_by_all_that_is_asked_and_summed_up(story: Story) -> Non
         "files": 5, "met": 2, "nearly": 1, "missed": 2, "met_ratio": 0.4,
     }  # fmt: skip
     assert told["total"]["shortfall"] == pytest.approx((0.6 + 0.6 + 0.1) / 5)
+    assert told["total"]["forecast_files"] == 3, "two got all they required and may have wanted no more"
+    assert told["total"]["of_forecast"] == pytest.approx((90 + 40 + 40) / 150 / 3, abs=1e-3)
     assert [one["name"] for one in told["elements"]] == ["union/b0"]
     assert [one["name"] for one in told["kinds"]] == ["current-write-rate"]
     everything = story.service.get("/v1/report").get_json()

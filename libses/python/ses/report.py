@@ -45,10 +45,11 @@ because what was written was still in the memory of the node when the file was c
 
 
 def _rows(title: str, sums: Sequence[Sum]) -> str:
-    heads = (title, "files", "met", "nearly", "missed", "cannot say", "short by")
+    heads = (title, "files", "met", "nearly", "missed", "cannot say", "short by", "got of predicted")
     rows = "".join(
         f"<tr><td>{escape(one.name or '-')}</td><td>{one.files}</td><td>{one.met}</td><td>{one.nearly}</td>"
-        f"<td>{one.missed}</td><td>{one.cannot_say}</td><td>{one.shortfall:.0%}</td></tr>"
+        f"<td>{one.missed}</td><td>{one.cannot_say}</td><td>{one.shortfall:.0%}</td>"
+        f"<td>{'-' if one.of_forecast is None else f'{one.of_forecast:.0%}'}</td></tr>"
         for one in sums
     )
     return f"<table><tr>{''.join(f'<th scope=col>{one}</th>' for one in heads)}</tr>{rows}</table>"

@@ -106,6 +106,8 @@ def _sum(one: Sum) -> Json:
         "cannot_say": verdicts[Verdict.CANNOT_SAY],
         "met_ratio": None if one.met_ratio is None else round(one.met_ratio, _PLACES),
         "shortfall": round(one.shortfall, _PLACES),
+        "forecast_files": one.forecast_files,
+        "of_forecast": None if one.of_forecast is None else round(one.of_forecast, _PLACES),
     }
 
 

@@ -27,12 +27,17 @@ _ADVICE = {
 
 @dataclass(slots=True)
 class Sum:
-    """Files under one name; ``shortfall`` is the mean part missed by those judged, 0 to 1."""
+    """Files under one name; ``shortfall`` is the mean part missed by those judged, 0 to 1.
+
+    ``forecast_files``: how many tell how good the forecast was (``of_forecast`` of the ledger's files).
+    """
 
     name: str
     files: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     missing: float = 0.0
+    forecast_files: int = 0
+    forecast_sum: float = 0.0
 
     @property
     def judged(self) -> int:
@@ -48,6 +53,11 @@ class Sum:
     def shortfall(self) -> float:
         """The mean part that was missed."""
         return self.missing / self.judged if self.judged else 0.0
+
+    @property
+    def of_forecast(self) -> float | None:
+        """The mean of achieved over predicted; ``None`` where no file tells."""
+        return self.forecast_sum / self.forecast_files if self.forecast_files else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,8 @@ def report(groups: Iterable[Group]) -> Report:
 
 def _add(total: Sum, group: Group) -> None:
     total.files += group.files
+    total.forecast_files += group.forecast_files
+    total.forecast_sum += group.of_forecast
     if group.verdict is not None:
         total.verdicts[group.verdict] += group.files
     if group.verdict in (Verdict.NEARLY, Verdict.MISSED):

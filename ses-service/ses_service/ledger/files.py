@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from ses_service.ledger.achieved import Achieved, Cause, Judgement, Verdict
 from ses_service.ledger.placement import Placement
+from ses_service.model.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,8 @@ class By(StrEnum):
 class Group:
     """Files that have something in common, a verdict and a likely cause.
 
-    ``shortfall`` is the sum of the parts of their requirements that they missed, 0 to 1 each.
+    ``shortfall`` is the sum of the parts of their requirements that they missed, 0 to 1 each;
+    ``of_forecast`` that of :func:`of_forecast` of ``forecast_files`` of them.
     """
 
     by: By
@@ -157,3 +159,22 @@ class Group:
     cause: Cause | None
     files: int
     shortfall: float
+    forecast_files: int = 0
+    of_forecast: float = 0.0
+
+
+FORECAST_KINDS = (Kind.CURRENT_WRITE_RATE, Kind.CURRENT_READ_RATE)
+
+
+def of_forecast(one: File) -> float | None:
+    """Return achieved over predicted where that says something of the forecast.
+
+    ``None`` for other kinds than current rates, where nobody can say, where the program waited, and where it
+    got all it required and may have wanted no more.
+    """
+    if one.kind not in FORECAST_KINDS or one.verdict in (None, Verdict.CANNOT_SAY):
+        return None
+    if not one.predicted or one.achieved is None or one.bound is None:
+        return None
+    enough = one.bound <= one.achieved <= one.predicted
+    return None if enough or one.cause is Cause.PROGRAM else one.achieved / one.predicted

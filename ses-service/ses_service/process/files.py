@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ses_service.decision.what_if import Miss
 from ses_service.ledger.achieved import Verdict
-from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of
+from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of, of_forecast
 from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.ledger.placement import Candidate, Placement, PlacementState
 from ses_service.state.state import ServiceState
@@ -140,4 +140,6 @@ def _groups(one: File) -> list[Group]:
         By.JOB: one.job or "",
         By.KIND: one.kind or "",
     }
-    return [Group(by, name, one.verdict, one.cause, 1, short) for by, name in names.items()]
+    ratio = of_forecast(one)
+    told = (0, 0.0) if ratio is None else (1, ratio)
+    return [Group(by, name, one.verdict, one.cause, 1, short, *told) for by, name in names.items()]

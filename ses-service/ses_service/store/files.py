@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter, ValidationError
 
 from ses_service.ledger.achieved import Cause, Verdict
-from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, file_of
+from ses_service.ledger.files import FORECAST_KINDS, By, Detail, File, Group, Page, Wanted, file_of
 from ses_service.ledger.placement import Placement
 from ses_service.store.database import Database
 from ses_service.store.rows import text_of
@@ -113,9 +113,18 @@ class FileHistory:
             By.KIND: looked.kind,
         }
         short = sa.case((sa.and_(looked.bound > 0, part < 1), 1 - part), else_=0.0)
+        enough = sa.and_(looked.achieved >= looked.bound, looked.achieved <= looked.predicted)
+        tells = sa.and_(
+            looked.kind.in_([kind.value for kind in FORECAST_KINDS]),
+            looked.verdict != Verdict.CANNOT_SAY.value,
+            sa.func.coalesce(looked.cause, "") != Cause.PROGRAM.value,
+            looked.predicted > 0,
+            ~enough,
+        )
+        told = sa.case((tells, looked.achieved / looked.predicted), else_=None)
         columns = [column.label(by.value) for by, column in names.items()]
         # Asked for several times, so that databases work it out once.
-        files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"))
+        files = sa.select(*columns, looked.verdict, looked.cause, short.label("short"), told.label("told"))
         found = files.where(*(one(looked) for one in rest)).cte("found").c
         missed = sa.func.sum(found.short)
         worst = sa.select(found.job).group_by(found.job).order_by(missed.desc(), found.job).limit(_MOST_JOBS)
@@ -123,7 +132,8 @@ class FileHistory:
         asked = sa.union_all(
             *(
                 sa.select(
-                    sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count(), missed
+                    *(sa.literal(by.value), found[by.value], found.verdict, found.cause, sa.func.count()),
+                    *(missed, sa.func.count(found.told), sa.func.sum(found.told)),
                 )
                 .where(*([of_job] if by is By.JOB else []))
                 .group_by(found[by.value], found.verdict, found.cause)
@@ -133,8 +143,17 @@ class FileHistory:
         beyond = sa.select(FILE.c.placement_id).where(*lead).order_by(*_ORDER).offset(MOST_EXAMINED).limit(1)
         with self._database.transaction(reading=True) as connection:
             groups = [
-                Group(By(by), name or "", _verdict(verdict), _cause(cause), count, float(part or 0.0))
-                for by, name, verdict, cause, count, part in connection.execute(asked)
+                Group(
+                    By(by),
+                    name or "",
+                    _verdict(verdict),
+                    _cause(cause),
+                    count,
+                    part or 0.0,
+                    told,
+                    ratio or 0.0,
+                )
+                for by, name, verdict, cause, count, part, told, ratio in connection.execute(asked)
             ]
             more = connection.execute(beyond).scalar() is not None
         return groups, not more

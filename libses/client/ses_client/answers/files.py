@@ -83,7 +83,11 @@ class FilePage(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Files under one name; ``met_ratio`` is of those judged, ``shortfall`` the mean part missed, 0 to 1."""
+    """Files under one name; ``met_ratio`` is of those judged, ``shortfall`` the mean part missed, 0 to 1.
+
+    ``of_forecast``: the mean of got over predicted of ``forecast_files``, which neither waited nor got all
+    they required.
+    """
 
     name: str
     files: int
@@ -93,6 +97,8 @@ class Sum:
     cannot_say: int
     met_ratio: float | None
     shortfall: float
+    forecast_files: int = 0
+    of_forecast: float | None = None
 
     @classmethod
     def of(cls, data: Any) -> Sum:
@@ -106,6 +112,8 @@ class Sum:
             cannot_say=int(data["cannot_say"]),
             met_ratio=maybe_number(data["met_ratio"]),
             shortfall=number(data["shortfall"]),
+            forecast_files=int(data.get("forecast_files", 0)),
+            of_forecast=maybe_number(data.get("of_forecast")),
         )
 
 

@@ -16,7 +16,16 @@ from ses.output import console, line, print_json, table
 from ses.report import hour, page
 
 _MOST_ROWS = 10
-_HEADERS = (">files", ">met", ">nearly", ">missed", ">cannot say", ">met of judged", ">short by")
+_HEADERS = (
+    ">files",
+    ">met",
+    ">nearly",
+    ">missed",
+    ">cannot say",
+    ">met of judged",
+    ">short by",
+    ">got of predicted",
+)
 
 
 @click.command()
@@ -31,7 +40,8 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
     """Say how often files received what was required, where not, and what would help.
 
     By element, application and hour, the worst first: of your files, or with --everybody of all that you
-    may see.
+    may see.  Got of predicted: the mean of the rate a file got over the one predicted when it was created,
+    and of how many files; of a whole program ses advise --last compares its time, too.
     """
     summed = client.report(asked)
     if html is not None:
@@ -69,4 +79,5 @@ def report(client: ServiceClient, as_json: bool, asked: dict[str, str], html: Pa
 def _row(one: Sum, name: str | None = None) -> list[str]:
     ratio = "-" if one.met_ratio is None else f"{one.met_ratio:.0%}"
     numbers = (one.files, one.met, one.nearly, one.missed, one.cannot_say)
-    return [name or one.name or "-", *map(str, numbers), ratio, f"{one.shortfall:.0%}"]
+    got = "-" if one.of_forecast is None else f"{one.of_forecast:.0%} ({one.forecast_files})"
+    return [name or one.name or "-", *map(str, numbers), ratio, f"{one.shortfall:.0%}", got]

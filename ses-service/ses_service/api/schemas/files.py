@@ -124,7 +124,11 @@ class FileRecord(FileOut):
 
 
 class SumOut(Answer):
-    """Files under one name.  `shortfall` is the mean part missed; `met_ratio` null: none can be judged."""
+    """Files under one name.  `shortfall` is the mean part missed; `met_ratio` null: none can be judged.
+
+    `of_forecast`: the mean of what they got over what was predicted when they were created, of the
+    `forecast_files` of them that tell: whose program neither waited nor got all it required.
+    """
 
     name: str
     files: int
@@ -134,6 +138,8 @@ class SumOut(Answer):
     cannot_say: int
     met_ratio: float | None
     shortfall: float
+    forecast_files: int
+    of_forecast: float | None
 
 
 class CauseOut(Answer):
