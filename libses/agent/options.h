@@ -27,9 +27,9 @@ struct Options {
   Rules rules;
   ses_lustre_form lustre_form = SES_LUSTRE_POOL; // of OSTs
   std::string log_level = "info";
-  int core = -1;      // the loop stays on this core and polls; -1: on any, and sleeps
-  bool sleep = false; // on that core, too
-  unsigned asks_per_second = 20000;           // of one user
+  int core = -1;                    // the loop stays on this core and polls; -1: on any, and sleeps
+  bool sleep = false;               // on that core, too
+  unsigned asks_per_second = 20000; // of one user
   std::chrono::milliseconds answer_limit{15}; // longest wait of a program for the service
 };
 
