@@ -121,3 +121,19 @@ def test_the_map_alone_is_given_to_the_script(alice) -> None:
     text = alice.get("/storage", headers={"HX-Request": "true"}).get_data(as_text=True)
     assert "<html" not in text
     assert 'class="tile' in text
+
+
+def test_elements_that_are_full_soon_are_named_first(alice, site, make_element) -> None:
+    site.places = [
+        make_element("b1", 50.0, full_in_days=40.0, free_per_day=-1e9),
+        make_element("b2", 50.0, full_in_days=11.6, free_per_day=-5e9),
+        make_element("b3", 50.0, full_in_days=0.2, free_per_day=-9e9),
+    ]
+    text = " ".join(alice.get("/storage").get_data(as_text=True).split())
+    outlook = re.search(r'aria-label="Space outlook">(.*?)</section>', text)[1]
+    named = re.findall(r">union/(b\d)</a> ([^,.]*)", outlook)
+    assert named == [("b3", "in less than a day"), ("b2", "in 12 days")]
+    assert "in 40 days" in text
+    page = " ".join(alice.get("/storage/union/b2").get_data(as_text=True).split())
+    assert "Full in 12 days</b>, at the pace of the last weeks: 5 GB a day." in page
+    assert "Space outlook" not in alice.get("/storage?tier=none").get_data(as_text=True)

@@ -19,6 +19,7 @@ from ses_webface.portal import portal, words, zone
 from ses_webface.quantities import as_stated, show_bytes, show_number, show_quantity
 from ses_webface.requirements.forms import bound_of, field_of
 from ses_webface.shortfalls import missed_of, misses
+from ses_webface.storage.services import full_in_words
 from ses_webface.visible import in_page, visible
 
 log = structlog.get_logger(__name__)
@@ -44,6 +45,7 @@ def register(app: Flask) -> None:
     app.jinja_env.filters.update(
         number=show_number,
         size=show_bytes,
+        full_in=full_in_words,
         quantity=show_quantity,
         kind=lambda name: words().label(name),
         amount=amount,

@@ -26,6 +26,7 @@ from ses_service.model.policies import Policies
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
 from ses_service.process.readiness import Readiness
+from ses_service.process.space import Space
 from ses_service.security.personal_tokens import PersonalTokens
 from ses_service.security.sessions import Sessions
 from ses_service.security.tokens import TokenFile
@@ -54,8 +55,8 @@ class ServiceConfig:
     bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
     services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
     is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
-    accounts in ``accounts_state``.  What files received is kept for ``keep_files`` seconds.  ``wall`` is the
-    clock that tokens of an issuer end by, if it is another.
+    accounts in ``accounts_state``, how elements fill in ``space_state``.  What files received is kept
+    for ``keep_files`` seconds.  ``wall`` is the clock that tokens of an issuer end by, if it is another.
     """
 
     knowledge: Knowledge | None = None
@@ -74,6 +75,7 @@ class ServiceConfig:
     members: MembersMapping | None = None
     members_state: Path | None = None
     accounts_state: Path | None = None
+    space_state: Path | None = None
     max_body: int = 2**20
     keep_files: float = KEEP_FILES
     clock: Callable[[], float] = time.time
@@ -107,6 +109,7 @@ class Runtime:
             between=self.foreground.give_way,
             trust=config.trust,
         )
+        self.space = Space(config.space_state)
         self.past = MonitorHistory(config.monitor_url, config.trust)
         ledger = self.state.ledger
         self.journal = (
@@ -172,6 +175,7 @@ class Runtime:
 
     def _take_observations(self, seen: Seen) -> None:
         self.state.take_observations(seen.observations, self.foreground.give_way, seen.window)
+        self.space.take(seen.observations, self.state.now())
 
     def _home(self, user: str) -> Home | None:
         """Return the VO of a user by the members file, else by the account of a portal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ses_client.answers.elements import Element, Inventory
@@ -11,6 +11,7 @@ from ses_client.answers.elements import Element, Inventory
 from ses_webface.quantities import show_bytes, show_number
 
 MAX_TILES = 400
+SOON_DAYS = 30.0
 STEPS = 5
 NONE = "-"
 """Stands for elements without a tier, server or pool."""
@@ -98,7 +99,8 @@ class Group:
 class Map:
     """What is shown, out of ``total`` elements; ``by`` is how they are grouped in fact.
 
-    ``choices`` are how they can be grouped: what at least one element has.
+    ``choices`` are how they can be grouped: what at least one element has.  ``soon`` are those that are full
+    within SOON_DAYS, the first one first.
     """
 
     groups: tuple[Group, ...]
@@ -108,6 +110,7 @@ class Map:
     shown: int
     total: int
     pages: int
+    soon: tuple[Element, ...] = ()
 
     @property
     def in_heaps(self) -> bool:
@@ -117,6 +120,12 @@ class Map:
 
 def build_map(storage: Inventory, asked: Question) -> Map:
     """Return the map of ``storage``: at most MAX_TILES tiles."""
+    shown = _map(storage, asked)
+    soon = [one for one in storage.elements if asked.wants(one) and (one.full_in_days or 1e9) <= SOON_DAYS]
+    return replace(shown, soon=tuple(sorted(soon, key=lambda one: (one.full_in_days or 0.0, one.id))))
+
+
+def _map(storage: Inventory, asked: Question) -> Map:
     systems = tuple(sorted({element.storage_system for element in storage.elements}))
     wanted = sorted(
         (element for element in storage.elements if asked.wants(element)),
@@ -138,6 +147,14 @@ def build_map(storage: Inventory, asked: Question) -> Map:
         for (system, value), members in _grouped(shown, by)
     )
     return Map(groups, systems, choices, by, len(shown), len(wanted), pages)
+
+
+def full_in_words(element: Element) -> str:
+    """Return in how many days an element is full, in words; a dash where that is not foreseen."""
+    days = element.full_in_days
+    if days is None:
+        return "–"
+    return "in less than a day" if days < 1 else f"in {days:.0f} {'day' if round(days) == 1 else 'days'}"
 
 
 def tile(element: Element, show: str) -> Tile:

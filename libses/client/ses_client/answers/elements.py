@@ -46,7 +46,8 @@ class Element:
     """One storage element.  ``read`` and ``write`` are what a stream that starts now would get.
 
     ``capacity_bytes`` is what the monitor sees, else what is stated.  ``reason`` and ``until`` (ISO 8601) are
-    what an administrator said of its state.
+    what an administrator said of its state.  ``free_per_day`` is how its free space changes (bytes), which at
+    that pace is used up in ``full_in_days``.
     """
 
     id: str
@@ -70,6 +71,8 @@ class Element:
     observation: Observation | None = None
     open_placements: int = 0
     reserved_bytes: float = 0.0
+    free_per_day: float | None = None
+    full_in_days: float | None = None
 
     @property
     def observed(self) -> str:
@@ -113,6 +116,8 @@ class Element:
             observation=None if seen is None else Observation.of(seen),
             open_placements=int(data.get("open_placements") or 0),
             reserved_bytes=maybe_number(data.get("reserved_bytes")) or 0.0,
+            free_per_day=maybe_number(data.get("free_bytes_per_day")),
+            full_in_days=maybe_number(data.get("full_in_days")),
         )
 
 

@@ -14,7 +14,9 @@ from ses_service.api.problems import MonitorProblem, NotFoundProblem
 from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
 from ses_service.api.schemas.requests import HistoryQuery
 from ses_service.feeds.monitor_reader import MonitorError
+from ses_service.model.entities import Observation
 from ses_service.process.runtime import runtime
+from ses_service.process.space import Space
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
 
@@ -38,6 +40,7 @@ def elements() -> Response:
             "available": render.rates(row.available_read, row.available_write),
             "open_placements": row.open_placements,
             "reserved_bytes": row.reserved_bytes,
+            **_outlook(now.space, found.id, row.observation, time),
         }
         for row in rows
         for found in (table.elements[row.row],)
@@ -60,6 +63,15 @@ def elements() -> Response:
             },
         }
     )
+
+
+def _outlook(space: Space, element: str, seen: Observation | None, now: float) -> dict[str, float | None]:
+    found = space.outlook(element, None if seen is None else seen.free_bytes, now)
+    days = None if found is None else found.full_in
+    return {
+        "free_bytes_per_day": None if found is None else round(found.change),
+        "full_in_days": None if days is None else round(days, 2),
+    }
 
 
 @blueprint.get("/v1/elements/<system>/<name>/history")

@@ -239,6 +239,8 @@ class ElementOut(Answer):
     """One element: static facts, the last observation, and what a stream would get now.
 
     `state_reason` is the administrator's; the state ends by itself at `state_until` (ISO 8601).
+    `free_bytes_per_day` is how the free space changes, by a line through the last weeks, null before a day of
+    samples; at that pace it is used up in `full_in_days`, null where it is not within ten years.
     """
 
     id: str
@@ -260,6 +262,8 @@ class ElementOut(Answer):
     available: Rates
     open_placements: int
     reserved_bytes: float
+    free_bytes_per_day: float | None
+    full_in_days: float | None
 
 
 class HistoryPoint(Answer):

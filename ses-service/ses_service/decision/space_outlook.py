@@ -1,0 +1,102 @@
+"""How fast each element fills, and when it is full at that pace: a line through its free space of late.
+
+Pure.  The line is a weighted least-squares fit over samples of which one from a week ago counts a third
+(exp(-1)); an element is six numbers, however many samples there were.  Nothing is said before a day of
+samples.  Not safe for several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+APART = 600.0  # seconds between two samples
+_WEEK = 7 * 86400.0
+_DAY = 86400.0
+_LEAST_SPAN = _DAY
+_FARTHEST = 3650.0  # days
+_FIRST, _LAST, _N, _T, _TT, _Y, _TY = range(7)
+_FIELDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """``change`` of the free space in bytes a day; ``full_in`` days it is used up, None if it is not."""
+
+    change: float
+    full_in: float | None
+
+
+class SpaceTrend:
+    """The lines of all elements by name.  Times are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._sums: npt.NDArray[np.float64] = np.zeros((_FIELDS, 0))
+        self._origin: float | None = None  # when the last sample was taken; times in the sums count from it
+
+    def due(self, now: float) -> bool:
+        """Return whether it is time for a further sample; also after a step back of the clock."""
+        return self._origin is None or not 0 <= now - self._origin < APART
+
+    def record(self, now: float, names: Sequence[str], free: Sequence[float]) -> None:
+        """Take the free bytes of elements; elements that are not named are forgotten after a week."""
+        self._age(now)
+        new = [name for name in names if name not in self._rows]
+        self._rows.update({name: len(self._rows) + at for at, name in enumerate(new)})
+        made = np.zeros((_FIELDS, len(new)))
+        made[_FIRST] = made[_LAST] = now
+        self._sums = np.concatenate([self._sums, made], axis=1)
+        rows = np.fromiter((self._rows[name] for name in names), dtype=np.intp, count=len(names))
+        self._sums[_LAST, rows] = now
+        self._sums[_N, rows] += 1
+        self._sums[_Y, rows] += np.asarray(free, dtype=np.float64)
+        self._forget()
+
+    def outlook(self, name: str, free: float | None, now: float) -> Outlook | None:
+        """Return how an element fills that has so many free bytes; ``None``: not known yet."""
+        row = self._rows.get(name)
+        if row is None:
+            return None
+        first, last, n, t, tt, y, ty = (float(one) for one in self._sums[:, row])
+        spread = n * tt - t * t
+        if last - first < _LEAST_SPAN or now - last > _DAY or spread <= 0:
+            return None
+        slope = (n * ty - t * y) / spread * _DAY
+        days = None if free is None or slope >= 0 else free / -slope
+        return Outlook(slope, days if days is not None and days <= _FARTHEST else None)
+
+    def saved(self) -> tuple[float | None, dict[str, list[float]]]:
+        """Return what ``restore`` takes."""
+        return self._origin, {name: self._sums[:, row].tolist() for name, row in self._rows.items()}
+
+    def restore(self, origin: float | None, lines: Mapping[str, Sequence[float]]) -> None:
+        """Go on from what was saved.  Raises ValueError for what never was."""
+        sums = np.array(list(lines.values()), dtype=np.float64).reshape(len(lines), -1).T
+        if not lines:
+            return
+        if origin is None or sums.shape[0] != _FIELDS or not np.isfinite(sums).all():
+            raise ValueError("these are no lines of elements")
+        self._origin, self._sums = origin, sums
+        self._rows = {name: at for at, name in enumerate(lines)}
+
+    def _age(self, now: float) -> None:
+        """Count times from now on, and weigh what is older less."""
+        passed = 0.0 if self._origin is None else max(0.0, now - self._origin)
+        self._origin = now
+        first, last, n, t, tt, y, ty = self._sums
+        moved = (n, t - passed * n, tt - 2 * passed * t + passed**2 * n, y, ty - passed * y)
+        weight = np.exp(-passed / _WEEK)
+        self._sums = np.stack([first, last, *(weight * one for one in moved)])
+
+    def _forget(self) -> None:
+        """Forget elements whose samples count almost nothing any more."""
+        kept = self._sums[_N] > np.exp(-4)
+        if kept.all():
+            return
+        names = [name for name, row in self._rows.items() if kept[row]]
+        self._sums = self._sums[:, [self._rows[name] for name in names]]
+        self._rows = {name: at for at, name in enumerate(names)}

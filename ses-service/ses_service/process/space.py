@@ -1,0 +1,65 @@
+"""Keeps how fast each element fills, also over a restart: in a file that is written with every sample."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import structlog
+
+from ses_service.decision.space_outlook import Outlook, SpaceTrend
+from ses_service.model.entities import Observation
+
+_log = structlog.get_logger("ses_service")
+
+
+class Space:
+    """All methods may be called from any thread."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._trend = SpaceTrend()
+        self._recall()
+
+    def take(self, observations: Iterable[Observation], now: float) -> None:
+        """Take a sample of the free space when one is due; what is old is none."""
+        with self._lock:
+            if not self._trend.due(now):
+                return
+            seen = [
+                (one.element, one.free_bytes)
+                for one in observations
+                if one.free_bytes is not None and one.state == "ok"
+            ]
+            self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
+            self._write()
+
+    def outlook(self, element: str, free: float | None, now: float) -> Outlook | None:
+        """Return how an element fills; ``None``: not known yet."""
+        with self._lock:
+            return self._trend.outlook(element, free, now)
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        part = self._path.with_suffix(".part")
+        origin, lines = self._trend.saved()
+        try:
+            part.write_text(json.dumps({"origin": origin, "lines": lines}), "utf-8")
+            part.replace(self._path)
+        except OSError as error:
+            _log.warning("the space outlook cannot be written", detail=str(error))
+
+    def _recall(self) -> None:
+        if self._path is None:
+            return
+        try:
+            held = json.loads(self._path.read_text("utf-8"))
+            self._trend.restore(held["origin"], held["lines"])
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _log.warning("the space outlook cannot be read", path=str(self._path), detail=str(error))
