@@ -204,3 +204,27 @@ def test_what_the_kernel_does_not_count_is_named() -> None:
     counters.close()
     assert {"instructions", "cache misses", "opens", "syncs"} <= counted.keys() | refused.keys()
     assert all(refused.values())
+
+
+@pytest.mark.root
+def test_calls_of_a_program_and_its_children_are_counted(tmp_path: Path) -> None:
+    program = (
+        "import os\n"
+        "if os.fork() == 0:\n"
+        "    file = os.open('synced', os.O_CREAT | os.O_WRONLY)\n"
+        "    [os.fsync(file) for _ in range(40)]; os._exit(0)\n"
+        "os.wait(); [os.close(os.open('synced', os.O_RDONLY)) for _ in range(300)]\n"
+    )
+    watch = (
+        "import sys; from ses.profiling.run import profile\n"
+        "found, _ = profile([sys.executable, '-S', '-c', sys.argv[1]], calls=True)\n"
+        "print(found.counters.get('opens', -1), found.counters.get('syncs', -1))\n"
+    )
+    mounted = 'mount -t tracefs none /sys/kernel/tracing && exec "$@"'
+    command = ["unshare", "--mount", "sh", "-c", mounted, "sh", sys.executable, "-c", watch, program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode or "-1" in done.stdout:
+        pytest.skip(f"tracefs cannot be had here: {done.stderr[-300:]}")
+    opens, syncs = map(int, done.stdout.split())
+    assert 301 <= opens < 1000  # those of starting Python are among them
+    assert syncs == 40
