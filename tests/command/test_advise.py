@@ -55,6 +55,24 @@ def test_a_slow_link_and_waiting_are_taken_into_account(ses: Ses, kept: str) -> 
     assert waiting["forecasts"][0]["seconds"] == pytest.approx(5.0)
 
 
+def test_the_link_is_that_of_this_node_where_the_site_describes_it(
+    ses: Ses, kept: str, service: SelectionServiceDouble
+) -> None:
+    mine = {"rank": 1, "node": "n1", "node_class": "compute", "element": "union/b1",
+            "storage_system": "union", "distance": 0.0, "available": {"read_mb_s": 1.0, "write_mb_s": 1.0},
+            "free_gb": 1.0, "predicted": [], "limited_by": "link", "open_files": 0}  # fmt: skip
+    service.node_selection["candidates"] = [mine]
+    service.node_classes = [
+        {"node_class": name, "nodes": "n1", "count": 1, "heard": 1, "open_files": 0, "link_mb_s": rate}
+        for name, rate in (("other", 5.0), ("compute", 29.0))
+    ]
+    told = ses.json("advise", "--profile", kept)["forecasts"][0]
+    assert (told["binding"], told["seconds"]) == ("network link", pytest.approx(10.0))
+    assert ses.json("advise", "--link", "1GB/s", "--profile", kept)["forecasts"][0]["binding"] == "disk"
+    service.node_classes[1]["link_mb_s"] = None
+    assert ses.json("advise", "--profile", kept)["forecasts"][0]["binding"] == "disk"
+
+
 def test_what_the_program_needs_is_part_of_the_question(
     ses: Ses, kept: str, service: SelectionServiceDouble
 ) -> None:

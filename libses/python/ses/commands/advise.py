@@ -19,6 +19,7 @@ from ses.commands.advise_last import compare
 from ses.commands.options import service_command, subject_options
 from ses.kept_forecast import Kept, keep
 from ses.output import console, line, number, print_json, table
+from ses.own_link import own_link
 from ses.profiling.darshan import read_log
 from ses.profiling.needs import implied
 from ses.profiling.phases import BOTH
@@ -42,7 +43,10 @@ _RATES = {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
     help="Instead of running PROGRAM: a Darshan log of it.",
 )  # fmt: skip
 @click.option("--system", help="Only this storage system.")
-@click.option("--link", metavar="RATE", help="What the link of the node carries, like 12.5GB/s.")
+@click.option(
+    "--link", metavar="RATE",
+    help="What the link of the node carries, like 12.5GB/s.  [default: what the site says of this node]",
+)  # fmt: skip
 @click.option("--in-turn", is_flag=True, help="The program waits for each transfer (O_DIRECT, O_SYNC).")
 @click.option(
     "--last", is_flag=True,
@@ -79,7 +83,7 @@ def advise(
     if last:
         compare(client, as_json, application, job)
         return
-    carries = _rate(link) if link else math.inf
+    stated = _rate(link) if link else None
     stored = _stored(client, kept) if kept is not None and not Path(kept).exists() else None
     found = _profile(program, kept, darshan) if stored is None else _as_run(stored)
     needs = [one.requirement for one in implied(found)] if stored is None else stored.requirements
@@ -96,6 +100,7 @@ def advise(
     if not places:
         click.echo("No element is left whose rates are known.", err=True)
         raise SystemExit(EXIT_NOT_FOUND)
+    carries = own_link(client, user) if stated is None else stated
     work = _work(found, in_turn)
     predicted = forecasts(work, places, carries)
     say = advice(predicted[0], predicted, work)

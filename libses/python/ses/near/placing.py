@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +15,13 @@ from ses_client.answers.elements import Element
 from ses_client.answers.nodes import NodeClass
 from ses_client.answers.requirements import Subject
 from ses_client.client import ServiceClient
-from ses_client.errors import NotFoundError, RefusedError, SesError
+from ses_client.errors import NotFoundError, SesError
 
 from ses.basepath import same_directory
 from ses.file_layout import layout_of
 from ses.near.cost import Here, Holder
 from ses.near.striping import stripes_of
+from ses.own_link import own_link
 
 MB = 1e6
 
@@ -82,14 +82,7 @@ class Site:
 
     def here(self, cores: float) -> Here:
         """Return this node, with the link that the site states for it."""
-        host = socket.gethostname().partition(".")[0]
-        try:
-            chosen = self._best(host)
-        except RefusedError:  # the service knows no such node
-            return Here(cores=cores)
-        classes = {one.name: one for one in self._classes}
-        mine = classes.get(chosen[1]) if chosen else None
-        return Here(math.inf if mine is None or mine.link is None else mine.link * MB, cores)
+        return Here(own_link(self._client, self._user), cores)
 
     def _place(self, elements: Sequence[Element], size: int, file: Path) -> Place:
         best = self._holding(elements, file)
