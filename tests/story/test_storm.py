@@ -1,187 +1,33 @@
-"""A storm of creates while agent and service are stopped and killed: nothing fails, nothing is forgotten.
-
-Service, agent, preload library and mergerfs are real; there is no monitor, so ledger and static facts
-decide.
-"""
+"""A storm of creates while agent and service are stopped and killed: nothing fails, nothing is forgotten."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ports import free_port
-from ses.demo.parts import Parts, find_parts
-from ses.demo.site import write_site
+from ses.demo.parts import find_parts
+from storm_site import PATIENCE, STORM, Site, created, held, hold, running_site, wait_until
 
 pytestmark = pytest.mark.root
 
 FILES = 4_000
 WRITERS = 4
-HELD = 20
-PATIENCE = 120.0  # seconds; only a hang uses this up
-
-STORM = """
-import os, sys
-directory, writer, count, going_on = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
-number = 0
-while number < count or os.path.exists(going_on):
-    with open(f"{directory}/{writer}-{number}", "x") as file:
-        file.write(f"{writer}-{number}")
-    number += 1
-print(number)
-"""
-HOLDER = """
-import sys
-files = [open(f"{sys.argv[1]}/{sys.argv[2]}-{number}", "x") for number in range(int(sys.argv[3]))]
-print("held", flush=True)
-sys.stdin.readline()
-"""
-
-
-def wait_until(check: Callable[[], object], what: str) -> float:
-    """Wait until `check()` is true; returns how many seconds it took."""
-    begun = time.monotonic()
-    while not check():
-        if time.monotonic() - begun > PATIENCE:
-            pytest.fail(f"waited {PATIENCE} s in vain until {what}")
-        time.sleep(0.02)
-    return time.monotonic() - begun
-
-
-class Site:
-    """A union of eight directories, and the service and agent that place files on it."""
-
-    def __init__(self, work: Path, parts: Parts) -> None:
-        self.work, self.parts = work, parts
-        self.union = work / "union"
-        self.url = f"http://127.0.0.1:{free_port()}"
-        self.description = write_site(parts.site, work)
-        self.socket = work / "agent.sock"
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._programs: list[subprocess.Popen[bytes]] = []
-
-    def start_service(self) -> None:
-        self._start(
-            "service", str(self.parts.service), "serve", "--listen", self.url.removeprefix("http://"),
-            "--state-dir", str(self.work / "service"), "--site", str(self.description), "--trust-loopback",
-        )  # fmt: skip
-        wait_until(lambda: self.get("/readyz") is not None, "the service is ready")
-
-    def start_agent(self) -> None:
-        self._start(
-            "agent", str(self.parts.agent), "--service", self.url, "--socket", str(self.socket),
-            "--node", "n1", "--state-dir", str(self.work / "agent"), "--answer-ms", "10000",
-        )  # fmt: skip
-        wait_until(self._listens, "the agent listens")
-        assert self._running["agent"].poll() is None, self.log("agent")
-
-    def _listens(self) -> bool:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe, suppress(OSError):
-            probe.connect(str(self.socket))
-            return True
-        return False
-
-    def stop(self, name: str, how: signal.Signals) -> None:
-        process = self._running.pop(name)
-        process.send_signal(how)
-        process.wait(PATIENCE)
-
-    def stop_all(self) -> None:
-        for program in self._programs:
-            program.kill()
-            program.communicate()
-        for name in list(self._running):
-            self.stop(name, signal.SIGKILL)
-
-    def _start(self, name: str, *command: str) -> None:
-        with (self.work / f"{name}.log").open("ab") as log:
-            self._running[name] = subprocess.Popen(command, stdout=log, stderr=log)
-
-    def log(self, name: str) -> str:
-        return (self.work / f"{name}.log").read_text()
-
-    def program(self, text: str, *arguments: str) -> subprocess.Popen[bytes]:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "LD_PRELOAD": str(self.parts.preload),
-            "SES_AGENT_SOCKET": str(self.socket),
-            "SES_SYNC_MS": "20000",
-        }
-        command = [sys.executable, "-c", text, str(self.union), *arguments]
-        pipe = subprocess.PIPE
-        self._programs.append(
-            subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
-        )
-        return self._programs[-1]
-
-    def get(self, path: str) -> dict[str, object] | None:
-        with suppress(OSError, ValueError), urllib.request.urlopen(self.url + path, timeout=5) as answer:
-            body: dict[str, object] = json.load(answer)
-            return body
-        return None
-
-    def ledger(self) -> list[str] | None:
-        """Paths of what the ledger has open, each of which lies where it says; none without an answer."""
-        answer = self.get("/v1/placements?state=open&limit=1000")
-        if answer is None:
-            return None
-        placements = answer["placements"]
-        assert isinstance(placements, list)
-        for one in placements:
-            assert Path(one["target"], Path(one["path"]).relative_to(self.union)).is_file(), one
-        return sorted(str(one["path"]) for one in placements)
-
-    def knows(self, path: str) -> bool:
-        """Whether the ledger has `path` open."""
-        answer = self.get(f"/v1/placements?state=open&path={path}")
-        return bool(answer and answer["placements"])
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    if os.geteuid() != 0:
-        pytest.skip("needs root: mounts a union")
     build = os.environ.get("SES_BUILD_DIR")
-    site = Site(tmp_path, find_parts(Path(build).absolute() if build else None))
-    branches = [tmp_path / f"b{number}" for number in range(1, 9)]
-    for path in (site.union, *branches):
-        path.mkdir(parents=True)
-    with ExitStack() as undo:
-        together = ":".join(str(branch) for branch in branches)
-        options = "category.create=ff,use_ino,allow_other"
-        subprocess.run(["mergerfs", "-o", options, together, site.union], check=True, timeout=60)
-        undo.callback(subprocess.run, ["umount", "-l", str(site.union)], check=False, timeout=60)
-        undo.callback(site.stop_all)
-        site.start_service()
-        site.start_agent()
+    with running_site(tmp_path, find_parts(Path(build).absolute() if build else None)) as site:
         yield site
 
 
-def hold(site: Site, name: str) -> subprocess.Popen[bytes]:
-    """A program that creates files under the library and keeps them open."""
-    holder = site.program(HOLDER, name, str(HELD))
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == b"held\n"
-    return holder
-
-
 def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Site) -> None:
-    def held(name: str) -> list[str]:
-        return sorted(str(site.union / f"{name}-{number}") for number in range(HELD))
-
     wait_until(lambda: "is mounted at" in site.log("agent"), "the union is known")
     before = hold(site, "before")
-    wait_until(lambda: site.ledger() == held("before"), "the ledger has what is held")
+    wait_until(lambda: site.ledger() == held(site, "before"), "the ledger has what is held")
 
     going_on = site.work / "going-on"
     going_on.touch()
@@ -190,17 +36,16 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
     interruptions = [([name], how) for name in begin for how in (signal.SIGKILL, signal.SIGTERM)]
     interruptions.append((["agent", "service"], signal.SIGKILL))
 
-    def created() -> int:
-        return sum(1 for path in site.union.iterdir() if path.name[0].isdigit())
-
     for names, how in interruptions:
-        before_it = created()
-        wait_until(lambda before_it=before_it: created() > before_it + FILES // 20, "the storm goes on")  # type: ignore[misc]
+        before_it = created(site)
+        wait_until(lambda before_it=before_it: created(site) > before_it + FILES // 20, "the storm goes on")  # type: ignore[misc]
         for name in names:
             site.stop(name, how)
         for name in reversed(names):
             begin[name]()
-        wait_until(lambda: all(site.knows(path) for path in held("before")), "what is held is known again")
+        wait_until(
+            lambda: all(site.knows(path) for path in held(site, "before")), "what is held is known again"
+        )
     going_on.unlink()
     counts = []
     for writer in writers:
@@ -208,15 +53,17 @@ def test_storm_survives_restarts_and_kills_and_the_ledger_ends_up_true(site: Sit
         assert writer.returncode == 0, said.decode()
         counts.append(int(made))
     assert sum(counts) >= FILES
-    assert created() == sum(counts)
+    assert created(site) == sum(counts)
     for one, count in enumerate(counts):
         for number in range(count):
             assert (site.union / f"{one}-{number}").read_text() == f"{one}-{number}"
-    took = wait_until(lambda: site.ledger() == held("before"), "the ledger is what is held")
+    took = wait_until(lambda: site.ledger() == held(site, "before"), "the ledger is what is held")
     print(f"ledger true {took:.2f} s after the storm")
 
     after = hold(site, "after")
-    wait_until(lambda: site.ledger() == sorted(held("before") + held("after")), "the ledger has both")
+    wait_until(
+        lambda: site.ledger() == sorted(held(site, "before") + held(site, "after")), "the ledger has both"
+    )
     for holder in (before, after):
         holder.communicate(b"\n", timeout=PATIENCE)
     wait_until(lambda: site.ledger() == [], "the ledger is empty")

@@ -1,0 +1,180 @@
+"""A site without a monitor, on which a storm of creates goes on while its parts are stopped and started.
+
+Service, agent, preload library and mergerfs are real; ledger and static facts decide.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from ports import free_port
+from ses.demo.parts import Parts
+from ses.demo.site import write_site
+
+HELD = 20
+PATIENCE = 120.0  # seconds; only a hang uses this up
+
+STORM = """
+import os, sys
+directory, writer, count, going_on = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+number = 0
+while number < count or os.path.exists(going_on):
+    with open(f"{directory}/{writer}-{number}", "x") as file:
+        file.write(f"{writer}-{number}")
+    number += 1
+print(number)
+"""
+HOLDER = """
+import sys
+files = [open(f"{sys.argv[1]}/{sys.argv[2]}-{number}", "x") for number in range(int(sys.argv[3]))]
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def wait_until(check: Callable[[], object], what: str) -> float:
+    """Wait until `check()` is true; returns how many seconds it took."""
+    begun = time.monotonic()
+    while not check():
+        if time.monotonic() - begun > PATIENCE:
+            pytest.fail(f"waited {PATIENCE} s in vain until {what}")
+        time.sleep(0.02)
+    return time.monotonic() - begun
+
+
+class Site:
+    """A union of eight directories, and the service and agent that place files on it."""
+
+    def __init__(self, work: Path, parts: Parts) -> None:
+        self.work, self.parts = work, parts
+        self.union = work / "union"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        self.description = write_site(parts.site, work)
+        self.socket = work / "agent.sock"
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._programs: list[subprocess.Popen[bytes]] = []
+
+    def start_service(self) -> None:
+        self._start(
+            "service", str(self.parts.service), "serve", "--listen", self.url.removeprefix("http://"),
+            "--state-dir", str(self.work / "service"), "--site", str(self.description), "--trust-loopback",
+        )  # fmt: skip
+        wait_until(lambda: self.get("/readyz") is not None, "the service is ready")
+
+    def start_agent(self) -> None:
+        self._start(
+            "agent", str(self.parts.agent), "--service", self.url, "--socket", str(self.socket),
+            "--node", "n1", "--state-dir", str(self.work / "agent"), "--answer-ms", "10000",
+        )  # fmt: skip
+        wait_until(self._listens, "the agent listens")
+        assert self._running["agent"].poll() is None, self.log("agent")
+
+    def _listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe, suppress(OSError):
+            probe.connect(str(self.socket))
+            return True
+        return False
+
+    def stop(self, name: str, how: signal.Signals) -> None:
+        process = self._running.pop(name)
+        process.send_signal(how)
+        process.wait(PATIENCE)
+
+    def stop_all(self) -> None:
+        for program in self._programs:
+            program.kill()
+            program.communicate()
+        for name in list(self._running):
+            self.stop(name, signal.SIGKILL)
+
+    def _start(self, name: str, *command: str) -> None:
+        with (self.work / f"{name}.log").open("ab") as log:
+            self._running[name] = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def log(self, name: str) -> str:
+        return (self.work / f"{name}.log").read_text()
+
+    def program(self, text: str, *arguments: str) -> subprocess.Popen[bytes]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "LD_PRELOAD": str(self.parts.preload),
+            "SES_AGENT_SOCKET": str(self.socket),
+            "SES_SYNC_MS": "20000",
+        }
+        command = [sys.executable, "-c", text, str(self.union), *arguments]
+        pipe = subprocess.PIPE
+        self._programs.append(
+            subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+        )
+        return self._programs[-1]
+
+    def get(self, path: str) -> dict[str, object] | None:
+        with suppress(OSError, ValueError), urllib.request.urlopen(self.url + path, timeout=5) as answer:
+            body: dict[str, object] = json.load(answer)
+            return body
+        return None
+
+    def ledger(self) -> list[str] | None:
+        """Paths of what the ledger has open, each of which lies where it says; none without an answer."""
+        answer = self.get("/v1/placements?state=open&limit=1000")
+        if answer is None:
+            return None
+        placements = answer["placements"]
+        assert isinstance(placements, list)
+        for one in placements:
+            assert Path(one["target"], Path(one["path"]).relative_to(self.union)).is_file(), one
+        return sorted(str(one["path"]) for one in placements)
+
+    def knows(self, path: str) -> bool:
+        """Whether the ledger has `path` open."""
+        answer = self.get(f"/v1/placements?state=open&path={path}")
+        return bool(answer and answer["placements"])
+
+
+@contextmanager
+def running_site(work: Path, parts: Parts) -> Iterator[Site]:
+    """A site below ``work`` with service and agent, which are stopped at the end."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: mounts a union")
+    site = Site(work, parts)
+    branches = [work / f"b{number}" for number in range(1, 9)]
+    for path in (site.union, *branches):
+        path.mkdir(parents=True)
+    with ExitStack() as undo:
+        together = ":".join(str(branch) for branch in branches)
+        options = "category.create=ff,use_ino,allow_other"
+        subprocess.run(["mergerfs", "-o", options, together, site.union], check=True, timeout=60)
+        undo.callback(subprocess.run, ["umount", "-l", str(site.union)], check=False, timeout=60)
+        undo.callback(site.stop_all)
+        site.start_service()
+        site.start_agent()
+        yield site
+
+
+def hold(site: Site, name: str) -> subprocess.Popen[bytes]:
+    """A program that creates files under the library and keeps them open."""
+    holder = site.program(HOLDER, name, str(HELD))
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    return holder
+
+
+def held(site: Site, name: str) -> list[str]:
+    """The files that a holder of this name has open."""
+    return sorted(str(site.union / f"{name}-{number}") for number in range(HELD))
+
+
+def created(site: Site) -> int:
+    """How many files the storm has created."""
+    return sum(1 for path in site.union.iterdir() if path.name[0].isdigit())

@@ -1,0 +1,113 @@
+"""Service and agents of another state of this version, in both directions, with programs running: nothing fails.
+
+The other state is one of this repository's history, built here: its agent, library and service.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ses.demo.parts import Parts, find_parts
+from storm_site import PATIENCE, created, held, hold, running_site, wait_until
+
+pytestmark = [pytest.mark.root, pytest.mark.long, pytest.mark.timeout(3000)]
+
+ROOT = Path(__file__).resolve().parents[2]
+EARLIER = "b19ef2d2e45a4751a5b883b80cf2aedcb7f83d34"
+FILES = 100  # of each program between two upgrades
+# Slower than a storm: what an agent cannot tell yet is bounded, and beyond that bound files are not placed.
+STEADY = """
+import os, sys, time
+directory, name, going_on = sys.argv[1:]
+number = 0
+while os.path.exists(going_on):
+    with open(f"{directory}/{name}-{number}", "x") as file:
+        file.write(name)
+    number += 1
+    time.sleep(0.02)
+"""
+BUILD_SECONDS = 2500
+SERVICE = """\
+#!/bin/sh
+PYTHONPATH={folders} exec {program} "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
+    """The parts of the earlier state."""
+    known = subprocess.run(["git", "cat-file", "-e", EARLIER], cwd=ROOT, capture_output=True, check=False)
+    if known.returncode != 0:
+        pytest.skip(f"the history of this checkout does not have {EARLIER[:8]}")
+    folder = tmp_path_factory.mktemp("earlier")
+    archive = subprocess.run(["git", "archive", EARLIER], cwd=ROOT, capture_output=True, check=True)
+    subprocess.run(["tar", "x", "-C", folder], input=archive.stdout, check=True)
+    build = folder / "build"
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "timeout": BUILD_SECONDS}
+    subprocess.run(["cmake", "-S", folder / "libses", "-B", build, "-G", "Ninja"], **quiet)
+    targets = ["--parallel", "2", "--target", "ses-agent", "ses_wrapper"]
+    subprocess.run(["cmake", "--build", build, *targets], **quiet)
+    core = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    subprocess.run(
+        [sys.executable, *core, "--target", folder / "core", folder / "libses/core/python"], **quiet
+    )
+    names = ("core", "ses-service", "libses/listen", "libses/client", "libses/python")
+    service = folder / "service"
+    service.write_text(
+        SERVICE.format(
+            folders=os.pathsep.join(str(folder / one) for one in names),
+            program=Path(sys.executable).with_name("ses-service"),
+        )
+    )
+    service.chmod(0o755)
+    yield dataclasses.replace(
+        find_parts(), service=service, agent=build / "agent/ses-agent", preload=build / "libses-wrapper.so"
+    )
+
+
+@pytest.mark.parametrize("first", ["service", "agent"])
+def test_parts_are_upgraded_one_after_the_other_while_programs_run(
+    earlier: Parts, tmp_path: Path, first: str
+) -> None:
+    later = find_parts()
+    upgrades = {
+        "service": {"service": later.service},
+        "agent": {"agent": later.agent, "preload": later.preload},
+    }
+    with running_site(tmp_path, earlier) as site:
+        wait_until(lambda: "is mounted at" in site.log("agent"), "the union is known")
+        holders = {"earlier": hold(site, "earlier")}
+        going_on = tmp_path / "going-on"
+        going_on.touch()
+        writers = [site.program(STEADY, name, str(going_on)) for name in "01"]
+
+        def all_is_known() -> bool:
+            return all(site.knows(path) for name in holders for path in held(site, name))
+
+        wait_until(all_is_known, "the ledger has what is held")
+        for name in (first, *upgrades.keys() - {first}):
+            before = created(site)
+            site.stop(name, signal.SIGTERM)
+            site.parts = dataclasses.replace(site.parts, **upgrades[name])
+            {"service": site.start_service, "agent": site.start_agent}[name]()
+            wait_until(all_is_known, f"what is held is known after the {name}")
+            wait_until(lambda before=before: created(site) > before + FILES, "programs go on")  # type: ignore[misc]
+            holders[f"after-{name}"] = hold(site, f"after-{name}")
+            wait_until(all_is_known, f"what began after the {name} is known")
+        going_on.unlink()
+        for writer in writers:
+            _, said = writer.communicate(timeout=PATIENCE)
+            assert writer.returncode == 0, said.decode()
+        everything = sorted(path for name in holders for path in held(site, name))
+        wait_until(lambda: site.ledger() == everything, "the ledger is what is held")
+        for holder in holders.values():
+            holder.communicate(b"\n", timeout=PATIENCE)
+            assert holder.returncode == 0
+        wait_until(lambda: site.ledger() == [], "the ledger is empty")
