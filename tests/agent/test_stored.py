@@ -67,13 +67,13 @@ def test_numbers_of_announcements_grow(
 
 
 @pytest.fixture(scope="module")
-def book_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("book") / "book_bound"
-    return link(program, Path(__file__).parent / "probes/book_bound.cpp")
+def backlog_bound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("backlog") / "backlog_bound"
+    return link(program, Path(__file__).parent / "probes/backlog_bound.cpp")
 
 
 @pytest.mark.timeout(1000)  # the compiler takes its time on a busy machine
-def test_what_is_kept_for_a_service_that_never_stores_is_bounded(book_bound: Path) -> None:
+def test_what_is_kept_for_a_service_that_never_stores_is_bounded(backlog_bound: Path) -> None:
     """The oldest go first: it has taken them, after all."""
-    said = subprocess.run([book_bound, "30000"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([backlog_bound, "30000"], capture_output=True, text=True, check=True).stdout
     assert said == "known 10000, first 20001, to be said 10000 and 10000, known in the end 0\n"

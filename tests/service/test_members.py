@@ -14,7 +14,7 @@ from directory_server import BASE, GROUPS, PASSWORD, PEOPLE, READER, DirectorySe
 from service_process import SITE, Running, until
 from ses_service.members.directory import DirectoryError
 from ses_service.members.mapping import Directory, Mapping, read_mapping
-from ses_service.members.memberships import Book
+from ses_service.members.memberships import Memberships
 from ses_service.members.toml_tables import MembersFileError
 from ses_service.members.updater import Members
 from ses_service.model.entities import Kind, Level, Requirement
@@ -57,7 +57,7 @@ class Reader:
 
 def members(folder: Path, clock: Any, reader: Any, vos: frozenset[str] | None = VOS) -> Members:
     mapping = written(folder)
-    return Members(mapping, Book(mapping, folder / "members.json"), clock, lambda: vos, reader)
+    return Members(mapping, Memberships(mapping, folder / "members.json"), clock, lambda: vos, reader)
 
 
 def homes(one: Members) -> dict[str, str]:
@@ -118,7 +118,7 @@ def test_a_copy_that_cannot_be_used_is_not(tmp_path: Path, clock: Any, harm: str
 def test_a_copy_made_by_another_file_is_not_used(tmp_path: Path, clock: Any) -> None:
     members(tmp_path, clock, Reader()).step()
     mapping = written(tmp_path, PLAIN.replace('"physics"', '"materials"'))
-    assert Book(mapping, tmp_path / "members.json").home("carol", 0.0) is None
+    assert Memberships(mapping, tmp_path / "members.json").home("carol", 0.0) is None
 
 
 def test_a_rule_for_an_organisation_nobody_knows_is_named_and_not_used(tmp_path: Path, clock: Any) -> None:
@@ -225,7 +225,7 @@ def test_what_the_site_states_goes_before_the_file(
 ) -> None:
     environment = replace(site.equal(1).environment, organisations=VOS, home_vo={"alice": "physics"})
     service = make_service(environment, clock, members=written(tmp_path)).refresh()
-    service.runtime.members.book.take_groups(MEMBERS, 0.0)
+    service.runtime.members.memberships.take_groups(MEMBERS, 0.0)
     answers = {
         user: service.get(f"/v1/requirements/effective?user={user}").get_json() for user in ("alice", "bob")
     }

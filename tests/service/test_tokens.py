@@ -19,7 +19,7 @@ from issuer_standin import AUDIENCE, IssuerStandIn
 from service_process import SITE, Running, until
 from ses_service.members.issuer import IssuerError, Keys, fetch_keys
 from ses_service.members.mapping import Issuer, Mapping, read_mapping
-from ses_service.members.memberships import Book
+from ses_service.members.memberships import Memberships
 from ses_service.members.tokens import TokenError, Tokens
 from ses_service.members.toml_tables import MembersFileError
 
@@ -56,18 +56,18 @@ def written(folder: Path, url: str, extra: str = "", rules: str = RULES) -> Mapp
 
 
 class Signing:
-    """Keys, tokens and book over one members file, with time that is moved by hand."""
+    """Keys, tokens and memberships over one members file, with time that is moved by hand."""
 
     def __init__(self, mapping: Mapping, clock: Any, state: Path | None = None) -> None:
         assert mapping.oidc is not None
         self.clock, self.ticks = clock, 0.0
-        self.book = Book(mapping, state)
+        self.memberships = Memberships(mapping, state)
         self.keys = Keys(mapping.oidc, clock, ticks=lambda: self.ticks)
-        self.tokens = Tokens(mapping.oidc, self.keys, clock, self.book.show)
+        self.tokens = Tokens(mapping.oidc, self.keys, clock, self.memberships.show)
         self.keys.step()
 
     def vo(self, user: str) -> str | None:
-        home = self.book.home(user, self.clock())
+        home = self.memberships.home(user, self.clock())
         return None if home is None else home.vo
 
 
@@ -104,7 +104,7 @@ def test_a_membership_counts_for_a_while_and_over_a_restart(
     issuer: IssuerStandIn, signing: Signing, tmp_path: Path, clock: Any
 ) -> None:
     signing.tokens.user(issuer.token(groups="/materials"))
-    signing.book.write()
+    signing.memberships.write()
     again = Signing(read_mapping(tmp_path / "members.toml"), clock, tmp_path / "members.json")
     assert again.vo("alice") == "materials"
     clock.time += 999
@@ -327,6 +327,6 @@ def test_a_service_reads_the_keys_and_goes_on_without_the_issuer(
         assert service.call("GET", "/readyz")[0] == 200
     finally:
         assert service.end() == 0
-    again = Book(read_mapping(file), tmp_path / "state" / "members.json").home("alice", time.time())
+    again = Memberships(read_mapping(file), tmp_path / "state" / "members.json").home("alice", time.time())
     assert again is not None
     assert again.vo == "materials"

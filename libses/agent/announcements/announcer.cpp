@@ -70,7 +70,7 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   wake_.notify_all();
   if (thread_.joinable()) {
     thread_.join();
-    if (const size_t waiting = book_.waiting(); waiting > 0) {
+    if (const size_t waiting = backlog_.waiting(); waiting > 0) {
       spdlog::warn("{} reports were not sent; the service learns of them from the next agent here, "
                    "or from this node's silence",
                    waiting);
@@ -78,9 +78,9 @@ void Announcer::stop(std::chrono::milliseconds limit) {
   }
 }
 
-void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
+void Announcer::tell(std::vector<AnnouncementBacklog::Opening> opened,
                      const std::vector<IdleFiles::Changed> &moved,
-                     std::vector<AnnouncementBook::Ending> ended) {
+                     std::vector<AnnouncementBacklog::Ending> ended) {
   if (opened.empty() && moved.empty() && ended.empty()) {
     return;
   }
@@ -101,13 +101,13 @@ void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
       used_at_ = created_at_ = Clock::now();
     }
     for (auto &[uid, file, restore] : opened) {
-      book_.opened(uid, std::move(file));
+      backlog_.opened(uid, std::move(file));
     }
     for (const auto &[id, idle] : moved) {
-      book_.moved(id, idle);
+      backlog_.moved(id, idle);
     }
     for (auto &[uid, file] : ended) {
-      if (!book_.ended(uid, std::move(file))) {
+      if (!backlog_.ended(uid, std::move(file))) {
         complete_due_ = true; // then what is not listed has ended
       }
     }
@@ -120,7 +120,7 @@ void Announcer::tell(std::vector<AnnouncementBook::Opening> opened,
 // So many MORE wait from now on.  True when the thread, which knows when the batch so far is to go,
 // has to look again.
 bool Announcer::is_to_look(size_t more) const {
-  return book_.waiting() == 0 || book_.waiting() + more >= batch_limit_;
+  return backlog_.waiting() == 0 || backlog_.waiting() + more >= batch_limit_;
 }
 
 void Announcer::compared() {
@@ -156,7 +156,7 @@ void Announcer::reading(std::vector<Reading> reading) {
 
 std::set<FileId> Announcer::streams_of(const std::set<FileId> &files) const {
   const std::lock_guard lock(mutex_);
-  return book_.streams_of(files);
+  return backlog_.streams_of(files);
 }
 
 void Announcer::announce_soon() {
@@ -177,7 +177,7 @@ void Announcer::service_found() {
 
 bool Announcer::overloaded_by(uid_t uid) const {
   const std::lock_guard lock(mutex_);
-  return book_.crowded_by(uid);
+  return backlog_.crowded_by(uid);
 }
 
 std::chrono::milliseconds Announcer::pace() const {
@@ -189,7 +189,7 @@ void Announcer::work() {
   Lock lock(mutex_);
   for (;;) {
     const auto now = Clock::now();
-    if (stopping_ && (book_.waiting() == 0 || now >= stop_by_ || !service_.health.available())) {
+    if (stopping_ && (backlog_.waiting() == 0 || now >= stop_by_ || !service_.health.available())) {
       return;
     }
     if (!service_.health.available()) {
@@ -204,8 +204,8 @@ void Announcer::work() {
 
 Clock::time_point Announcer::next_send() const {
   auto next = heartbeat_at_;
-  if (book_.waiting() > 0 || (complete_due_ && !comparing_)) {
-    const bool now = stopping_ || book_.waiting() >= batch_limit_;
+  if (backlog_.waiting() > 0 || (complete_due_ && !comparing_)) {
+    const bool now = stopping_ || backlog_.waiting() >= batch_limit_;
     next = std::min(next, now ? sent_at_ : sent_at_ + pause());
   }
   return std::max(next, not_before_);
@@ -218,16 +218,16 @@ std::chrono::milliseconds Announcer::pause() const {
 
 Announcer::Batch Announcer::next_batch() {
   if (complete_due_ && !comparing_ && !stopping_) {
-    if (auto all = book_.take_all(batch_limit_)) {
+    if (auto all = backlog_.take_all(batch_limit_)) {
       complete_due_ = false;
       return std::move(*all);
     }
-    if (book_.open() > batch_limit_ / 2) { // never fits: one by one then
+    if (backlog_.open() > batch_limit_ / 2) { // never fits: one by one then
       complete_due_ = false;
-      book_.tell_all_again();
+      backlog_.tell_all_again();
     }
   }
-  return book_.take(batch_limit_);
+  return backlog_.take(batch_limit_);
 }
 
 void Announcer::send(Lock &lock, Batch batch) {
@@ -308,13 +308,13 @@ void Announcer::failed(Batch batch, const Reply &reply) {
                    service_.node, reply.status, problem_detail(reply.body));
     }
     heartbeat_at_ = Clock::now() + pace_;
-    book_.drop(batch);
+    backlog_.drop(batch);
     return;
   }
   const bool broken_by_it = reply.status >= 400 && reply.status != 401 && reply.status != 403 &&
                             reply.status != 429 && reply.status != 503;
   if (!broken_by_it || size == 0) {
-    book_.put_back(std::move(batch));
+    backlog_.put_back(std::move(batch));
     if (reply.timed_out && size > 1) { // perhaps there is too much of it
       batch_limit_ = size / 2;
     }
@@ -328,14 +328,14 @@ void Announcer::failed(Batch batch, const Reply &reply) {
     spdlog::debug("an announcement of {} files failed: HTTP {} {}", size, reply.status,
                   problem_detail(reply.body));
     batch_limit_ = std::max<size_t>(size / 2, 1);
-    book_.put_back(std::move(batch));
+    backlog_.put_back(std::move(batch));
     return;
   }
   spdlog::warn("the service refuses a report, which is dropped: HTTP {} {}", reply.status,
                problem_detail(reply.body));
   attempts_ = 0;
   complete_due_ = !batch.ended.empty(); // then what is not listed has ended
-  book_.drop(batch);
+  backlog_.drop(batch);
 }
 
 void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
@@ -344,7 +344,7 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
   if (batch.size() > 0 || batch.complete) {
     spdlog::debug("announced {} opened{} and {} ended; {} more wait, {} are open, {} were unknown",
                   batch.opened.size(), batch.complete ? " (all)" : "", batch.ended.size(),
-                  book_.waiting(), book_.open(), reply.unknown.size());
+                  backlog_.waiting(), backlog_.open(), reply.unknown.size());
   }
   attempts_ = 0;
   batch_limit_ = std::min(kLargestBatch, batch_limit_ * 2);
@@ -362,14 +362,14 @@ void Announcer::settle(Lock &lock, Batch batch, AnnouncementReply reply,
     instance_ = reply.instance;
     complete_due_ = true;
     reading_due_ = !reading_.empty();
-    book_.say_again();
+    backlog_.say_again();
   }
-  book_.settle(batch, number_, reply.unknown, refused);
-  book_.stored(reply.stored);
+  backlog_.settle(batch, number_, reply.unknown, refused);
+  backlog_.stored(reply.stored);
   std::vector<LedgerFile> strangers;
   if (reply.open) {
     for (LedgerFile &file : *reply.open) {
-      if (!book_.knows(file.placement_id)) {
+      if (!backlog_.knows(file.placement_id)) {
         strangers.push_back(std::move(file));
       }
     }

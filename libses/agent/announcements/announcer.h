@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "announcements/announcement.h"
-#include "announcements/announcement_book.h"
+#include "announcements/announcement_backlog.h"
 #include "announcements/quiet_answer.h"
 #include "node/identity.h"
 #include "node/idle_files.h"
@@ -57,9 +57,9 @@ public:
 
   // Placements that were opened, then those that became idle or are not any more, then those that
   // ended.
-  void tell(std::vector<AnnouncementBook::Opening> opened,
+  void tell(std::vector<AnnouncementBacklog::Opening> opened,
             const std::vector<IdleFiles::Changed> &moved,
-            std::vector<AnnouncementBook::Ending> ended);
+            std::vector<AnnouncementBacklog::Ending> ended);
   // All that programs of this node read and did not create, from now on.
   void reading(std::vector<Reading> reading);
   // Those of FILES, by device and inode, that the service counts as streams.
@@ -83,7 +83,7 @@ public:
 
 private:
   using Lock = std::unique_lock<std::mutex>;
-  using Batch = AnnouncementBook::Batch;
+  using Batch = AnnouncementBacklog::Batch;
 
   void work();
   [[nodiscard]] Clock::time_point next_send() const;
@@ -110,7 +110,7 @@ private:
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  AnnouncementBook book_;
+  AnnouncementBacklog backlog_;
   std::map<uid_t, Clock::time_point> users_;
   bool stopping_ = false;
   Clock::time_point stop_by_{};

@@ -25,7 +25,7 @@ bool ClosedFiles::is_worth_following(const Choice &choice, double bytes) const {
   return writing_out_.lasts(choice, bytes, 0).reading >= kWorthFollowing;
 }
 
-bool ClosedFiles::add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
+bool ClosedFiles::add(AnnouncementBacklog::Ending &ending, int handle, const Choice &choice,
                       double bytes, Time now) {
   const uint64_t id = ending.file.placement_id;
   const std::chrono::duration<double> open_for = now - choice.decided;
@@ -110,8 +110,8 @@ std::optional<ClosedFiles::Time> ClosedFiles::due() const {
   return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
 }
 
-std::vector<AnnouncementBook::Ending> ClosedFiles::ended(Time by) {
-  std::vector<AnnouncementBook::Ending> ended;
+std::vector<AnnouncementBacklog::Ending> ClosedFiles::ended(Time by) {
+  std::vector<AnnouncementBacklog::Ending> ended;
   while (!due_.empty() && due_.begin()->first <= by) {
     const uint64_t id = due_.begin()->second;
     due_.erase(due_.begin());

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "announcements/announcement_book.h"
+#include "announcements/announcement_backlog.h"
 #include "node/file_events.h"
 #include "node/idle_files.h"
 #include "node/proc_files.h"
@@ -35,18 +35,18 @@ public:
   [[nodiscard]] bool is_worth_following(const Choice &choice, double bytes) const;
   // Takes the file of HANDLE (invalid: it is not followed), of BYTES, that was chosen by CHOICE and
   // is closed; its end is told later.  False, with ENDING as it was: it can be no stream any more.
-  [[nodiscard]] bool add(AnnouncementBook::Ending &ending, int handle, const Choice &choice,
+  [[nodiscard]] bool add(AnnouncementBacklog::Ending &ending, int handle, const Choice &choice,
                          double bytes, Time now);
   // When ended() is due; none: never.
   [[nodiscard]] std::optional<Time> due() const;
   // Files that can be no streams any more BY then.
-  [[nodiscard]] std::vector<AnnouncementBook::Ending> ended(Time by);
+  [[nodiscard]] std::vector<AnnouncementBacklog::Ending> ended(Time by);
   // Which of the others became streams again, or are not any more, since the last call.
   [[nodiscard]] std::vector<IdleFiles::Changed> look(Time now);
 
 private:
   struct File {
-    AnnouncementBook::Ending ending;
+    AnnouncementBacklog::Ending ending;
     FileId id;
     Time until{};          // it is written out, or is followed no longer
     bool followed = false; // after it is written out

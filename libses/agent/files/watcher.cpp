@@ -89,7 +89,7 @@ void Watcher::watch(std::vector<PlacedFile> files) {
   if (files.empty()) {
     return;
   }
-  std::vector<AnnouncementBook::Ending> lost;
+  std::vector<AnnouncementBacklog::Ending> lost;
   bool hurry = false;
   {
     const std::lock_guard lock(mutex_);
@@ -396,11 +396,11 @@ void Watcher::was_closed(const PlacedFile &file, EndReason reason, std::string p
   const auto facts = facts_of(handle);
   const std::optional<uint64_t> size = facts ? std::optional(facts->size) : file.size;
   const uint64_t bytes = size.value_or(0);
-  AnnouncementBook::Ending ending{file.uid,
-                                  {file.placement_id, reason, size, std::move(path),
-                                   file.closed
-                                       ? OpenRates::never_seen(bytes, file.open_for())
-                                       : rates_.end(file.placement_id, bytes, Clock::now())}};
+  AnnouncementBacklog::Ending ending{file.uid,
+                                     {file.placement_id, reason, size, std::move(path),
+                                      file.closed
+                                          ? OpenRates::never_seen(bytes, file.open_for())
+                                          : rates_.end(file.placement_id, bytes, Clock::now())}};
   if (!size || (facts && facts->links == 0) || !file.choice ||
       !closed_.add(ending, handle, *file.choice, static_cast<double>(bytes), Clock::now())) {
     ended_.push_back(std::move(ending));

@@ -156,10 +156,10 @@ private:
   Clock::time_point forgotten_at_{};
   std::set<uint64_t> polled_;
   std::set<uint64_t> orphans_;
-  std::set<uint64_t> unchecked_;                  // closed, perhaps
-  std::set<uint64_t> closed_before_;              // and open all the same, as it seemed
-  std::vector<AnnouncementBook::Opening> opened_; // in this round, as the next
-  std::vector<AnnouncementBook::Ending> ended_;
+  std::set<uint64_t> unchecked_;                     // closed, perhaps
+  std::set<uint64_t> closed_before_;                 // and open all the same, as it seemed
+  std::vector<AnnouncementBacklog::Opening> opened_; // in this round, as the next
+  std::vector<AnnouncementBacklog::Ending> ended_;
   std::vector<IdleFiles::Changed> moved_;
   bool said_no_room_ = false;
   std::thread thread_;

@@ -38,7 +38,7 @@ class _Shown:
     until: float
 
 
-class Book:
+class Memberships:
     """All methods may be called from any thread.  Times are seconds since the epoch."""
 
     def __init__(self, mapping: Mapping, path: Path | None = None) -> None:

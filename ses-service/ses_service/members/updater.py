@@ -15,7 +15,7 @@ from ses_service.members import directory
 from ses_service.members.issuer import Keys
 from ses_service.members.mapping import Directory
 from ses_service.members.mapping import Mapping as MembersMapping
-from ses_service.members.memberships import Book, Home
+from ses_service.members.memberships import Home, Memberships
 from ses_service.members.tokens import Tokens
 from ses_service.threads.loop import Loop
 from ses_service.threads.source_status import SourceStatus
@@ -36,26 +36,26 @@ class Members:
     def __init__(
         self,
         mapping: MembersMapping,
-        book: Book,
+        memberships: Memberships,
         clock: Callable[[], float],
         organisations: Callable[[], frozenset[str] | None],
         read: Callable[[Directory], Sequence[frozenset[str]]] = directory.read_members,
     ) -> None:
         self.mapping = mapping
-        self.book = book
+        self.memberships = memberships
         self._clock = clock
         self._organisations = organisations
         self._read = read
         self._pause = _FIRST_PAUSE
         self._unknown: list[str] = []
         ldap = mapping.ldap
-        self.directory = None if ldap is None else SourceStatus(ldap.uri, answered_at=book.read_at)
+        self.directory = None if ldap is None else SourceStatus(ldap.uri, answered_at=memberships.read_at)
         self._loops = [Loop("members", self.check)]
         self.keys: Keys | None = None
         self.tokens: Tokens | None = None
         if mapping.oidc is not None:
             self.keys = Keys(mapping.oidc, clock)
-            self.tokens = Tokens(mapping.oidc, self.keys, clock, book.show)
+            self.tokens = Tokens(mapping.oidc, self.keys, clock, memberships.show)
             self._loops.append(Loop("issuer", self.keys.step))
         if ldap is not None:
             self._loops.append(Loop("directory", self.step))
@@ -69,12 +69,12 @@ class Members:
         """Stop, and write what was not written yet."""
         for loop in self._loops:
             loop.stop()
-        if self.book.dirty:
-            self.book.write()
+        if self.memberships.dirty:
+            self.memberships.write()
 
     def home(self, user: str) -> Home | None:
         """Return where a user belongs, as far as it is known; never waits."""
-        return self.book.home(user, self._clock())
+        return self.memberships.home(user, self._clock())
 
     def step(self) -> float:
         """Read the directory once; return the seconds to wait."""
@@ -88,7 +88,7 @@ class Members:
         now = self._clock()
         if not self.directory.reachable:
             _log.info("directory read", uri=ldap.uri, groups=len(members))
-        self.book.take_groups(members, now)
+        self.memberships.take_groups(members, now)
         self.directory = SourceStatus(ldap.uri, True, now, "")
         self._pause = _FIRST_PAUSE
         return ldap.refresh
@@ -101,9 +101,9 @@ class Members:
             for sentence in unknown if unknown != self._unknown else ():
                 _log.warning("rule not used", detail=sentence)
             self._unknown = unknown
-            self.book.limit_to(organisations)
-        if self.book.dirty:
-            self.book.write()
+            self.memberships.limit_to(organisations)
+        if self.memberships.dirty:
+            self.memberships.write()
         return _SAVED_EVERY
 
     def checks(self) -> list[Mapping[str, object]]:
@@ -134,7 +134,7 @@ class Members:
         age = self.directory.age(self._clock()) if self.directory else None
         if age is None:
             return "groups were never read"
-        return f"{self.book.people} people in groups, read {age:.0f} s ago"
+        return f"{self.memberships.people} people in groups, read {age:.0f} s ago"
 
     def _failed(self, status: SourceStatus, ldap: Directory, detail: str) -> float:
         if status.detail != detail:

@@ -19,7 +19,7 @@ from ses_service.ledger.placement import Placement
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
 from ses_service.members.mapping import Mapping as MembersMapping
-from ses_service.members.memberships import Book, Home
+from ses_service.members.memberships import Home, Memberships
 from ses_service.members.updater import Members
 from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
@@ -90,8 +90,10 @@ class Runtime:
         self.foreground = Foreground()
         self.members = None
         if config.members is not None:
-            book = Book(config.members, config.members_state)
-            self.members = Members(config.members, book, config.wall or config.clock, self._organisations)
+            memberships = Memberships(config.members, config.members_state)
+            self.members = Members(
+                config.members, memberships, config.wall or config.clock, self._organisations
+            )
         self.accounts = Accounts(config.accounts_state)
         self.membership = Membership(members=self._home)
         self.state = ServiceState(config.policies, config.clock, self.membership.homes, self.instance)

@@ -92,7 +92,7 @@ public:
   // It is closed as far as its program goes, written out, and followed.
   void follow() {
     const int handle = open(path.c_str(), O_PATH);
-    AnnouncementBook::Ending ending{0, {id_, EndReason::kClosed, {}, {}}};
+    AnnouncementBacklog::Ending ending{0, {id_, EndReason::kClosed, {}, {}}};
     expect(closed_.add(ending, handle, choice_, kBytes, now_));
     close(handle);
     expect(closed_.ended(now_).empty());

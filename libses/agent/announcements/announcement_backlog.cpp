@@ -1,4 +1,4 @@
-#include "announcements/announcement_book.h"
+#include "announcements/announcement_backlog.h"
 
 #include <unordered_set>
 #include <utility>
@@ -12,13 +12,13 @@ constexpr size_t kMostTaken = 20000; // openings and ends kept until stored, som
 
 } // namespace
 
-bool AnnouncementBook::crowded_by(uid_t uid) const {
+bool AnnouncementBacklog::crowded_by(uid_t uid) const {
   const auto found = waiting_of_.find(uid);
   return waiting() >= kMostWaiting ||
          (found != waiting_of_.end() && found->second >= kMostWaitingOfUid);
 }
 
-std::set<FileId> AnnouncementBook::streams_of(const std::set<FileId> &files) const {
+std::set<FileId> AnnouncementBacklog::streams_of(const std::set<FileId> &files) const {
   std::set<FileId> streams;
   for (const auto &[id, open] : open_) {
     const OpenedFile &file = open.opening.file;
@@ -29,7 +29,7 @@ std::set<FileId> AnnouncementBook::streams_of(const std::set<FileId> &files) con
   return streams;
 }
 
-AnnouncementBook::Open *AnnouncementBook::find(uint64_t id) {
+AnnouncementBacklog::Open *AnnouncementBacklog::find(uint64_t id) {
   for (auto *map : {&open_, &ending_}) {
     if (const auto found = map->find(id); found != map->end()) {
       return &found->second;
@@ -38,7 +38,7 @@ AnnouncementBook::Open *AnnouncementBook::find(uint64_t id) {
   return nullptr;
 }
 
-void AnnouncementBook::queue_opening(uint64_t id, Open &open, bool at_front) {
+void AnnouncementBacklog::queue_opening(uint64_t id, Open &open, bool at_front) {
   if (open.waiting) {
     return;
   }
@@ -51,7 +51,7 @@ void AnnouncementBook::queue_opening(uint64_t id, Open &open, bool at_front) {
   }
 }
 
-void AnnouncementBook::queue_ending(Ending ending, bool at_front) {
+void AnnouncementBacklog::queue_ending(Ending ending, bool at_front) {
   ++waiting_of_[ending.uid];
   if (at_front) {
     endings_.push_front(std::move(ending));
@@ -60,14 +60,14 @@ void AnnouncementBook::queue_ending(Ending ending, bool at_front) {
   }
 }
 
-void AnnouncementBook::count_off(uid_t uid) {
+void AnnouncementBacklog::count_off(uid_t uid) {
   if (const auto found = waiting_of_.find(uid); --found->second == 0) {
     waiting_of_.erase(found);
   }
 }
 
 // Its place in the queue, if it has one, is passed over.
-void AnnouncementBook::forget(std::unordered_map<uint64_t, Open> &map, uint64_t id) {
+void AnnouncementBacklog::forget(std::unordered_map<uint64_t, Open> &map, uint64_t id) {
   const auto found = map.find(id);
   if (found == map.end()) {
     return;
@@ -78,7 +78,7 @@ void AnnouncementBook::forget(std::unordered_map<uint64_t, Open> &map, uint64_t 
   map.erase(found);
 }
 
-void AnnouncementBook::opened(uid_t uid, OpenedFile file) {
+void AnnouncementBacklog::opened(uid_t uid, OpenedFile file) {
   const uint64_t id = file.placement_id;
   const bool has_origin = file.origin != nullptr;
   Open &open = open_[id];
@@ -88,14 +88,14 @@ void AnnouncementBook::opened(uid_t uid, OpenedFile file) {
   queue_opening(id, open, false);
 }
 
-void AnnouncementBook::moved(uint64_t id, bool idle) {
+void AnnouncementBacklog::moved(uint64_t id, bool idle) {
   if (const auto found = open_.find(id); found != open_.end()) {
     found->second.opening.file.idle = idle;
     queue_opening(id, found->second, false);
   }
 }
 
-bool AnnouncementBook::ended(uid_t uid, EndedFile file) {
+bool AnnouncementBacklog::ended(uid_t uid, EndedFile file) {
   const uint64_t id = file.placement_id;
   if (waiting() >= 2 * kMostWaiting) { // crowded_by() stopped new placements long before
     const auto found = open_.find(id);
@@ -111,7 +111,7 @@ bool AnnouncementBook::ended(uid_t uid, EndedFile file) {
   return true;
 }
 
-AnnouncementBook::Batch AnnouncementBook::take(size_t most) {
+AnnouncementBacklog::Batch AnnouncementBacklog::take(size_t most) {
   Batch batch;
   while (!openings_.empty() && batch.size() < most) {
     const uint64_t id = openings_.front();
@@ -132,7 +132,7 @@ AnnouncementBook::Batch AnnouncementBook::take(size_t most) {
   return batch;
 }
 
-std::optional<AnnouncementBook::Batch> AnnouncementBook::take_all(size_t most) {
+std::optional<AnnouncementBacklog::Batch> AnnouncementBacklog::take_all(size_t most) {
   if (open_.size() + waiting() > most) {
     return std::nullopt;
   }
@@ -152,15 +152,16 @@ std::optional<AnnouncementBook::Batch> AnnouncementBook::take_all(size_t most) {
   return batch;
 }
 
-void AnnouncementBook::tell_all_again() {
+void AnnouncementBacklog::tell_all_again() {
   for (auto &[id, open] : open_) {
     open.opening.restore = true;
     queue_opening(id, open, false);
   }
 }
 
-void AnnouncementBook::settle(Batch &batch, uint64_t number, const std::vector<uint64_t> &unknown,
-                              const std::vector<uint64_t> &refused) {
+void AnnouncementBacklog::settle(Batch &batch, uint64_t number,
+                                 const std::vector<uint64_t> &unknown,
+                                 const std::vector<uint64_t> &refused) {
   Taken taken;
   taken.number = number;
   std::unordered_set<uint64_t> untold(unknown.begin(), unknown.end());
@@ -206,7 +207,7 @@ void AnnouncementBook::settle(Batch &batch, uint64_t number, const std::vector<u
   }
 }
 
-void AnnouncementBook::forget_first_taken() {
+void AnnouncementBacklog::forget_first_taken() {
   for (const uint64_t id : taken_.front().opened) {
     if (Open *open = find(id); open != nullptr && !open->waiting) {
       open->opening.file.choice.reset(); // stored, and large
@@ -219,13 +220,13 @@ void AnnouncementBook::forget_first_taken() {
   taken_.pop_front();
 }
 
-void AnnouncementBook::stored(uint64_t number) {
+void AnnouncementBacklog::stored(uint64_t number) {
   while (!taken_.empty() && taken_.front().number <= number) {
     forget_first_taken();
   }
 }
 
-void AnnouncementBook::say_again() {
+void AnnouncementBacklog::say_again() {
   files_taken_ = 0;
   for (Taken &taken : std::exchange(taken_, {})) {
     for (Ending &ending : taken.ended) {
@@ -238,7 +239,7 @@ void AnnouncementBook::say_again() {
   }
 }
 
-void AnnouncementBook::put_back(Batch batch) {
+void AnnouncementBacklog::put_back(Batch batch) {
   for (auto ending = batch.ended.rbegin(); ending != batch.ended.rend(); ++ending) {
     queue_ending(std::move(*ending), true);
   }
@@ -251,7 +252,7 @@ void AnnouncementBook::put_back(Batch batch) {
   }
 }
 
-void AnnouncementBook::drop(const Batch &batch) {
+void AnnouncementBacklog::drop(const Batch &batch) {
   for (const Ending &ending : batch.ended) {
     forget(ending_, ending.file.placement_id);
   }

@@ -1,17 +1,17 @@
-// book_bound COUNT: files that were opened and ended, each taken by a service that stores nothing.
-// Prints how many are known still, which is the first of them, what is said to another service, and
-// how many are known when that has stored it.
+// backlog_bound COUNT: files that were opened and ended, each taken by a service that stores
+// nothing. Prints how many are known still, which is the first of them, what is said to another
+// service, and how many are known when that has stored it.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
-#include "announcements/announcement_book.h"
+#include "announcements/announcement_backlog.h"
 
 using namespace ses::agent;
 
 int main(int, char **argv) {
   const uint64_t count = std::strtoull(argv[1], nullptr, 10);
-  AnnouncementBook book;
+  AnnouncementBacklog book;
   for (uint64_t id = 1; id <= count; ++id) {
     OpenedFile file;
     file.placement_id = id;

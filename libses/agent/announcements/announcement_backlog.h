@@ -3,8 +3,8 @@
 // No I/O, threads or clock; its owner holds a lock.  Whatever is taken as a batch comes back as
 // settled, put back or dropped.  The service is told of an end together with the opening or later,
 // never before.
-#ifndef SES_AGENT_ANNOUNCEMENT_BOOK_H
-#define SES_AGENT_ANNOUNCEMENT_BOOK_H
+#ifndef SES_AGENT_ANNOUNCEMENT_BACKLOG_H
+#define SES_AGENT_ANNOUNCEMENT_BACKLOG_H
 
 #include <sys/types.h>
 
@@ -19,7 +19,7 @@
 
 namespace ses::agent {
 
-class AnnouncementBook {
+class AnnouncementBacklog {
 public:
   struct Opening {
     uid_t uid = 0;
@@ -105,4 +105,4 @@ private:
 
 } // namespace ses::agent
 
-#endif // SES_AGENT_ANNOUNCEMENT_BOOK_H
+#endif // SES_AGENT_ANNOUNCEMENT_BACKLOG_H
