@@ -2,7 +2,6 @@
 #include "fabric.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -60,12 +59,18 @@ static void find_functions(void) {
                      libfabric.dupinfo != NULL && libfabric.fabric != NULL;
 }
 
-/* Some providers take signals over when they are loaded, at the latest by the first question. */
-static void load(void) {
+/* Some providers take signals over when they are loaded, at the latest by the first question;
+ * ofi_rxm sets 80 MB aside for the messages of each endpoint, of which there are none here. */
+void smed_fabric_prepare(void) {
   static const int taken[] = {SIGINT, SIGTERM, SIGSEGV, SIGBUS};
   struct sigaction before[4];
   struct fi_info *info = NULL;
 
+  setenv("FI_OFI_RXM_BUFFER_SIZE", "512", 0);
+  setenv("FI_OFI_RXM_TX_SIZE", "64", 0);
+  setenv("FI_OFI_RXM_RX_SIZE", "64", 0);
+  setenv("FI_OFI_RXM_MSG_TX_SIZE", "32", 0);
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "32", 0);
   for (int i = 0; i < 4; i++)
     sigaction(taken[i], NULL, &before[i]);
   find_functions();
@@ -73,14 +78,6 @@ static void load(void) {
     libfabric.freeinfo(info);
   for (int i = 0; i < 4; i++)
     sigaction(taken[i], &before[i], NULL);
-}
-
-static bool is_loaded(const char **why) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-  pthread_once(&once, load);
-  *why = "there is no " LIBRARY;
-  return libfabric.loaded;
 }
 
 static struct fi_info *found(const char *provider, const char *host, bool showing) {
@@ -142,7 +139,8 @@ static struct smed_fabric *opened(const char *provider, const char *host, bool s
                                   const char **why) {
   struct smed_fabric *fabric;
 
-  if (!is_loaded(why))
+  *why = "there is no " LIBRARY;
+  if (!libfabric.loaded)
     return NULL;
   *why = "there is no memory";
   if ((fabric = calloc(1, sizeof(*fabric))) == NULL)

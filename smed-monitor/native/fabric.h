@@ -37,6 +37,10 @@ struct smed_window {
 
 struct smed_fabric; /* one endpoint */
 
+/* Load libfabric, if it is here.  Once, before anything else of this file and before any thread: it
+ * sets environment variables. */
+void smed_fabric_prepare(void);
+
 /* Show BYTES at MEMORY by PROVIDER at this node's address HOST, and fill in WINDOW.  NULL, and WHY
  * says in a few words why. */
 struct smed_fabric *smed_fabric_show(const char *provider, const char *host, void *memory,

@@ -281,6 +281,8 @@ int main(int argc, char **argv) {
   signal(SIGINT, end);
   if (!smed_channel_key("smed-mirror", options.key_file) || !smed_stay("smed-mirror", options.core))
     return 1;
+  if (options.one_sided)
+    smed_fabric_prepare();
   for (int i = 0; i < count; i++)
     if (pthread_create(&samplers[i].thread, NULL, attend, &samplers[i]) != 0) {
       perror("smed-mirror: a thread");

@@ -105,6 +105,7 @@ bool smed_serve(struct smed_table *served, uint32_t count, const char *address,
   offer.bytes = (uint32_t)smed_table_bytes(count);
   if (provider != NULL) {
     smed_channel_address(address, host, port);
+    smed_fabric_prepare();
     *fabric = smed_fabric_show(provider, host, table, offer.bytes, &offer.window, &why);
     if (*fabric == NULL) {
       memset(&offer.window, 0, sizeof(offer.window));

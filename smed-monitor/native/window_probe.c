@@ -78,6 +78,7 @@ int main(int argc, char **argv) {
 
   if (argc < 3 || pipe(ends) != 0)
     return 2;
+  smed_fabric_prepare();
   pid_t shows = fork();
   if (shows == 0)
     return show(argv[1], ends[1]);
