@@ -7,6 +7,7 @@
  * table_bench decide UNION COUNT CPU: what the library does for a create
  * besides creating: find the system and the need, choose, claim, fill in and
  * complete the claim; COUNT times, printing the nanoseconds of each.
+ * table_bench loads UNION COUNT CPU: read all rows of the table by ses_loads_read().
  * table_bench system-call UNION COUNT CPU: one getppid(), for comparison.
  *
  * Both sides find each other by SES_AGENT_SOCKET; nobody need listen there.
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #include "choice/choose.h"
+#include "ses/ses.h"
 
 #define WARM_UP 100
 #define TURN_MS 2
@@ -157,6 +159,14 @@ static int decide(dev_t device) {
   return 0;
 }
 
+static ses_loads *loads;
+
+static int read_loads(dev_t device) {
+  static ses_load rows[SES_TABLE_ELEMENTS];
+  (void)device;
+  return loads && ses_loads_read(loads, rows, SES_TABLE_ELEMENTS, NULL) > 0 ? 0 : -1;
+}
+
 static int system_call(dev_t device) {
   (void)device;
   return syscall(SYS_getppid) > 0 ? 0 : -1;
@@ -194,9 +204,13 @@ int main(int argc, char **argv) {
     return serve(socket, argv[2], argv + 3, (unsigned)argc - 3);
   if (argc == 5 && strcmp(argv[1], "decide") == 0)
     return measure(decide, device_of(argv[2]), strtol(argv[3], NULL, 10), atoi(argv[4]));
+  if (argc == 5 && strcmp(argv[1], "loads") == 0) {
+    loads = ses_loads_open(argv[2]);
+    return measure(read_loads, device_of(argv[2]), strtol(argv[3], NULL, 10), atoi(argv[4]));
+  }
   if (argc == 5 && strcmp(argv[1], "system-call") == 0)
     return measure(system_call, device_of(argv[2]), strtol(argv[3], NULL, 10), atoi(argv[4]));
   fprintf(stderr, "usage: table_bench serve UNION BRANCH... | decide UNION COUNT CPU | "
-                  "system-call UNION COUNT CPU\n");
+                  "loads UNION COUNT CPU | system-call UNION COUNT CPU\n");
   return 2;
 }

@@ -31,6 +31,8 @@ def build_table_bench(directory: Path) -> Path:
     command += [
         *(part for name in READER for part in sorted((source / name).glob("*.c"))),
         *sorted((ROOT / "libses/core").glob("*.c")),
+        ROOT / "libses/segment/segment.c",
+        ROOT / "libses/api/loads.c",
     ]
     command += ["-o", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False)
@@ -85,6 +87,9 @@ def chosen(probe: Probe, library: Path, site: Chain, effort: Effort, scratch: Pa
             )
             pairs = decider.pairs(*sides, effort.calls, effort.pairs)
             yield row(f"table-choice-{size}", pairs, "one system call")
+            sides = (Side("loads", site.union, environment=environment), sides[1])
+            pairs = decider.pairs(*sides, effort.calls, effort.pairs)
+            yield row(f"table-loads-{size}", pairs, "one system call", "all rows read by ses_loads_read()")
     environment = {"SES_AGENT_SOCKET": str(scratch / "table.sock"), "SES_SYNC_MS": "0"}
     with published(program, site, environment, [site.fast_branch]):
         yield hit_row("create-table-hit", probe, library, site, effort, environment, 1.0)

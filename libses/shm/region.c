@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/shm.h>
@@ -25,6 +26,9 @@
 #define DEFAULT_BYTES (1u << 20)
 #define DEFAULT_ITEMS 256u
 #define PAGE 4096u
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define OWN_JOB "job/"
+#define LONGEST 640 /* of a name with user and node */
 
 struct place {
   uint32_t owner;
@@ -33,9 +37,33 @@ struct place {
 
 bool ses_share_is_name(const char *name) {
   size_t length = name ? strnlen(name, SES_SHARE_NAME_MAX) : 0;
-  return length > 0 && length < SES_SHARE_NAME_MAX &&
-         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-             length;
+  return length > 0 && length < SES_SHARE_NAME_MAX && strspn(name, NAME_CHARACTERS) == length;
+}
+
+/* Of a region: "NAME", or "JOB/NAME" with a job as batch systems name them. */
+static bool is_region_name(const char *name) {
+  const char *slash = strchr(name, '/');
+  if (!slash)
+    return ses_share_is_name(name);
+  size_t job = (size_t)(slash - name);
+  return strlen(name) < SES_SHARE_NAME_MAX && job > 0 &&
+         strspn(name, NAME_CHARACTERS "[]") == job && ses_share_is_name(slash + 1);
+}
+
+/* Put TEXT into FULL, with the number of this process' job for "job". */
+static int with_job(const char *text, char full[LONGEST]) {
+  static const char *const variables[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  const char *start = text ? strstr(text, OWN_JOB) : NULL, *job = "";
+  size_t before = start ? (size_t)(start - text) : 0;
+  const char *after = start ? start + strlen(OWN_JOB) - 1 : text; /* from the slash on */
+  if (!start || (before > 0 && text[before - 1] != ':'))
+    return !text || snprintf(full, LONGEST, "%s", text) >= LONGEST ? EINVAL : 0;
+  for (unsigned i = 0; i < sizeof variables / sizeof *variables && !*job; i++)
+    if (getenv(variables[i]))
+      job = getenv(variables[i]);
+  if (!*job)
+    return ESRCH;
+  return snprintf(full, LONGEST, "%.*s%s%s", (int)before, text, job, after) >= LONGEST ? EINVAL : 0;
 }
 
 static int user_of(const char *text, size_t length, uint32_t *user) {
@@ -60,7 +88,7 @@ static int read_name(const char *text, struct place *place) {
   const char *colon = text ? strchr(text, ':') : NULL;
   place->owner = (uint32_t)geteuid();
   place->name = colon ? colon + 1 : text;
-  if (!ses_share_is_name(place->name))
+  if (!is_region_name(place->name))
     return EINVAL;
   return colon ? user_of(text, (size_t)(colon - text), &place->owner) : 0;
 }
@@ -179,9 +207,12 @@ static int reach(const char *name, uint32_t operation, const ses_share_options *
 int ses_share_open(const char *name, ses_share **share) {
   struct place place;
   struct ses_share found;
-  if (share && ses_far_is_meant(name))
-    return reach(name, SES_FAR_OPEN, NULL, share);
-  int status = share ? read_name(name, &place) : EINVAL;
+  char full[LONGEST];
+  int status = share ? with_job(name, full) : EINVAL;
+  if (status == 0 && ses_far_is_meant(full))
+    return reach(full, SES_FAR_OPEN, NULL, share);
+  if (status == 0)
+    status = read_name(full, &place);
   if (status == 0)
     status = find(&place, &found);
   return status == 0 ? keep(&found, share) : status;
@@ -265,9 +296,12 @@ int ses_share_create(const char *name, const ses_share_options *options, ses_sha
   static const ses_share_options defaults;
   struct place place;
   struct ses_share found;
-  if (share && ses_far_is_meant(name))
-    return reach(name, SES_FAR_CREATE, options, share);
-  int status = share ? read_name(name, &place) : EINVAL;
+  char full[LONGEST];
+  int status = share ? with_job(name, full) : EINVAL;
+  if (status == 0 && ses_far_is_meant(full))
+    return reach(full, SES_FAR_CREATE, options, share);
+  if (status == 0)
+    status = read_name(full, &place);
   if (status != 0)
     return status;
   if (place.owner != (uint32_t)geteuid())
@@ -285,13 +319,16 @@ int ses_share_remove(const char *name) {
   struct place place;
   struct ses_share found;
   struct ses_far *far;
-  if (ses_far_is_meant(name)) {
-    int status = ses_far_open(name, SES_FAR_REMOVE, NULL, &far);
+  char full[LONGEST];
+  int status = with_job(name, full);
+  if (status == 0 && ses_far_is_meant(full)) {
+    status = ses_far_open(full, SES_FAR_REMOVE, NULL, &far);
     if (status == 0)
       ses_far_close(far);
     return status;
   }
-  int status = read_name(name, &place);
+  if (status == 0)
+    status = read_name(full, &place);
   if (status == 0)
     status = find(&place, &found);
   if (status != 0)

@@ -21,6 +21,8 @@ NAMES = {
     "metadata-storm",
     "table-choice-8",
     "table-choice-64",
+    "table-loads-8",
+    "table-loads-64",
     "exec-true",
     "core-choice-64",
     "core-choice-1000",

@@ -18,7 +18,7 @@ def threads(tmp_path_factory: pytest.TempPathFactory) -> Path:
     the candidate table."""
     program = tmp_path_factory.mktemp("threads") / "threads"
     sources = [path for path in (ROOT / "libses/src").glob("*/*.c") if path.parent.name != "calls"]
-    sources += (ROOT / "libses/core").glob("*.c")
+    sources += [*(ROOT / "libses/core").glob("*.c"), ROOT / "libses/segment/segment.c"]
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=thread", "-pthread"]
     command += ["-fno-math-errno"]
     command += ["-I", str(ROOT / "libses/src"), "-I", str(ROOT / "libses/include"), "-o", str(program)]

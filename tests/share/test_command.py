@@ -70,3 +70,14 @@ def test_what_is_wrong_is_said_with_the_next_step(ses: Callable[..., Result], re
         assert says in said.output, arguments
     too_much = ses("put", region.name, "empty", stdin=b"123456789")
     assert (too_much.exit_code, "larger than the item" in too_much.output) == (1, True)
+
+
+def test_regions_of_a_job_are_removed_together(ses: Callable[..., Result], name: str) -> None:
+    job = f"9{int(name.removeprefix('test-'), 16)}"
+    for region in (f"{job}/one", f"{job}/two", f"{job}1/one", name):
+        assert ses("create", region).exit_code == 0
+    assert ses("remove", "--job", job).exit_code == 0
+    left = {one.name for one in regions()}
+    assert left & {f"{job}/one", f"{job}/two", f"{job}1/one", name} == {f"{job}1/one", name}
+    assert ses("remove", f"{job}1/one", name).exit_code == 0
+    assert ses("remove").exit_code == ses("remove", "--job", job, name).exit_code == 2

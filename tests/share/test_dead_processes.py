@@ -51,7 +51,13 @@ def test_lock_of_a_dead_process_is_taken_over_before_its_parent_has_asked(region
             assert after_dead
 
 
-@pytest.mark.parametrize(("size", "reads"), [(8, 4_000_000), (1024, 1_000_000), (100_000, 20_000)])
+@pytest.mark.parametrize(
+    ("size", "reads"),
+    [
+        *((8, 4_000_000), (1024, 1_000_000), (100_000, 20_000)),
+        pytest.param(64, 100_000_000, marks=pytest.mark.long),
+    ],
+)
 def test_no_value_is_torn_while_writers_are_killed(
     build: Path, region: Region, tmp_path: Path, size: int, reads: int
 ) -> None:
@@ -64,7 +70,7 @@ def test_no_value_is_torn_while_writers_are_killed(
         [program, region.name, str(size), str(reads)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert said.returncode == 0, said.stderr

@@ -71,6 +71,13 @@ def test_value_is_the_same_from_both_nodes(far: Region) -> None:
         far.find("item")
 
 
+def test_job_is_that_of_the_caller(node: Agent, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "4711")
+    with Region.create(f"job/{name}@{node.address}") as region:
+        assert region.facts().name == f"4711/{name}"
+    Region.remove(f"4711/{name}")
+
+
 def test_who_waits_on_another_node_is_told(far: Region) -> None:
     item = far.alloc("item", 64)
     with Peer(far.name) as peer:

@@ -131,3 +131,26 @@ def test_facts_say_what_is_taken(region: Region) -> None:
     (facts,) = region.items()
     assert (facts.name, facts.model, facts.keep, facts.age) == ("item", Model.TEMPORAL, 3, 2.5)
     assert (facts.version, facts.value_bytes, facts.holder) == (1, 5, None)
+
+
+def test_region_of_a_job_is_another_than_the_users_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(variable, raising=False)
+    with refused(errno.ESRCH):
+        Region.create(f"job/{name}")
+    monkeypatch.setenv("PBS_JOBID", "4711[2].pbs")
+    with Region.create(f"job/{name}", mode=0o640) as region:
+        region.alloc("item", 8).put(b"1")
+        facts = region.facts()
+        assert (facts.name, facts.mode) == (f"4711[2].pbs/{name}", 0o640)
+    with Region.open(f"{os.geteuid()}:job/{name}") as again:
+        assert value_of(again.find("item").get()) == b"1"
+    monkeypatch.setenv("SLURM_JOB_ID", "4712")
+    for other in (f"job/{name}", name):
+        with pytest.raises(FileNotFoundError):
+            Region.open(other)
+    for wrong in ("/x", "job/", "1/2/x", "job/job/x", "a b/x"):
+        with refused(errno.EINVAL):
+            Region.open(wrong)
+    monkeypatch.delenv("SLURM_JOB_ID")
+    Region.remove(f"job/{name}")

@@ -35,7 +35,10 @@
  * neither stop nor crash a reader: every number that is read from the region is bounded by what the
  * caller saw when it was opened, and every wait ends.  A region never shrinks: no SIGBUS.
  *
- * A region stays, with its values, until ses_share_remove() or the next start of the machine.
+ * A region stays, with its values, until ses_share_remove() or the next start of the machine. Those
+ * of a job are named "[USER:]JOB/NAME", and "job/NAME" is one of the caller's own job, as Slurm,
+ * PBS or LSF say in the environment; the site's epilog removes them with `ses share remove --job
+ * JOB`.
  *
  * Other nodes.  "[USER:]NAME@HOST[:PORT]" is the region of that name on another node, where
  * ses-share-agent listens; all calls are the same, and so is what they promise.  MUNGE proves the
@@ -65,6 +68,7 @@
  *   EOWNERDEAD of ses_share_lock(): the lock is held, by the caller now; who held it before is
  *              dead, so that what it guards may be half done
  *   EPERM      the lock is not held by the caller
+ *   ESRCH      "job/NAME" outside of a job
  *   ESTALE     the version is not kept any more
  *   ETIME      the value is older than `age_seconds`
  *   ETIMEDOUT  it took longer than ses_share_patience() allows

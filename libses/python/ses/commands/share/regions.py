@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 from dataclasses import asdict
 
@@ -63,11 +64,17 @@ def create(region: str, size: int, items: int, mode: str) -> None:
 
 
 @click.command()
-@click.argument("region", nargs=-1, required=True)
-def remove(region: tuple[str, ...]) -> None:
-    """Remove regions of yours; processes that have them open keep them."""
-    from ses.share import Region
+@click.argument("region", nargs=-1)
+@click.option("--job", help="Those of this job: for the batch system's epilog.")
+def remove(region: tuple[str, ...], job: str | None) -> None:
+    """Remove regions of yours, for root of anybody; processes that have them open keep them."""
+    from ses.share import Region, regions
 
+    if bool(region) == (job is not None):
+        raise click.UsageError("Say either which regions, or --job.")
+    if job is not None:
+        may = [one for one in regions() if os.geteuid() in (0, one.owner)]
+        region = tuple(f"{one.owner}:{one.name}" for one in may if one.name.startswith(f"{job}/"))
     for one in region:
         with told():
             Region.remove(one)
