@@ -24,6 +24,21 @@ print(json.dumps(found))
 FILL = "import sys; print(len(b'x' * (600 << 20)))"
 
 
+@pytest.mark.parametrize(
+    ("limits", "at_once"),
+    [
+        (Limits(), 4),
+        (Limits(memory=700), 2),
+        (Limits(memory=100), 4),
+        (Limits(memory=5000), 1),
+        (Limits(cpus=0.5), 8),
+        (Limits(cpus=3), 1),
+    ],
+)
+def test_as_many_run_at_once_as_processors_and_memory_allow(limits, at_once):
+    assert limits.at_once(cores=4.0, memory=2000.0) == at_once
+
+
 def held(run: Run) -> tuple[Ended, bytes, bytes]:
     output, errors = [], []
     ended = Conversation(run).hold(output.append, errors.append, None)
@@ -55,6 +70,21 @@ def test_memory_of_a_control_group_is_a_limit(node):
     run = Run(("python3", "-c", FILL), "node", "command", rsh=node, limits=LIMITS)
     ended, output, _ = held(run)
     assert (ended.exit_status, output) == (137, b"")
+
+
+def test_the_node_says_its_processors_and_memory():
+    run = Run(("true",), "node", "command", rsh=("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))))
+    ended, _, _ = held(run)
+    assert 0 < ended.cores <= 1
+    assert 1 << 20 < ended.memory <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.root
+def test_a_quota_of_the_control_group_counts(node):
+    quota = ("systemd-run", "--scope", "--quiet", "-p", "CPUQuota=30%", "-p", "MemoryMax=300M", "--")
+    ended, _, _ = held(Run(("true",), "node", "command", rsh=(*node, *quota)))
+    assert ended.cores == pytest.approx(0.3)
+    assert ended.memory <= 300 << 20
 
 
 def test_without_systemd_they_are_kept_by_other_means():

@@ -118,7 +118,7 @@ def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[De
     seen = _seen(wanted, where)
     if seen is None:
         return None, per_endpoint or 1
-    at_once = per_endpoint or max(1, int(seen.cores))
+    at_once = per_endpoint or wanted.limits.at_once(seen.cores, seen.memory)
     cores = wanted.limits.cores(seen.cores, at_once)
     holders = [replace(one, cores=cores, slowdown=seen.slowdown) for one in where.holders.values()]
     work = Work(seen.returned, seen.cpu_seconds_per_byte, at_once)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +21,7 @@ _KEPT = 256
 @dataclass(frozen=True, slots=True)
 class Seen:
     """Of a command on a node: bytes returned and CPU seconds here per byte read, how many times slower a core
-    is there, processors it may use there, seconds until it runs there.
+    is there, processors it may use there, seconds until it runs there, bytes of memory free there.
     """
 
     returned: float
@@ -28,6 +29,7 @@ class Seen:
     slowdown: float
     cores: float
     start_seconds: float
+    memory: float = math.inf
 
 
 def recall(argv: Sequence[str], node: str) -> Seen | None:

@@ -43,6 +43,7 @@ def sample(there: Run, path_here: str, path_there: str, size: int) -> Seen:
         slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _LEAST_CPU)),
         cores=near.cores,
         start_seconds=start,
+        memory=near.memory,
     )
 
 

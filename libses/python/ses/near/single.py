@@ -130,6 +130,7 @@ def learn(wanted: Wanted, node: str, ended: Ended, seconds: float) -> None:
         slowdown=slowdown,
         cores=ended.cores,
         start_seconds=max(0.0, seconds - ended.seconds),
+        memory=ended.memory,
     )
     remember(wanted.argv, node, seen)
 

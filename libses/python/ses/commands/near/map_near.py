@@ -53,7 +53,7 @@ class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 1
 @click.option("--piece", type=Size(), metavar="SIZE",
               help="Divide larger files between lines; {} is then /dev/stdin.")  # fmt: skip
 @click.option("--per-endpoint", type=click.IntRange(1, 1024), metavar="N",
-              help="Tasks at once on a node. [its processors]")  # fmt: skip
+              help="Tasks at once on a node. [what its processors and memory allow]")  # fmt: skip
 @click.option("--retries", type=click.IntRange(0, 100), default=2, show_default=True, metavar="N",
               help="How often a task of a lost node is tried again, here.")  # fmt: skip
 @click.option("--array", type=click.Path(path_type=Path, exists=True, file_okay=False, writable=True),

@@ -97,6 +97,7 @@ class Ended:
     peak_bytes: int
     limits: str
     cores: float
+    memory: float
     returned: int
 
     @property
@@ -256,7 +257,7 @@ def _heard(
         elif kind == b"E":
             errors(data)
         elif kind == b"X":
-            return Ended(**json.loads(data), limits=begun["limits"], cores=begun["cores"], returned=returned)
+            return Ended(**json.loads(data), **begun, returned=returned)
     return None
 
 

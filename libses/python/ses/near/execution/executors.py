@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import os
 import shlex
 import shutil
@@ -28,6 +29,11 @@ class Limits:
     def cores(self, there: float, programs: int = 1) -> float:
         """Return the processors that so many programs at once can use, of those that are there."""
         return there if self.cpus is None else min(there, programs * self.cpus)
+
+    def at_once(self, cores: float, memory: float) -> int:
+        """Return how many programs a node has processors and memory for, at least one."""
+        fit = math.inf if self.memory is None else memory / self.memory
+        return max(1, int(min(cores / (self.cpus or 1.0), fit)))
 
 
 NO_LIMITS = Limits()

@@ -232,7 +232,7 @@ def run(request: dict[str, Any]) -> None:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise Refused(f"{argv[0]}: {error}") from None
-    tell(b"G", json.dumps({"limits": limits, "cores": cores()}).encode())
+    tell(b"G", json.dumps({"limits": limits, "cores": cores(), "memory": memory()}).encode())
     assert process.stdin is not None
     waiting: Parts = queue.SimpleQueue()
     source = piece_of(request["piece"]) if request["piece"] else passed_on(waiting)
@@ -278,22 +278,34 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
     tell(b"X", json.dumps(ended).encode())
 
 
+def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
+    """Yield what a control says of this process's control groups; ``older``: the same in cgroup v1."""
+    for entry in Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = entry.split(":", 2)
+        with contextlib.suppress(OSError):
+            if not names:
+                yield Path(f"/sys/fs/cgroup{path}/{control}").read_text()
+            elif controller in names.split(","):
+                yield " ".join(Path(f"/sys/fs/cgroup/{names}{path}/{one}").read_text() for one in older)
+
+
 def cores() -> float:
     """Return the processors the program may use: affinity, or the quota of its control group if less."""
     found = float(len(os.sched_getaffinity(0)))
-    for entry in Path("/proc/self/cgroup").read_text().splitlines():
-        _, names, path = entry.split(":", 2)
-        with contextlib.suppress(OSError, ValueError):
-            if not names:
-                quota, period = Path(f"/sys/fs/cgroup{path}/cpu.max").read_text().split()
-            elif "cpu" in names.split(","):
-                folder = Path(f"/sys/fs/cgroup/{names}{path}")
-                quota = (folder / "cpu.cfs_quota_us").read_text()
-                period = (folder / "cpu.cfs_period_us").read_text()
-            else:
-                continue
-            if float(quota) > 0:
-                found = min(found, float(quota) / float(period))
+    for said in own_controls("cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"):
+        with contextlib.suppress(ValueError):
+            quota, period = map(float, said.split())
+            found = min(found, quota / period if quota > 0 else found)
+    return found
+
+
+def memory() -> float:
+    """Return the bytes of memory that programs may use: what is available, or the control group's if less."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    found = next(float(one.split()[1]) * 1024 for one in lines if one.startswith("MemAvailable:"))
+    for most in own_controls("memory", "memory.max", "memory.limit_in_bytes"):
+        with contextlib.suppress(ValueError):
+            found = min(found, float(most))
     return found
 
 
