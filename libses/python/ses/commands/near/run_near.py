@@ -76,12 +76,12 @@ def run_near(
 
 
 def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
-    if made.node is not None:
+    if (node := made.node) is not None:
         began = time.monotonic()
         try:
-            ended = run_there(wanted, made.node)
+            ended = run_there(wanted, node)
         except NotStartedError as error:
-            made = Plan(None, f"{made.node}: {error}", made.decision, made.elements)
+            made = Plan(None, f"{node}: {error}", made.decision, made.elements)
             _say(f"it runs here: {made.reason}")
         except LostError as error:
             _say(f"{error} What it printed may be incomplete.")
@@ -90,7 +90,7 @@ def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more is written when Python ends
             raise SystemExit(_PIPE_CLOSED) from None
         else:
-            learn(wanted, made.node, ended, time.monotonic() - began)
+            learn(wanted, node, ended, time.monotonic() - began)
             return ended, made
     return run_here(wanted), made
 
