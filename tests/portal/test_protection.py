@@ -15,12 +15,14 @@ from ses_webface.settings import secret_key
 
 PACKAGE = Path(ses_webface.__file__).parent
 OPEN = {"static", "accounts.sign_in", "accounts.sign_in_submit", "accounts.sign_out",
+        "accounts.oidc", "accounts.oidc_back", "welcome.ask", "welcome.enter",
         "health.healthz", "health.readyz", "health.metrics"}  # fmt: skip
 
 
 def _addresses(app, method: str, but: set[str]) -> list[str]:
     """Return an address of every view that takes ``method``."""
-    values = {"level": "user", "name": "alice", "placement_id": "1", "number": 1, "kind": "csv"}
+    values = {"level": "user", "name": "alice", "placement_id": "1", "number": 1, "kind": "csv",
+              "key": "k", "system": "union", "what": "drain"}  # fmt: skip
     urls = app.url_map.bind("localhost")
     return [
         urls.build(rule.endpoint, {name: values[name] for name in rule.arguments}, method=method)
