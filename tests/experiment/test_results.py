@@ -40,9 +40,9 @@ def test_runs_of_other_settings_stay_and_do_not_count(tmp_path):
     Results(file, SETTINGS, {}).add(one)
     other = Results(file, {"seed": 2}, {})
     assert one.run not in other
-    assert other.foreign == 1
+    assert other.others == 1
     other.add(one)
-    assert Results(file, SETTINGS, {}).foreign == 1
+    assert Results(file, SETTINGS, {}).others == 1
     assert one.run in Results(file, SETTINGS, {})
 
 

@@ -90,8 +90,8 @@ def test_readers_and_writers_of_a_duplex_element_do_not_slow_each_other() -> Non
 
 
 def random_case(seed: int) -> list[tuple[float, float, bool]]:
-    lots = Random(seed)
-    return [(lots.uniform(0, 50), lots.expovariate(1 / 100), True) for _ in range(40)]
+    rng = Random(seed)
+    return [(rng.uniform(0, 50), rng.expovariate(1 / 100), True) for _ in range(40)]
 
 
 @pytest.mark.parametrize("seed", range(5))

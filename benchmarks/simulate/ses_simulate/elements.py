@@ -16,7 +16,7 @@ SMALL = 0.25  # the space of every other element where space is short, as a part
 
 def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]:
     """Return the elements; ``written`` is how many bytes all files have together."""
-    lots = world.random("rates")
+    rng = world.random("rates")
     slow = round(scenario.slow * scenario.elements)
     parts = [SMALL if number % 2 else 1.0 for number in range(scenario.elements)]
     unit = written / scenario.capacity / sum(parts) if scenario.capacity else 0.0
@@ -29,7 +29,7 @@ def devices_of(scenario: Scenario, world: World, written: float) -> list[Device]
         rate = RATE * (speed if scenario.slow_known else 1.0)
         health = 1.0 if scenario.slow_known else speed
         if scenario.wrong:
-            factor = 1.0 + scenario.wrong * lots.uniform(-1.0, 1.0)
+            factor = 1.0 + scenario.wrong * rng.uniform(-1.0, 1.0)
             rate, health = RATE * factor, 1.0 / factor
         space = parts[element] * unit if unit else 1e14
         devices.append(
@@ -46,9 +46,9 @@ def disturb(engine: Engine, scenario: Scenario, world: World, servers: list[Serv
         for number in world.random("slow").sample(range(len(servers)), slow):
             engine.at(scenario.slow_from, partial(_become, servers[number], scenario.slow_speed))
     if scenario.flapping:
-        lots = world.random("flapping")
-        for number in lots.sample(range(len(servers)), round(scenario.flapping * len(servers))):
-            begin = lots.uniform(0.0, 4 * scenario.flap_seconds)
+        rng = world.random("flapping")
+        for number in rng.sample(range(len(servers)), round(scenario.flapping * len(servers))):
+            begin = rng.uniform(0.0, 4 * scenario.flap_seconds)
             engine.at(begin, partial(_flap, engine, servers[number], scenario, True))
     able = sum(one.device.write_rate * one.device.health for one in servers)
     if not scenario.link:

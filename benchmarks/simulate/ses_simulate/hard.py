@@ -91,7 +91,7 @@ class _Stage:
         self._scenario = scenario
         self._engine = Engine()
         plain = World(self._engine, (), (), Sampling(1.0), seed)
-        self._arrivals, self._lots = plain.random("arrivals"), plain.random("lots")
+        self._arrivals, self._chances = plain.random("arrivals"), plain.random("lots")
         self._sizes = _sizes(scenario, plain)
         devices = devices_of(scenario, plain, math.fsum(self._sizes))
         self._servers = [Server(self._engine, device) for device in devices]
@@ -145,8 +145,8 @@ class _Stage:
     def _arrive(self, now: float) -> None:
         scenario = self._scenario
         count = min(scenario.burst, scenario.files - self._numbered)
-        managed = scenario.managed >= 1.0 or self._lots.random() < scenario.managed
-        first = self._lots.randrange(scenario.nodes)
+        managed = scenario.managed >= 1.0 or self._chances.random() < scenario.managed
+        first = self._chances.randrange(scenario.nodes)
         files = [self._file(first, number) for number in range(count)]
         burst = None
         if scenario.burst > 1:
@@ -216,7 +216,7 @@ class _Stage:
             self._count(burst, now)
             return
         policy.written(now, file, element)
-        if self._scenario.idle and self._lots.random() < self._scenario.idle:
+        if self._scenario.idle and self._chances.random() < self._scenario.idle:
             closed = partial(self._close, policy, file, element)
             self._engine.at(now + self._scenario.idle_seconds, closed)
         else:
@@ -247,9 +247,9 @@ class _Stage:
 
 
 def _sizes(scenario: Scenario, world: World) -> list[float]:
-    lots = world.random("sizes")
+    rng = world.random("sizes")
     if scenario.tail:
         least, most = scenario.mean * (scenario.tail - 1) / scenario.tail, LARGEST * scenario.mean
-        return [min(most, least * lots.paretovariate(scenario.tail)) for _ in range(scenario.files)]
+        return [min(most, least * rng.paretovariate(scenario.tail)) for _ in range(scenario.files)]
     mu = math.log(scenario.mean) - scenario.sigma**2 / 2
-    return [lots.lognormvariate(mu, scenario.sigma) for _ in range(scenario.files)]
+    return [rng.lognormvariate(mu, scenario.sigma) for _ in range(scenario.files)]

@@ -69,11 +69,11 @@ def table1(
 
 def _half(scenario: str, users: int, policy: str, baseline: str, seeds: int) -> list[Run]:
     supported = users // 2
-    return [Run(scenario, users, policy, baseline, supported, *lots) for lots in _lots(scenario, seeds)]
+    return [Run(scenario, users, policy, baseline, supported, *draw) for draw in _draws(scenario, seeds)]
 
 
 def _all(scenario: str, users: int, policy: str, seeds: int) -> list[Run]:
-    return [Run(scenario, users, policy, "random", users, *lots) for lots in _lots(scenario, seeds)]
+    return [Run(scenario, users, policy, "random", users, *draw) for draw in _draws(scenario, seeds)]
 
 
 def _ways(scenario: str) -> tuple[tuple[bool, bool], ...]:
@@ -82,7 +82,7 @@ def _ways(scenario: str) -> tuple[tuple[bool, bool], ...]:
     return (*both, (False, True), (True, False)) if scenario == "skewed" else both
 
 
-def _lots(scenario: str, seeds: int) -> list[tuple[int, bool, bool]]:
+def _draws(scenario: str, seeds: int) -> list[tuple[int, bool, bool]]:
     return [(seed, *way) for seed in range(seeds) for way in _ways(scenario)]
 
 

@@ -189,13 +189,13 @@ def save(
     current = service.requirement_set(typed.level, typed.name)
     if current.revision != typed.revision:
         raise ConflictError(f"The set is at revision {current.revision}.", 412)
-    foreign = tuple(item for item in current.requirements if item.kind not in shown)
+    hidden = tuple(item for item in current.requirements if item.kind not in shown)
     stored = {item.kind: item for item in current.requirements}
     timed = tuple(_with_exact_times(stored.get(item.kind), item, zone) for item in typed.requirements)
     return service.replace_requirements(
         typed.level,
         typed.name,
-        timed + foreign,
+        timed + hidden,
         profile=typed.profile,
         revision=typed.revision,
     )

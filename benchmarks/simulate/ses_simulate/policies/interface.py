@@ -28,7 +28,7 @@ class World:
     Lustre's own allocators and mergerfs may look at.  Files are created on ``nodes``, whose agents speak
     with the service every ``pace`` seconds (0: as the service sets it) and see a close up to
     ``close_poll`` seconds late.  ``reads`` and ``writes`` are the minimum rates asked for, bytes per
-    second.  Rules of another ``role`` draw other lots; a ``mirrored`` world draws the lots of its seed
+    second.  Rules of another ``role`` draw other random numbers; a ``mirrored`` world draws those of its seed
     turned round.
     """
 

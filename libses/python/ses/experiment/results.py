@@ -39,7 +39,7 @@ class Results:
         self._name = fingerprint(settings)
         self._machine = machine
         self._found: dict[Run, Result] = {}
-        self.foreign = 0
+        self.others = 0
         self._introduced = False
         if file.exists():
             self._read()
@@ -90,7 +90,7 @@ class Results:
             data["settings"]
             return
         if data["hash"] != self._name:
-            self.foreign += 1
+            self.others += 1
             return
         run = Run(**data["run"])
         low, high = data["load"]

@@ -93,8 +93,10 @@ def measure(
     told = machine()
     results = Results(file, plan.settings(), told)
     todo = [run for run in plan.runs() if run not in results]
-    if results.foreign:
-        progress(f"{results.foreign} runs in {file} are of other settings or another build, and do not count")
+    if results.others:
+        progress(
+            f"{results.others} runs in {file} are of other settings or another build, and do not count"
+        )
     if not todo:
         return results, told
     progress(f"{len(todo)} runs to do, about {plan.estimate(todo) / 60:.0f} minutes; results go to {file}")
