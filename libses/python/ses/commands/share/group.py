@@ -13,7 +13,7 @@ from ses.commands.share.values import get, items, put
 def share() -> None:
     """Look at values that processes of this node share in memory, get and put them (docs/share.md).
 
-    A region is named [USER:][JOB/]NAME[@HOST[:PORT]]: without USER one of your own, with `job/` of your own job,
+    A region is named [USER:][JOB/]NAME[@HOST[:PORT]]: without USER one of your own, with `job/` of your job,
     with a HOST of another node.
     """
 
