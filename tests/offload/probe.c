@@ -143,6 +143,13 @@ static void primitives(void) {
   printf("primitives=%d of %d\n", right, 0 SES_OFFLOAD_PRIMITIVES(ONE) + 1);
 }
 
+static void names(void) {
+  const char *name = ses_offload_find_name_by_func_addr(square);
+  printf("names=%d\n",
+         name && strcmp(name, "square") == 0 && ses_offload_find_func_by_name("square") == square &&
+             !ses_offload_find_func_by_name("system") && !ses_offload_find_name_by_func_addr(NULL));
+}
+
 static void numbers(void) {
   char *bytes;
   size_t size;
@@ -315,7 +322,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "fuzz") == 0)
     fuzz();
   else if (strcmp(what, "numbers") == 0)
-    primitives(), numbers();
+    primitives(), names(), numbers();
   else if (strcmp(what, "calls") == 0)
     calls();
   else if (strcmp(what, "threads") == 0)

@@ -21,7 +21,7 @@ from sshd import Sshd
 
 def test_numbers_arrive_exactly_or_are_refused(prefix: Path) -> None:
     assert answers(run(prefix / "probe", "numbers")) == {
-        "primitives": "15 of 15", "wide": "1", "narrow": "5", "exact": "1",
+        "primitives": "15 of 15", "names": "1", "wide": "1", "narrow": "5", "exact": "1",
     }  # fmt: skip
 
 
