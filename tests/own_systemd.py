@@ -28,10 +28,11 @@ while read -r kind options path; do mkdir -p "$path"; mount -t "$kind" -o "$opti
 {mounts}
 END
 mount -o remount,ro,bind /
+test ! -e /dev/console || mount --bind /dev/null /dev/console
 mount -t tmpfs none /run
 mkdir -p /run/systemd/system
 printf '[Unit]\\nDefaultDependencies=no\\n' >/run/systemd/system/alone.target
-container=lxc exec {systemd} --system --unit=alone.target --log-target=console --show-status=no
+container=lxc exec {systemd} --system --unit=alone.target --log-target=null --show-status=no
 """
 
 
