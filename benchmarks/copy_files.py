@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -110,7 +111,7 @@ def cell(build: Path, source: Path, parent: Path, rounds: int, sync: bool) -> di
     names = list(commands(build, source, parent))
     taken: dict[str, list[float]] = {name: [] for name in names}
     for turn in range(rounds + 1):
-        for name in (*names[turn % len(names) :], *names[: turn % len(names)]):
+        for name in random.Random(turn).sample(names, len(names)):  # what one leaves behind, others pay for
             target = parent / f"{source.parent.name}-{name}-{turn}".replace(" ", "")
             seconds = timed(commands(build, source, target)[name], target, sync, keep)
             if turn > 0:
