@@ -1,11 +1,12 @@
 """How long ses-copy takes against cp, cp --reflink, rsync and dd, in sizes and between file systems.
 
 Each cell copies the same files by every program in turn, several times, and prints the median time as a
-ratio to that of the fastest of the others, with the range of the ratios of single rounds.  Sources are in
-the page cache.  `--sync` counts until the copy is on the device.  Copies of small files stay until the end:
-ext4 gives no inode again that was freed in the last minute, and looking past those takes most of the time.
-`--mount` (root) compares tmpfs, ext4 on a loop device, a mergerfs union of two branches and the tests'
-stand-in for Lustre, all in memory: each within itself and to and from tmpfs.  No number makes this fail.
+ratio to that of the fastest of the others, with the range of the ratios of single rounds, and the same of
+processor time, which other work on the machine disturbs less.  Sources are in the page cache.  `--sync`
+counts until the copy is on the device.  Copies of small files stay until the end: ext4 gives no inode again
+that was freed in the last minute, and looking past those takes most of the time.  `--mount` (root) compares
+tmpfs, ext4 on a loop device, a mergerfs union of two branches and the tests' stand-in for Lustre, all in
+memory: each within itself and to and from tmpfs.  No number makes this fail.
 
     .venv/bin/python benchmarks/copy_files.py [--rounds 5] [--sync] [--mount | DIRECTORY...]
 """
@@ -16,6 +17,7 @@ import argparse
 import itertools
 import os
 import random
+import resource
 import shutil
 import statistics
 import subprocess
@@ -25,6 +27,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/lustre")]
@@ -91,10 +94,18 @@ def commands(build: Path, source: Path, target: Path) -> dict[str, list[str | Pa
     return found
 
 
-def timed(command: list[str | Path], target: Path, sync: bool, keep: bool) -> float:
-    """Seconds of one copy; what it made is removed, unless ``keep``."""
-    begun = time.perf_counter()
+class Taken(NamedTuple):
+    """Seconds of a copy, and of its processor time."""
+
+    seconds: float
+    processor: float
+
+
+def timed(command: list[str | Path], target: Path, sync: bool, keep: bool) -> Taken:
+    """Make one copy; what it made is removed, unless ``keep``."""
+    begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env={"PATH": os.environ["PATH"]})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if sync:
         subprocess.run(["sync", "-f", target.parent], check=True)
     taken = time.perf_counter() - begun
@@ -102,20 +113,20 @@ def timed(command: list[str | Path], target: Path, sync: bool, keep: bool) -> fl
         shutil.rmtree(target, ignore_errors=True)
         target.with_name(target.name + ".file").unlink(missing_ok=True)
     subprocess.run(["sync", "-f", target.parent], check=True)
-    return taken
+    return Taken(taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def cell(build: Path, source: Path, parent: Path, rounds: int, sync: bool) -> dict[str, list[float]]:
-    """Seconds of each program in each round, after one that warms up; copies go below ``parent``."""
+def cell(build: Path, source: Path, parent: Path, rounds: int, sync: bool) -> dict[str, list[Taken]]:
+    """What each program took in each round, after one that warms up; copies go below ``parent``."""
     keep = sum(one.stat().st_size for one in source.iterdir()) < KEPT_BYTES
     names = list(commands(build, source, parent))
-    taken: dict[str, list[float]] = {name: [] for name in names}
+    taken: dict[str, list[Taken]] = {name: [] for name in names}
     for turn in range(rounds + 1):
         for name in random.Random(turn).sample(names, len(names)):  # what one leaves behind, others pay for
             target = parent / f"{source.parent.name}-{name}-{turn}".replace(" ", "")
-            seconds = timed(commands(build, source, target)[name], target, sync, keep)
+            once = timed(commands(build, source, target)[name], target, sync, keep)
             if turn > 0:
-                taken[name].append(seconds)
+                taken[name].append(once)
     return taken
 
 
@@ -145,15 +156,21 @@ def main() -> None:
             taken = cell(given.build, source, other, given.rounds, given.sync)
             others = [name for name in taken if name != "ses-copy"]
             ratios = [
-                mine / min(taken[name][turn] for name in others)
+                mine.seconds / min(taken[name][turn].seconds for name in others)
                 for turn, mine in enumerate(taken["ses-copy"])
             ]
-            median = {name: statistics.median(times) for name, times in taken.items()}
-            ratio = median["ses-copy"] / min(median[name] for name in others)
+            median = {
+                name: statistics.median(one.seconds for one in several) for name, several in taken.items()
+            }
+            used = {
+                name: statistics.median(one.processor for one in several) for name, several in taken.items()
+            }
+            ratio, processor = (one["ses-copy"] / min(one[name] for name in others) for one in (median, used))
             medians = ", ".join(f"{name} {seconds:.3f}" for name, seconds in median.items())
             print(
                 f"{title:14} {one.parent.name} -> {other.parent.name}: {ratio:.2f} "
-                f"({min(ratios):.2f} to {max(ratios):.2f}) of the fastest other; s: {medians}",
+                f"({min(ratios):.2f} to {max(ratios):.2f}) of the fastest other, "
+                f"processor time {processor:.2f} of the least; s: {medians}",
                 flush=True,
             )
 

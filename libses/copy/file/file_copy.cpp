@@ -130,7 +130,7 @@ void FileCopy::create(Name name) {
   }
   const std::string directory = directory_of(target_);
   if (name == Name::kFresh && from_.st_size < kWorthNoting && directory == unplaced_directory) {
-    out_ = create_nameless(directory);
+    out_ = create_nameless(directory, from_.st_mode);
     nameless_ = static_cast<bool>(out_);
     result_.not_placed = ses_strerror(SES_NOT_PLACED_NOT_MANAGED);
   }

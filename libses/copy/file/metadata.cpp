@@ -99,7 +99,7 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
   if (const std::string why = keep_attributes(in, out); !why.empty() && lost.empty()) {
     lost = why;
   }
-  if (fchmod(out, mode) != 0) {
+  if ((made.st_mode & 07777) != mode && fchmod(out, mode) != 0) {
     note("mode");
   }
   const timespec times[2] = {source.st_atim, source.st_mtim};

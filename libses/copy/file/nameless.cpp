@@ -30,8 +30,8 @@ bool can_be_nameless(int fd) {
   }
 }
 
-Descriptor create_nameless(const std::string &directory) {
-  return Descriptor(open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+Descriptor create_nameless(const std::string &directory, mode_t mode) {
+  return Descriptor(open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode & 0777));
 }
 
 bool give_name(int fd, const std::string &path) {

@@ -3,6 +3,8 @@
 #ifndef SES_COPY_NAMELESS_H
 #define SES_COPY_NAMELESS_H
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "system/descriptor.h"
@@ -15,8 +17,9 @@ std::string directory_of(const std::string &path);
 // The file system of FD is one of the node's own that can do this, and that no back end places on.
 bool can_be_nameless(int fd);
 
-// A file in DIRECTORY for its owner only; none, with errno: not possible there.
-Descriptor create_nameless(const std::string &directory);
+// A file in DIRECTORY with the permissions of MODE, as far as the umask lets it; none, with errno:
+// not possible there.
+Descriptor create_nameless(const std::string &directory, mode_t mode);
 
 // Gives it a name that is free; false with errno, EEXIST where the name is taken.
 bool give_name(int fd, const std::string &path);
