@@ -18,7 +18,17 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ses_benchmarks import core, creates, crowds, first_start, report, selections, site_description, tables
+from ses_benchmarks import (
+    core,
+    creates,
+    crowds,
+    first_start,
+    pages,
+    report,
+    selections,
+    site_description,
+    tables,
+)
 from ses_benchmarks.chain import chain
 from ses_benchmarks.creates import Effort
 from ses_benchmarks.probe import BenchmarkError, Probe, build_probe
@@ -47,6 +57,8 @@ class Plan:
     polls: float  # announcements a second of all agents together, at the pace the contract gives
     crowd_seconds: float
     starts: int
+    files: int  # of the past, on the pages of the portal
+    page_rounds: int
 
 
 FULL = Plan(
@@ -64,6 +76,8 @@ FULL = Plan(
     polls=200,
     crowd_seconds=4,
     starts=3,
+    files=1_000_000,
+    page_rounds=15,
 )
 LONG = replace(FULL, crowd_seconds=20)
 QUICK = Plan(
@@ -81,6 +95,8 @@ QUICK = Plan(
     polls=20,
     crowd_seconds=0.5,
     starts=1,
+    files=1000,
+    page_rounds=1,
 )
 
 
@@ -153,7 +169,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--scratch", type=Path, default=Path("/dev/shm"), help="directory to work in, on tmpfs (%(default)s)"
     )
-    parser.add_argument("--only", choices=("core", "creates", "selections"), help="measure only this part")
+    parts = ("core", "creates", "selections", "pages")
+    parser.add_argument("--only", choices=parts, help="measure only this part")
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="a handful of calls each: proves that it runs")
     length.add_argument("--long", action="store_true", help="crowds for 20 s at each rate")
@@ -176,6 +193,7 @@ def main() -> int:
             "core": core.choices(build, plan.creates.pairs, plan.creates.calls, scratch),
             "creates": measure_creates(plan, build, programs, scratch),
             "selections": measure_selections(plan, programs, scratch),
+            "pages": pages.measure(programs, scratch, plan.largest_site, plan.files, plan.page_rounds),
         }
         for part, started in parts.items():
             if chosen.only not in (None, part):

@@ -17,6 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 
 _SAMPLES = 3
 _MARK = '"sequence": 0'
+_PAST = json.dumps(
+    {"element": "bench/e0", "step_seconds": 30, "source": "memory", "detail": "", "points": []}
+)
 
 
 def sample(elements: int, seed: int) -> str:
@@ -54,12 +57,17 @@ def serve(port: int, elements: int) -> None:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if self.path.startswith("/v1/history"):
+                return self._answer(_PAST)
             after = int(parse_qs(urlsplit(self.path).query).get("after", ["0"])[0])
             now = time.monotonic() - begun
             if int(now) < after:
                 time.sleep(after - now)
             sequence = max(after, int(now)) + 1
-            body = bodies[sequence % _SAMPLES].replace(_MARK, f'"sequence": {sequence}', 1).encode()
+            return self._answer(bodies[sequence % _SAMPLES].replace(_MARK, f'"sequence": {sequence}', 1))
+
+        def _answer(self, text: str) -> None:
+            body = text.encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -69,6 +69,7 @@ def test_a_requirement_typed_in_the_portal_decides_where_files_go(stack: Stack, 
     ranking = page.locator("#ranking")
     everything = ranking.locator(".candidates > li")
     expect(everything).to_have_count(8)
+    page.wait_for_load_state()  # its script listens from then on
 
     page.locator("#kind_current_write_rate-bound").fill("70")
     page.locator("#kind_current_write_rate-strictness").select_option("hard")
