@@ -50,12 +50,12 @@ static int fail(const char *what) {
 /* The numbers of a stat file (Documentation/block/stat.rst); false when there are fewer than 11. */
 static bool parse(const char *text, uint64_t *numbers) {
   for (int i = 0; i < 11; i++) {
-    char *rest;
-
-    numbers[i] = strtoull(text, &rest, 10);
-    if (rest == text)
+    while (*text == ' ')
+      text++;
+    if (*text < '0' || *text > '9')
       return false;
-    text = rest;
+    for (numbers[i] = 0; *text >= '0' && *text <= '9'; text++)
+      numbers[i] = numbers[i] * 10 + (uint64_t)(*text - '0');
   }
   return true;
 }

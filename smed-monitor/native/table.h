@@ -88,9 +88,8 @@ static inline uint64_t smed_sample_check(const uint64_t *words) {
  * together. */
 static inline bool smed_record_is_whole(const struct smed_record *copy) {
   const uint64_t *words = (const uint64_t *)copy->words;
-  uint32_t sequence = atomic_load_explicit(&copy->sequence, memory_order_relaxed);
 
-  return sequence != 0 && (sequence & 1u) == 0 &&
+  return ses_sequence_is_whole(copy->sequence) &&
          words[sizeof(struct smed_sample) / sizeof(uint64_t) - 1] == smed_sample_check(words);
 }
 

@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from smed_monitor.collectors.registry import COLLECTORS
 from smed_monitor.collectors.sampler import HEAD, RECORD, TableSource
-from smed_monitor.config.settings import Target
+from smed_monitor.config.settings import ElementSettings, Settings, Target
 from smed_monitor.core.errors import CollectorError, DeadlineError
 from smed_monitor.core.model import ONE_SIDED, PULL
+from smed_monitor.http.metrics import exposition
+from smed_monitor.scraping.monitor import Monitor
 
 BUILT = Path(__file__).parents[2] / "build" / "libses" / "smed-monitor"
 STAT = "8 0 16 4 10 0 24 6 3 20 30\n"
@@ -35,11 +38,12 @@ class Node:
         self.key.chmod(0o600)
         (folder / "stat").write_text(STAT)
         self.port = 0
+        self.told = folder / "sampler"
         self.started: list[subprocess.Popen[bytes]] = []
 
     def sample(self, *options: str) -> subprocess.Popen[bytes]:
         """Start the sampler, at the port it had before if it had one."""
-        told = self.folder / f"sampler{len(self.started)}"
+        self.told = told = self.folder / f"sampler{len(self.started)}"
         sampler = self._start(
             told, "smed-sampler", "--table", self.local, "--period-ms", "1", "--key-file", self.key,
             "--listen", f"127.0.0.1:{self.port}", *options, self.folder / "stat",
@@ -148,6 +152,50 @@ def test_without_a_provider_the_table_is_pulled_and_that_is_said(node: Node) -> 
     node.mirror("--one-sided")
     node.eventually(lambda: node.way() == PULL, "it is pulled")
     assert "oss1 is asked over TCP: it offers no one-sided reads" in node.said.read_text()
+
+
+def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = node.folder / "libfabric.so.1"
+    subprocess.run(["gcc", "-shared", "-o", empty, "-x", "c", "/dev/null"], check=True, timeout=60)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(node.folder))
+    node.sample("--fabric", "tcp")
+    assert "no one-sided reads by tcp: there is no libfabric.so.1" in node.told.read_text()
+    node.mirror("--one-sided")
+    node.eventually(lambda: node.way() == PULL, "it is pulled")
+
+
+def test_both_are_built_without_libfabric_too(tmp_path: Path) -> None:
+    sources = BUILT.parents[2] / "smed-monitor/native"
+    names = ["channel", "fabric_none", "mirror", "mirror_options", "mirrored", "settle", "table_file"]
+    program = tmp_path / "smed-mirror"
+    subprocess.run(
+        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", sources.parents[1] / "libses/include", "-o", program,
+         *(sources / f"{name}.c" for name in names), "-lssl", "-lcrypto", "-pthread"],
+        check=True, timeout=120,
+    )  # fmt: skip
+    ran = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "smed-mirror 0\n"
+
+
+def test_the_monitor_sees_an_element_of_another_node_and_how_it_is_read(node: Node) -> None:
+    node.sample("--fabric", "tcp")
+    node.mirror("--one-sided")
+    node.eventually(node.mirrored.exists, "the table is kept")
+    target = Target.model_validate({"name": "oss1", "collector": "sampler", "table": str(node.mirrored)})
+    device = str(node.folder / "stat")[:35]
+    element = ElementSettings.model_validate({"id": "union/b1", "target": "oss1", "device": device})
+    monitor = Monitor(Settings(interval_seconds=0.1, target=(target,), element=(element,)), COLLECTORS)
+    monitor.start()
+    try:
+
+        def is_seen() -> bool:
+            page = exposition(monitor.table).decode()
+            seen = 'smed_element_state{element="union/b1",state="ok"} 1.0' in page
+            return seen and 'smed_target_one_sided{target="oss1"} 1.0' in page
+
+        node.eventually(is_seen, "the element has rates, read one-sidedly")
+    finally:
+        monitor.stop()
 
 
 def test_memory_that_stops_changing_is_not_taken_for_new(node: Node) -> None:

@@ -1,0 +1,121 @@
+"""What reading the table of another node's sampler costs both sides: pulled over TCP, or one-sided.
+
+One smed-sampler stands for all servers; smed-mirror reads its table (24 records) once for each of them every
+period.  Told are the processor time of both programs, as a share of a core, how often a thread of the
+sampler was woken for each reading, and how many readings of a server a second brought a new sample.  Both
+programs are on this machine, so the network costs what its loopback does.  No number makes this fail.
+
+    .venv/bin/python benchmarks/monitor/remote_reads.py [--servers 16] [--period-ms 1] [--seconds 5]
+        [--providers tcp,shm]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+BUILT = Path(__file__).resolve().parents[2] / "build" / "libses" / "smed-monitor"
+HEAD_BYTES = 40  # smed-monitor/native/table.h
+RECORDS = 24
+SETTLE_SECONDS = 2
+
+
+def processor(process: int) -> float:
+    """Seconds of processor time so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wakes(process: int) -> int:
+    """How often its threads gave up the processor to wait."""
+    statuses = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/status")]
+    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in statuses)
+
+
+def samples(table: Path) -> int:
+    """How many samples of the first device were written to the table."""
+    if not table.exists():
+        return 0
+    return int.from_bytes(table.read_bytes()[HEAD_BYTES : HEAD_BYTES + 4], "little") // 2
+
+
+def measure(provider: str, servers: int, period: int, seconds: float) -> str:
+    """Run both programs; one row.  Without a provider the table is pulled."""
+    device = next(path.name for path in sorted(Path("/sys/class/block").iterdir()))
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        folder = Path(name)
+        (folder / "key").touch(0o600)
+        (folder / "key").write_text(os.urandom(16).hex())
+        said, key = folder / "said", ["--key-file", f"{folder}/key", "--period-ms", str(period), "--always"]
+        serve = [
+            "--table",
+            f"{folder}/table",
+            "--listen",
+            "127.0.0.1:0",
+            *(["--fabric", provider] if provider else []),
+        ]
+        with said.open("w") as log:
+            sampler = subprocess.Popen(
+                [BUILT / "smed-sampler", *serve, *key, *([device] * RECORDS)], stderr=log
+            )
+        while "listens at" not in said.read_text():
+            assert sampler.poll() is None, said.read_text()
+            time.sleep(0.01)
+        port = said.read_text().split("listens at 127.0.0.1:")[1].split()[0]
+        names = [f"s{number}=127.0.0.1:{port}" for number in range(servers)]
+        mirror = subprocess.Popen(
+            [
+                BUILT / "smed-mirror",
+                "--directory",
+                name,
+                *(["--one-sided"] if provider else []),
+                *key,
+                *names,
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while not all(samples(folder / f"s{number}") for number in range(servers)):
+                assert mirror.poll() is None, "smed-mirror does not run"
+                time.sleep(0.1)
+            time.sleep(SETTLE_SECONDS)
+            before = (processor(sampler.pid), processor(mirror.pid), wakes(sampler.pid))
+            local, seen, begun = samples(folder / "table"), samples(folder / "s0"), time.monotonic()
+            time.sleep(seconds)
+            taken = time.monotonic() - begun
+            theirs, ours = processor(sampler.pid) - before[0], processor(mirror.pid) - before[1]
+            # the sampler's own turns are no wakes for a reading
+            woken = wakes(sampler.pid) - before[2] - (samples(folder / "table") - local)
+            new = (samples(folder / "s0") - seen) / taken
+        finally:
+            for program in (mirror, sampler):
+                program.kill()
+                program.wait()
+    readings = max(1.0, new * taken * servers)
+    return (
+        f"{provider or 'pull':8} {100 * theirs / taken:8.1f} % {100 * ours / taken:8.1f} % "
+        f"{max(0, woken) / readings:14.3f} {new:14.0f}"
+    )
+
+
+def main() -> None:
+    """Print one row for each way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--servers", type=int, default=16)
+    parser.add_argument("--period-ms", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--providers", default="tcp,shm")
+    chosen = parser.parse_args()
+    what = f"{chosen.servers} servers every {chosen.period_ms} ms"
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {what}")
+    print("way         sampler     mirror    wakes/reading  samples/server/s")
+    for provider in ("", *chosen.providers.split(",")):
+        print(measure(provider, chosen.servers, chosen.period_ms, chosen.seconds))
+
+
+if __name__ == "__main__":
+    main()
