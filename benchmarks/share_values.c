@@ -1,9 +1,9 @@
 /*
- * share_values: nanoseconds of a put and a get of libses-share, by size and model, and of the same
- * bytes through a Unix socket pair; each the median of 200 groups of calls, in turn.
+ * share_values [NODE]: nanoseconds of a put and a get of libses-share, by size and model, and of
+ * the same bytes through a Unix socket pair; each the median of 200 groups of calls, in turn.
  *
  * Prints a line for each: SIZE WHAT NANOSECONDS.  "busy get" is a get while another process puts
- * without pause.
+ * without pause.  With NODE (HOST:PORT of its ses-share-agent) the values lie there.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@
 #include "ses/share.h"
 
 #define GROUPS 200
-#define CALLS 500
 
 static char value[65536], got[65536];
 static ses_share_item *item;
 static size_t bytes;
+static int calls = 500; /* of a group */
 static int ends[2];
 
 static void must(int status, const char *what) {
@@ -42,11 +42,11 @@ static void send_and_receive(void) {
 static double ns_of(void (*call)(void)) {
   struct timespec begun, ended;
   clock_gettime(CLOCK_MONOTONIC, &begun);
-  for (int i = 0; i < CALLS; i++)
+  for (int i = 0; i < calls; i++)
     call();
   clock_gettime(CLOCK_MONOTONIC, &ended);
   return ((double)(ended.tv_sec - begun.tv_sec) * 1e9 + (double)(ended.tv_nsec - begun.tv_nsec)) /
-         CALLS;
+         calls;
 }
 
 static int by_size(const void *one, const void *other) {
@@ -90,15 +90,17 @@ static void get_while_another_puts(void) {
   print("busy-get", gets);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   static const struct {
     const char *name;
     enum ses_share_model model;
   } models[] = {{"read", SES_SHARE_READ}, {"write", SES_SHARE_WRITE}, {"strict", SES_SHARE_STRICT}};
   static const size_t sizes[] = {8, 64, 1024, 16384, 65536};
   ses_share *share;
-  char name[32];
-  snprintf(name, sizeof name, "bench-%d", getpid());
+  char name[300];
+  const char *node = argc > 1 ? argv[1] : NULL;
+  snprintf(name, sizeof name, node ? "bench-%d@%s" : "bench-%d", getpid(), node);
+  calls = node ? 10 : calls;
   must(ses_share_create(name, &(ses_share_options){.bytes = 1 << 20}, &share), "create");
   must(ses_share_remove(name), "remove");
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -109,7 +111,7 @@ int main(void) {
       ses_share_kind kind = {.bytes = bytes, .model = models[model].model};
       must(ses_share_alloc(share, "item", &kind, &item), "alloc");
       compare(models[model].name);
-      if (models[model].model == SES_SHARE_READ)
+      if (!node && models[model].model == SES_SHARE_READ)
         get_while_another_puts();
       must(ses_share_free(item), "free");
     }

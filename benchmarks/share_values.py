@@ -1,9 +1,10 @@
 """What a put and a get of libses-share take, by size and coherence model, beside a Unix socket pair.
 
 All are measured in one run, in turn; the socket pair carries the same bytes through the kernel, written and
-read by one process.  No number makes this fail.
+read by one process.  With --node the values lie on another node, where ses-share-agent listens.  No number
+makes this fail.
 
-    .venv/bin/python benchmarks/share_values.py [--build build/libses]
+    .venv/bin/python benchmarks/share_values.py [--build build/libses] [--node HOST:PORT]
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ("read-put", "read-get", "busy-get", "write-put", "strict-put", "strict-get", "socket-pair")
 
 
-def measured(build: Path) -> dict[tuple[int, str], float]:
+def measured(build: Path, node: str | None) -> dict[tuple[int, str], float]:
     """Nanoseconds of a call, by size and what is called; the least where it was measured several times."""
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "share_values"
         source = [ROOT / "benchmarks/share_values.c", "-I", ROOT / "libses/include"]
         library = ["-L", build, "-lses-share", f"-Wl,-rpath,{build.resolve()}"]
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-o", program, *source, *library], check=True)
-        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
+        measure: list[str | Path] = [program, *filter(None, [node])]
+        lines = subprocess.run(measure, check=True, capture_output=True, text=True).stdout.splitlines()
     found: dict[tuple[int, str], float] = {}
     for line in lines:
         size, what, ns = line.split()
@@ -39,7 +41,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build/libses", help="where libses was built")
-    found = measured(parser.parse_args().build)
+    parser.add_argument("--node", help="HOST:PORT of another node's ses-share-agent")
+    options = parser.parse_args()
+    found = measured(options.build, options.node)
     print("| bytes | " + " | ".join(COLUMNS) + " |")
     print("|" + "---:|" * (len(COLUMNS) + 1))
     for size in sorted({size for size, _ in found}):

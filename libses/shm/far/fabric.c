@@ -12,14 +12,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lock.h"
 
 #define API FI_VERSION(1, 17)
 #define LIBRARY "libfabric.so.1"
 #define SPIN_NS 20000u /* a message that comes soon needs no system call */
-#define NAP_MS 1       /* of a provider that cannot wake who waits */
-#define SLEEP_MS 50    /* at most, of one that can */
+#define NAP_NS 20000u  /* the first, of a provider that cannot wake who waits */
+#define LONGEST_NAP_NS 1000000u
+#define SLEEP_MS 50 /* at most, of one that can */
 
 enum way { OUT, IN, WAYS };
 
@@ -204,22 +206,23 @@ static bool is_over(const struct ses_fabric *fabric) {
   return poll(&end, 1, 0) != 0; /* nothing else is said over it */
 }
 
-static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns) {
+static void sleep_a_little(struct ses_fabric *fabric, uint64_t left_ns, uint64_t *nap_ns) {
   struct fid *queue = &fabric->queue->fid;
   /* What has to happen before the first message wakes nobody. */
-  uint64_t longest = fabric->came == 0 ? NAP_MS : SLEEP_MS;
+  uint64_t longest = fabric->came == 0 ? 1 : SLEEP_MS;
   int most = (int)(left_ns / 1000000 < longest ? left_ns / 1000000 + 1 : longest);
   struct pollfd both[] = {{.fd = fabric->connection, .events = POLLIN | POLLRDHUP},
                           {.fd = fabric->wakes, .events = POLLIN}};
-  if (fabric->wakes < 0)
-    poll(both, 1, NAP_MS);
-  else if (fi_trywait(fabric->fabric, &queue, 1) == 0)
+  if (fabric->wakes < 0) {
+    ppoll(both, 1, &(struct timespec){.tv_nsec = (long)*nap_ns}, NULL);
+    *nap_ns = *nap_ns < LONGEST_NAP_NS ? 2 * *nap_ns : *nap_ns;
+  } else if (fi_trywait(fabric->fabric, &queue, 1) == 0)
     poll(both, 2, most);
 }
 
 /* Until DONE, which progress() brings about. */
 static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t deadline_ns) {
-  uint64_t start = ses_lock_now_ns();
+  uint64_t start = ses_lock_now_ns(), nap = NAP_NS;
   for (;;) {
     progress(fabric);
     if (!*pending)
@@ -233,7 +236,7 @@ static int wait_while(struct ses_fabric *fabric, const bool *pending, uint64_t d
       return EHOSTDOWN;
     if (now >= deadline_ns)
       return ETIMEDOUT;
-    sleep_a_little(fabric, deadline_ns - now);
+    sleep_a_little(fabric, deadline_ns - now, &nap);
   }
 }
 
