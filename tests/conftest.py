@@ -33,7 +33,7 @@ LONG = (
     *("security/test_what_is_known_of_the_site_is_not_lost_silently.py", "knowledge/test_store_traps.py"),
     *("experiment/test_collision.py", "experiment/test_table1.py", "knowledge/test_exchange.py"),
     *("service/test_contract.py", "service/test_durable.py", "portal/test_knowledge_story.py"),
-    *("monitor/test_serve.py", "service/test_peers.py", "security/test_servers_under_attack.py"),
+    *("monitor/test_serve.py", "service/test_several_services.py", "security/test_servers_under_attack.py"),
     *("benchmarks/test_run.py", "story/test_portal_moves_files.py", "story/test_storm.py"),
     *("agent/test_service_faults.py", "run/test_supervise.py", "agent/test_claims.py"),
 )

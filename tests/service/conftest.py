@@ -359,6 +359,13 @@ def service(site: type[Site], clock: Clock) -> Service:
     return Service(site.equal(3).environment, clock).refresh()
 
 
+@pytest.fixture
+def empty(postgresql: Any) -> Any:
+    """A PostgreSQL server with nothing in its database."""
+    postgresql.sql("drop schema public cascade", "create schema public")
+    return postgresql
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """An empty database of each kind the service can use."""

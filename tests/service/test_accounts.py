@@ -42,7 +42,7 @@ def test_portals_and_administrators_tell_it(make_service: Any, site: Any, clock:
     file = tmp_path / "tokens.toml"
     made = {
         role: add_token(file, role, role.value, "bob" if role is Role.USER else None)
-        for role in (Role.PORTAL, Role.ADMIN, Role.USER, Role.NODE, Role.PEER)
+        for role in (Role.PORTAL, Role.ADMIN, Role.USER, Role.NODE)
     }
     service = make_service(
         site.equal(1).environment, clock, tokens=TokenFile(file), trust_loopback=False
@@ -51,7 +51,7 @@ def test_portals_and_administrators_tell_it(make_service: Any, site: Any, clock:
         role: service.put(PATH, ALICE, headers={"Authorization": f"Bearer {token}"}).status_code
         for role, token in made.items()
     }
-    assert told == {Role.PORTAL: 200, Role.ADMIN: 200, Role.USER: 403, Role.NODE: 403, Role.PEER: 403}
+    assert told == {Role.PORTAL: 200, Role.ADMIN: 200, Role.USER: 403, Role.NODE: 403}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ class Keys:
 @pytest.fixture
 def keys(tmp_path: Path, make_service: Any, site: Any, clock: Any) -> Keys:
     path = tmp_path / "tokens.toml"
-    tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN, Role.PEER)}
+    tokens = {role.value: add_token(path, role, role.value) for role in (Role.PORTAL, Role.ADMIN)}
     tokens["node"] = add_token(path, Role.NODE, "agent-n1", node="n1")
     tokens["user"] = add_token(path, Role.USER, "alice-laptop", "alice")
     environment = replace(site.equal(2).environment, home_vo={"alice": "materials"})

@@ -28,7 +28,7 @@ from ses_service.store.files import FileHistory
 from ses_service.store.set_aside import MOST
 from ses_service.store.writer import Writer
 from structlog.testing import capture_logs
-from written_here import store_of
+from written_here import store_of, stored_in
 
 PAGE = 4096
 FILES = 400
@@ -164,7 +164,7 @@ def test_the_service_serves_with_a_new_ledger_and_keeps_the_damaged_one(
 def stored(file: Path) -> dict[str, str]:
     database = Database(sqlite_url(file))
     try:
-        return {one.placement_id: one.state.value for one in store_of(database).load().placements}
+        return {one.placement_id: one.state.value for one in stored_in(database)}
     finally:
         database.close()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import secrets
 import signal
 import subprocess
 import threading
@@ -13,120 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import urllib3
-from files_opened import opened as file_opened
-from service_process import SITE, Running, until
+from announcing_node import AT_ONCE, Node, carried, check_of, options, placements
+from service_process import Running, until
 from ses_service.store.database import Database, sqlite_url
-from written_here import store_of
-
-AGENT = "a" * 16
-AT_ONCE = 40
-MOST_OF_A_STORM = 12  # announcements that say something new
-
-
-class Node:
-    """A node's agent that opens and ends files as fast as it is answered.
-
-    ``open`` and ``ended`` are what it said in announcements that were answered.  It keeps what it was not
-    told is stored, and says it again to another instance of the service.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.open: set[str] = set()
-        self.ended: set[str] = set()
-        self.answers = 0
-        self._kept: list[tuple[int, list[dict[str, Any]], list[dict[str, Any]]]] = []
-        self._number = 0
-        self._instance = ""
-        self._inodes = itertools.count(1)
-
-    def begin(self, count: int = AT_ONCE) -> list[str]:
-        return [secrets.token_hex(8) for _ in range(count)]
-
-    def announce(self, service: Running, opened: list[str], ended: list[str]) -> None:
-        self._say(
-            service,
-            [
-                file_opened(one, element=f"union/b{int(one, 16) % 4 + 1}", inode=next(self._inodes))
-                for one in opened
-            ],
-            [{"placement_id": one, "reason": "closed", "bytes_written": 7} for one in ended],
-        )
-        self.open = (self.open | set(opened)) - set(ended)
-        self.ended |= set(ended)
-        self.answers += 1
-
-    def settle(self, service: Running) -> None:
-        """Go on until all is stored."""
-
-        def is_stored() -> bool:
-            self._say(service, [], [])
-            return not any(opened or ended for _, opened, ended in self._kept)
-
-        until(is_stored)
-
-    def storm(self, service: Running) -> None:
-        """Go on until the service is gone; with nothing new after a while: no more than can be listed."""
-        try:
-            for number in itertools.count():
-                some = number < MOST_OF_A_STORM
-                ended = sorted(self.open)[: AT_ONCE // 2] if some else []
-                self.announce(service, self.begin() if some else [], ended)
-        except (urllib3.exceptions.HTTPError, ValueError):
-            return  # what was not answered may have been taken or not
-
-    def _say(self, service: Running, opened: list[dict[str, Any]], ended: list[dict[str, Any]]) -> None:
-        self._number += 1
-        self._kept.append((self._number, opened, ended))
-        said = {"incarnation": AGENT, "number": self._number, "opened": opened, "ended": ended}
-        status, answer = service.call("POST", f"/v1/nodes/{self.name}/announcements", said)
-        assert status == 200, answer
-        assert not answer["refused"]
-        if answer["instance"] != self._instance:
-            self._instance, again = answer["instance"], self._kept
-            self._kept = []
-            try:
-                while again:
-                    self._say(service, *again[0][1:])
-                    again.pop(0)
-            finally:
-                self._kept += again  # of a service that is gone: for the next
-        self._kept = [one for one in self._kept if one[0] > answer["stored"]]
-
-
-def placements(service: Running, state: str) -> list[str]:
-    """The ids of all placements in a state."""
-    found: list[str] = []
-    for element in service.call("GET", "/v1/elements")[1]["elements"]:
-        query = f"state={state}&element={element['id']}&limit=1000"
-        listed = service.call("GET", f"/v1/placements?{query}")[1]["placements"]
-        assert len(listed) < 1000
-        found += [one["placement_id"] for one in listed]
-    return found
-
-
-def carried(service: Running) -> int:
-    """How many placements all elements carry together."""
-    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
-
-
-def check_of(service: Running, name: str) -> dict[str, Any]:
-    checks = service.call("GET", "/readyz")[1]["checks"]
-    found: dict[str, Any] = next(one for one in checks if one["name"] == name)
-    return found
+from written_here import stored_in
 
 
 def in_database(url: str) -> dict[str, str]:
     database = Database(url)
     try:
-        return {one.placement_id: one.state.value for one in store_of(database).load().placements}
+        return {one.placement_id: one.state.value for one in stored_in(database)}
     finally:
         database.close()
-
-
-def options(*more: str) -> tuple[str, ...]:
-    return ("--trust-loopback", f"--site={SITE}", *more)
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -286,17 +182,6 @@ def test_a_full_disk_takes_memory_over_a_restart_and_nothing_else(tmp_path: Path
     assert {one for one, state in stored.items() if state == "ended"} == node.ended
 
 
-@pytest.fixture
-def empty(postgresql: Any) -> Any:
-    """A PostgreSQL server with nothing in its database."""
-    database = Database(postgresql.url)
-    with database.transaction() as connection:
-        connection.exec_driver_sql("drop schema public cascade")
-        connection.exec_driver_sql("create schema public")
-    database.close()
-    return postgresql
-
-
 def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
     service = Running(tmp_path, *options(f"--database-url={empty.url}")).wait_ready()
     node = Node("n1")
@@ -316,24 +201,3 @@ def test_postgresql_may_end_and_come_back(tmp_path: Path, empty: Any) -> None:
         assert set(placements(service, "ended")) == node.ended
     finally:
         service.end()
-
-
-def test_a_second_service_on_a_database_goes_on_in_memory_and_takes_over(tmp_path: Path, empty: Any) -> None:
-    url = f"--database-url={empty.url}"
-    folders = [tmp_path / "one", tmp_path / "two"]
-    for folder in folders:
-        folder.mkdir()
-    first = Running(folders[0], *options(url)).wait_ready()
-    until(lambda: check_of(first, "database")["ok"])
-    second = Running(folders[1], *options(url)).wait_ready()
-    node = Node("n7")
-    try:
-        until(lambda: f"process {first.process.pid}" in check_of(second, "database")["detail"])
-        node.announce(first, node.begin(), [])
-        node.settle(first)
-        first.end(signal.SIGKILL)
-        until(lambda: check_of(second, "database")["ok"])
-        assert node.open <= set(placements(second, "open"))
-    finally:
-        first.end(signal.SIGKILL)
-        second.end()

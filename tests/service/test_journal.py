@@ -24,7 +24,7 @@ from ses_service.store.journal import Journal
 from ses_service.store.records import RecordStore
 from ses_service.store.writer import Writer
 from structlog.testing import CapturingLogger
-from written_here import store_of
+from written_here import store_of, stored_in
 
 AGENT = "a" * 16
 
@@ -90,8 +90,7 @@ class Stored:
         return answer.get_json()
 
     def in_database(self) -> dict[str, str]:
-        loaded = store_of(self.store.database).load()
-        return {one.placement_id: one.state.value for one in loaded.placements}
+        return {one.placement_id: one.state.value for one in stored_in(self.store.database)}
 
 
 @pytest.fixture
@@ -242,7 +241,7 @@ def test_a_database_emptied_meanwhile_gets_everything(stored: Stored) -> None:
             "ses_size_history",
             "ses_file",
             "ses_file_detail",
-            "ses_owner",
+            "ses_service",
             "ses_alembic_version",
         ):
             connection.exec_driver_sql(f"drop table {table}")
@@ -352,7 +351,7 @@ def test_sizes_are_learned_without_the_lock_decisions_take(stored: Stored, clock
 def test_a_size_that_is_acknowledged_is_stored(stored: Stored) -> None:
     (one,) = stored.open()
     stored.announce(opened=[{**opened(one), "path": "/d/f.1"}], ended=[closed(one, 7.0)])
-    sizes = store_of(stored.store.database).load().sizes
+    sizes = store_of(stored.store.database).sizes()[0]
     assert {key.pattern: known.median for key, known in sizes} == {"": 7.0, "/d/f.#": 7.0}
 
 

@@ -1,4 +1,4 @@
-"""What was learned of sizes, and what other services say, over HTTP."""
+"""What was learned of sizes, over HTTP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def guarded(
     path = tmp_path / "tokens.toml"
     tokens = {
         "node": add_token(path, Role.NODE, "agent", node="n1"),
-        "peer": add_token(path, Role.PEER, "other", None),
         "admin": add_token(path, Role.ADMIN, "root", None),
         "alice": add_token(path, Role.USER, "alice", "alice"),
     }
@@ -70,30 +69,3 @@ def test_a_person_sees_their_own_sizes_only(guarded: Any) -> None:
     assert {one["user"] for one in listed} == {"alice"}
     assert service.get("/v1/sizes?user=bob", headers=headers["alice"]).status_code == 403
     assert service.get("/v1/sizes").status_code == 401
-
-
-def change(number: int, **said: Any) -> dict[str, Any]:
-    return {"placement_id": f"{number:016x}", "state": "open", "stripes": ["union/b0"], **said}
-
-
-def test_only_a_peer_may_say_what_another_service_carries(guarded: Any) -> None:
-    service, headers = guarded
-    message = {"origin": "b" * 16, "sequence": 1, "full": True, "changes": [change(1)]}
-    for name in ("node", "alice"):
-        assert service.post("/v1/ledger/changes", message, headers=headers[name]).status_code == 403
-    answer = service.post("/v1/ledger/changes", message, headers=headers["peer"])
-    assert (answer.status_code, answer.get_json()["resync"]) == (200, False)
-    late = {**message, "sequence": 3, "full": False}
-    assert service.post("/v1/ledger/changes", late, headers=headers["peer"]).get_json()["resync"] is True
-    elements = service.get("/v1/elements", headers=headers["admin"]).get_json()["elements"]
-    assert [one["open_placements"] for one in elements] == [1, 0, 0]
-    assert (
-        service.post("/v1/selections", {"subject": {"user": "alice"}}, headers=headers["peer"]).status_code
-        == 403
-    )
-
-
-def test_what_we_say_ourselves_does_not_count_twice(service: Any) -> None:
-    message = {"origin": service.runtime.instance, "sequence": 1, "full": True, "changes": [change(1)]}
-    assert service.post("/v1/ledger/changes", message).get_json()["resync"] is False
-    assert sum(one["open_placements"] for one in service.get("/v1/elements").get_json()["elements"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from ses_service.store.records import RecordStore
 from ses_service.store.revisions import upgrade
 from ses_service.store.rows import Explanation, explanation_of, placement_of, read_explanation, row_of
 from ses_service.store.tables import METADATA, VERSION_TABLE
-from written_here import store_of
+from written_here import store_of, stored_in
 
 PREDICTED = (Prediction(Kind.CURRENT_WRITE_RATE, 5e6, 1e7, 0.5),)
 
@@ -104,8 +105,8 @@ def count(store: RecordStore, table: str) -> int:
 
 
 def test_an_empty_database_gets_the_tables_the_code_uses(database: Database) -> None:
-    assert upgrade(database) == (None, "0003")
-    assert upgrade(database) == ("0003", "0003")
+    assert upgrade(database) == (None, "0004")
+    assert upgrade(database) == ("0004", "0004")
     with database.transaction() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
@@ -205,7 +206,7 @@ def test_writing_everything_leaves_nothing_else(store: RecordStore) -> None:
     store.write(written(explained(3)), [], whole=True)
     loaded = reopened(store).load()
     assert [one.placement_id for one in loaded.placements] == [f"{3:016x}"]
-    assert loaded.sizes == ()
+    assert bool(loaded.sizes) == store.database.shared, "other services may have learned them, too"
     assert store.explanation(f"{3:016x}").candidates == explained(3).candidates
 
 
@@ -279,10 +280,10 @@ def test_any_placement_can_be_stored(
         bytes_written=size, booked_at=moments[0], lease_until=moments[1], ended_at=moments[2],
     )  # fmt: skip
     store.write(written(one), whole=True)
-    (read,) = store.load().placements
+    (read,) = store_of(store.database).load().placements
     assert replace(read, subject=one.subject, path=None) == replace(one, path=None)
     assert read.subject.user == user.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
-    assert placement_of(row_of(read, None), Explanation()) == read
+    assert placement_of(row_of(read, None, ""), Explanation()) == read
 
 
 def test_writing_everything_keeps_the_explanations_of_what_stays(store: RecordStore) -> None:
@@ -312,10 +313,12 @@ def another(database: Database) -> Database:
     return Database(database._url.render_as_string())
 
 
-def test_one_service_at_a_time_writes_a_database(store: RecordStore) -> None:
+def test_one_service_at_a_time_writes_a_file(tmp_path: Path) -> None:
+    store = store_of(Database(f"sqlite:///{tmp_path / 'ledger.db'}"))
+    store.open()
     store.write(written(placement(1)))
     other = store_of(another(store.database))
-    with pytest.raises(DatabaseInUseError, match=f"process {os.getpid()}.*--peer"):
+    with pytest.raises(DatabaseInUseError, match=f"process {os.getpid()}.*PostgreSQL"):
         other.open()
     with pytest.raises(DatabaseError):
         other.write(written(placement(2)))
@@ -327,27 +330,88 @@ def test_one_service_at_a_time_writes_a_database(store: RecordStore) -> None:
     with pytest.raises(DatabaseError):
         store.write(written(placement(5)))
     other.database.close()
-    assert not store.open(), "somebody else wrote it meanwhile"
-    assert len(store.load().placements) == 3
+    assert not store.open(), "somebody else took it over meanwhile"
+    assert len(stored_in(store.database)) == 3
+    store.database.close()
 
 
-def test_who_lost_the_session_with_the_lock_writes_no_more(postgresql: Any) -> None:
-    first, second = store_of(Database(postgresql.url)), store_of(Database(postgresql.url))
-    try:
-        first.open()
-        with second.database.transaction() as connection:
-            connection.exec_driver_sql(
-                "select pg_terminate_backend(pid, 30000) from pg_locks where locktype = 'advisory'"
-            )
+@pytest.fixture
+def pair(postgresql: Any) -> Iterator[list[RecordStore]]:
+    """Two services on one database."""
+    made = [store_of(Database(postgresql.url)) for _ in range(2)]
+    with made[0].database.transaction() as connection:
+        connection.exec_driver_sql("drop schema public cascade")
+        connection.exec_driver_sql("create schema public")
+    for one in made:
+        one.open()
+        one.load()
+    yield made
+    for one in made:
+        one.database.close()
+
+
+def ids_of(placements: Iterable[Placement]) -> set[int]:
+    return {int(one.placement_id, 16) for one in placements}
+
+
+def test_services_write_one_database_and_leave_each_others_placements_alone(pair: list[RecordStore]) -> None:
+    first, second = pair
+    first.write(written(explained(1), placement(2)))
+    second.write(written(placement(3), placement(4, idle=True)))
+    second.write([(f"{2:016x}", None)])
+    second.write(written(placement(5)), whole=True)
+    assert ids_of(stored_in(first.database)) == {1, 2, 5}
+    assert {one.placement_id for one in first.claims(50.0)} == {f"{5:016x}"}
+    assert ids_of(second.of_others({"user": "alice", "state": "open"}, "u/a", 10)) == {1, 2}
+    assert second.of_others({"path": "/elsewhere"}, None, 10) == []
+    assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
+
+
+def test_what_a_service_left_that_is_gone_is_taken_over_once(pair: list[RecordStore]) -> None:
+    first, second = pair
+    first.write(written(explained(1), placement(2)))
+    assert second.gone() == []
+    first.database.close()
+    assert second.gone() == [first.database.owner]
+    assert ids_of(second.load().placements) == {1, 2}
+    third = store_of(Database(second.database._url.render_as_string()))
+    third.open()
+    assert third.load().placements == ()
+    assert third.services() == ({second.database.owner}, {second.database.owner})
+    third.database.close()
+    assert not first.open(), "another service took its placements over"
+    first.write(written(placement(2)), whole=True)
+    assert ids_of(stored_in(second.database)) == {1, 2}
+    assert [one.origin for one in second.claims(50.0)] == [first.database.owner]
+
+
+def test_who_took_a_placement_over_keeps_its_explanation(pair: list[RecordStore]) -> None:
+    first, second = pair
+    first.write(written(explained(1)))
+    second.write(written(placement(1, path="/u/x")))
+    assert second.explanation(f"{1:016x}").candidates == explained(1).candidates
+    first.write([(f"{1:016x}", None)])
+    assert ids_of(stored_in(second.database)) == {1}
+
+
+def test_who_lost_the_session_with_the_lock_writes_no_more(pair: list[RecordStore]) -> None:
+    first, second = pair
+    with second.database.transaction() as connection:
+        connection.exec_driver_sql(
+            "select pg_terminate_backend(pid, 30000) from pg_locks where locktype = 'advisory'"
+        )
+    with pytest.raises(DatabaseError):
         second.open()
-        with pytest.raises(DatabaseError):
-            first.write(written(placement(1)))
-        with pytest.raises(DatabaseInUseError):
-            first.open()
-        second.write(written(placement(2)))
-    finally:
-        first.database.close()
-        second.database.close()
+    with pytest.raises(DatabaseError):
+        first.write(written(placement(1)))
+    successor = Database(first.database._url.render_as_string(), owner=first.database.owner)
+    successor.own()
+    with pytest.raises(DatabaseInUseError):
+        first.open()
+    second.open()
+    second.write(written(placement(2)))
+    successor.close()
+    assert first.open(), "nobody took its placements over"
 
 
 @pytest.mark.parametrize(

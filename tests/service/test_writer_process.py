@@ -16,7 +16,7 @@ from ses_service.store.database import Database, sqlite_url
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.store.writer_process import WriterProcess
-from written_here import store_of
+from written_here import store_of, stored_in
 
 PREDICTED = (Prediction(Kind.CURRENT_WRITE_RATE, 5e6, 1e7, 0.5),)
 ELEMENT = Element("u/a", "", "a", "u", "/mnt/a", "")
@@ -58,7 +58,7 @@ class Apart:
 
     def stored(self) -> set[str]:
         """The ids that are in the database."""
-        return {one.placement_id for one in store_of(self.database).load().placements}
+        return {one.placement_id for one in stored_in(self.database)}
 
     def close(self) -> None:
         self.writer.close()
@@ -85,7 +85,7 @@ def test_what_another_process_writes_is_what_is_read(apart: Apart) -> None:
     several = [placement(number) for number in range(700)]
     apart.store.write(written(*several), [(keys[0], history.get(keys[0]))])
     apart.store.write([(several[0].placement_id, None)])
-    loaded = store_of(apart.database).load()
+    loaded = store_of(apart.database).load([])
     assert {one.placement_id for one in loaded.placements} == {one.placement_id for one in several[1:]}
     assert loaded.placements[0].predicted == PREDICTED
     assert [key for key, _ in loaded.sizes] == [keys[0]]

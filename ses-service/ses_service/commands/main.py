@@ -65,7 +65,7 @@ def main() -> None:
 @click.option(
     "--trusted-ca",
     type=_FILE,
-    help="Authority (PEM) of monitor, peers and --kb-url with https; to those that ask, --tls-cert is "
+    help="Authority (PEM) of monitor and --kb-url with https; to those that ask, --tls-cert is "
     "shown.  [the system's]",
 )
 @click.option(
@@ -89,25 +89,13 @@ def main() -> None:
 )
 @click.option(
     "--database-url",
-    help="Database of the ledger, such as postgresql+psycopg://USER@HOST/NAME.  One service at a time writes "
-    "a database; a second keeps its ledger in memory and says so.  A password is refused here.  "
-    "[SQLite in --state-dir]",
+    help="Database of the ledger, such as postgresql+psycopg://USER@HOST/NAME.  Several services may share a "
+    "PostgreSQL database.  A password is refused here.  [SQLite in --state-dir]",
 )
 @click.option(
     "--database-password-file",
     type=_FILE,
     help="File, mode 0600, with the database's password; or PGPASSFILE, or a PostgreSQL service file.",
-)
-@click.option(
-    "--peer",
-    multiple=True,
-    metavar="URL",
-    help="Another active service; may be repeated.  It is told what begins and ends here.",
-)
-@click.option(
-    "--peer-token-file",
-    type=_FILE,
-    help="File, mode 0600, with the token the peers know us by (role peer); with https only.",
 )
 @click.option(
     "--tokens",

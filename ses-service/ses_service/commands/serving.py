@@ -58,8 +58,6 @@ def serve(
     site: tuple[Path, ...],
     database_url: str | None,
     database_password_file: Path | None,
-    peer: tuple[str, ...],
-    peer_token_file: Path | None,
     tokens: Path | None,
     munge: bool,
     munge_socket: Path | None,
@@ -96,7 +94,6 @@ def serve(
         url, password = database_url or sqlite_url(state_dir / "ledger.db"), _secret(database_password_file)
         database = Database(url, password)
         writer = WriterProcess(url, password, database.owner)
-        peer_token = _secret(peer_token_file)
         mapping = None if members is None else read_mapping(members)
         if mapping is not None and mapping.ldap is not None:
             directory.check(mapping.ldap)
@@ -111,11 +108,6 @@ def serve(
         OSError,
     ) as error:
         raise click.ClickException(str(error)) from None
-    wrong = [one for one in peer if not one.startswith(("http://", "https://"))]
-    if wrong:
-        raise click.UsageError(f"--peer {wrong[0]} is no URL, such as http://ses2:8630")
-    if peer_token and any(not one.startswith("https://") for one in peer):
-        raise click.UsageError("--peer-token-file: a token is shown to peers with https only")
     if munge_socket is not None and not munge:
         raise click.UsageError("--munge-socket: give --munge too")
     signed_in = mapping is not None and mapping.oidc is not None
@@ -148,8 +140,6 @@ def serve(
                 personal_tokens=personal_tokens,
                 trust_loopback=trust_loopback,
                 store=RecordStore(database, writer),
-                peers=peer,
-                peer_token=peer_token,
                 trust=trust,
                 members=mapping,
                 members_state=state_dir / "members.json",

@@ -68,6 +68,7 @@ class Announcement:
     """One announcement.  ``complete``: ``opened`` is all that is open on the node.
 
     ``reading`` is all that is read there, ``None``: as it was told before.  ``version`` is the agent's.
+    ``number`` grows with each that an incarnation makes, to whichever service; 0: it does not count them.
     """
 
     node: str
@@ -79,6 +80,7 @@ class Announcement:
     decisions: NodeDecisions = NOTHING_TOLD
     reading: tuple[Reading, ...] | None = None
     version: str = ""
+    number: int = 0
 
     @property
     def files(self) -> int:
@@ -156,6 +158,7 @@ def take(
         silent,
         in_use=announcement.use is Use.NOW,
         said=announcement.version,
+        number=announcement.number,
     )
     held = tuple(ledger.open_on(announcement.node)) if first else None
     unknown: list[str] = []
@@ -173,6 +176,8 @@ def take(
                     continue
                 subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
                 ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
+                if one.turn is None and ledger.inherited is not None:
+                    ledger.inherited.add(placement_id)
                 continue
             ledger.open(one.opening, now, node=announcement.node)
         except PlacementEndedError:

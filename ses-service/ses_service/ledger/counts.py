@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import numpy as np
 
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Claim, Placement
 from ses_service.ledger.recent_streams import RecentStreams
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
+
+Stream: TypeAlias = Placement | Claim
 
 _WINDOWS = 5  # what ended so many windows before a sample is less than a hundredth of a stream in it
 
@@ -41,14 +44,7 @@ class LedgerCounts:
         return cls(*(np.zeros(size) for _ in fields(cls)))
 
 
-def elements_of(placement: Placement) -> tuple[str, ...]:
-    """Return the ids of all elements the file is spread over."""
-    if len(placement.stripes) > 1:
-        return tuple(one.id for one in placement.stripes)
-    return (placement.element.id,)
-
-
-def _began(placement: Placement) -> float:
+def began(placement: Stream) -> float:
     """Return since when it is a stream."""
     return placement.booked_at if placement.resumed_at is None else placement.resumed_at
 
@@ -75,7 +71,7 @@ class ElementCounter:
         table: ElementTable,
         sampled_at: Floats,
         now: float,
-        active: Iterable[Placement],
+        active: Iterable[Stream],
         streams: Iterable[str] = (),
     ) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``).
@@ -109,7 +105,7 @@ class ElementCounter:
         self._recent.drop_before(now - 2 * self.lasting - _WINDOWS * self.window)
         self.counts.averaged[:] = self._recent.averaged(self.counts.open_now, sampled_at, self.window)
 
-    def begin(self, placement: Placement) -> None:
+    def begin(self, placement: Stream) -> None:
         """Count a stream; one that ended recently goes on, unless it was idle in between."""
         if placement.resumed_at is None:
             self._recent.forget_end(placement.placement_id)
@@ -117,15 +113,15 @@ class ElementCounter:
             self.counts.open_now[row] += 1
             self.counts.reserved[row] += share
             self.changed.add(row)
-        self._recent.put(placement.placement_id, elements_of(placement), _began(placement))
+        self._recent.put(placement.placement_id, placement.elements, began(placement))
 
-    def end(self, placement: Placement, now: float) -> None:
+    def end(self, placement: Stream, now: float) -> None:
         """Count a stream no more."""
         for row, share in self._rows(placement):
             self.changed.add(row)
             self.counts.open_now[row] -= 1
             self.counts.reserved[row] -= share
-        self._recent.put(placement.placement_id, elements_of(placement), _began(placement), now)
+        self._recent.put(placement.placement_id, placement.elements, began(placement), now)
 
     def begin_stream(self, stream: str, element: str, now: float) -> None:
         """Count a stream that no placement stands for."""
@@ -143,9 +139,9 @@ class ElementCounter:
             self.changed.add(row)
         self._recent.put(stream, (element,), began, now)
 
-    def booked(self, placement: Placement) -> None:
+    def booked(self, placement: Stream) -> None:
         """Note that its elements had their turn, whatever becomes of the placement."""
-        for element in elements_of(placement):
+        for element in placement.elements:
             moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
             self._booked_last[element] = moment
             known = self._index.get(element)
@@ -153,8 +149,8 @@ class ElementCounter:
                 self.counts.booked_last[known] = moment
                 self.changed.add(known)
 
-    def _rows(self, placement: Placement) -> list[tuple[int, float]]:
-        elements = elements_of(placement)
+    def _rows(self, placement: Stream) -> list[tuple[int, float]]:
+        elements = placement.elements
         share = (placement.expected_bytes or 0.0) / len(elements)
         rows = (self._index.get(element) for element in elements)
         return [(row, share) for row in rows if row is not None]

@@ -7,7 +7,7 @@ node.
 A placement lives as long as its node is heard of: one sign of life (``hear``) renews all of them at once.
 One that was stored before a restart, and that its node says nothing of, has a lease.
 
-Placements of other services (:mod:`ses_service.ledger.peer_placements`) are counted beside its own
+Placements of other services (:mod:`ses_service.ledger.foreign_placements`) are counted beside its own
 ones, each file once.
 
 Not safe for use from several threads; its owner holds a lock.  Knows no disk and no network: ``follow``
@@ -25,9 +25,17 @@ from itertools import islice
 
 from ses_service.ledger.achieved import Achieved, Judgement
 from ses_service.ledger.arrivals import SystemArrivals
-from ses_service.ledger.counts import ElementCounter, LedgerCounts
-from ses_service.ledger.peer_placements import Change, PeerPlacements
-from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
+from ses_service.ledger.foreign_placements import ForeignPlacements
+from ses_service.ledger.opening import (
+    LedgerError,
+    NotYoursError,
+    Opening,
+    PlacementEndedError,
+    UnknownPlacementError,
+    refuse_strangers,
+)
+from ses_service.ledger.placement import EndReason, Placement, PlacementState, decided_as
 from ses_service.ledger.readers import Readers
 from ses_service.model.columns import ElementTable, Floats
 from ses_service.model.policies import Policies
@@ -44,23 +52,7 @@ __all__ = [
 ]
 
 _SILENT_KEPT = 10_000
-_MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
-
-
-class LedgerError(Exception):
-    """What was asked of the ledger cannot be done."""
-
-
-class UnknownPlacementError(LedgerError):
-    """No placement has this id, or its record was dropped long after it ended."""
-
-
-class PlacementEndedError(LedgerError):
-    """The placement has ended and cannot be opened."""
-
-
-class NotYoursError(LedgerError):
-    """The placement belongs to another user or node."""
+MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
 @dataclass(slots=True)
@@ -68,7 +60,7 @@ class Node:
     """A node whose agent announces its files.  Times are seconds since the epoch.
 
     ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
-    its agent's.
+    its agent's, ``number`` that of its last announcement.
     """
 
     name: str
@@ -78,22 +70,7 @@ class Node:
     until: float
     in_use: bool = False  # programs choose from its table
     version: str = ""
-
-
-@dataclass(slots=True)
-class Opening:
-    """What an agent says of a file that was created.  ``None``: it does not know."""
-
-    placement_id: str
-    path: str | None = None
-    device: int | None = None
-    inode: str | None = None
-    pid: int | None = None
-    opened_at: float | None = None
-    user: str | None = None
-    application: str | None = None
-    job: str | None = None
-    idle: bool | None = None
+    number: int = 0
 
 
 class Ledger:
@@ -101,7 +78,9 @@ class Ledger:
 
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
     what is placed of late, ``readers`` what is read.  ``learn``, if set, is called with a placement when its
-    size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.
+    size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.  ``inherited``,
+    if set, collects the ids of files that are open already when their nodes first tell of them; the reader
+    empties it.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -118,7 +97,8 @@ class Ledger:
         self._counter = ElementCounter(policies)
         self.readers = Readers(self._counter)
         self.recent = SystemArrivals()
-        self._of_peers = PeerPlacements(self._counter, self._is_own, self.recent)
+        self.foreign = ForeignPlacements(self._counter, self.is_own, self.recent)
+        self.inherited: set[str] | None = None
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -142,11 +122,6 @@ class Ledger:
         """The nodes that announce their files, silent ones included until they are forgotten."""
         return self._nodes.values()
 
-    @property
-    def of_peers(self) -> PeerPlacements:
-        """What other services carry."""
-        return self._of_peers
-
     def follow(self) -> set[str]:
         """Return a set to which the id of every placement is added that changes from now on.
 
@@ -159,7 +134,7 @@ class Ledger:
     def bind(self, table: ElementTable, sampled_at: Floats, now: float) -> None:
         """Count along the rows of ``table`` from now on, against ``sampled_at`` (see ``observe``)."""
         active = [one for one in self._active.values() if not one.idle]
-        counted = [*active, *self._of_peers.counted()]
+        counted: list[Stream] = [*active, *self.foreign.counted()]
         self._counter.bind(table, sampled_at, now, counted, self.readers.elements())
 
     def observe(
@@ -200,8 +175,8 @@ class Ledger:
         or node's.
         """
         before = self.get(opening.placement_id)
-        _refuse_strangers(before, opening.user, node)
-        may_return = before.end_reason in _MAY_RETURN or (
+        refuse_strangers(before, opening.user, node)
+        may_return = before.end_reason in MAY_RETURN or (
             node is not None and before.end_reason is EndReason.UNUSED
         )
         if before.state is PlacementState.ENDED and not may_return:
@@ -249,7 +224,7 @@ class Ledger:
         self.ended_total[reason] += 1
         self._keep(ended)
         self._note(placement_id)
-        self._of_peers.settle(placement_id)
+        self.foreign.settle(placement_id, now)
         if bytes_written is not None and self.learn is not None:
             self.learn(ended)
         if self.judge is not None:
@@ -266,7 +241,15 @@ class Ledger:
         return True
 
     def hear(
-        self, name: str, incarnation: str, now: float, until: float, *, in_use: bool = False, said: str = ""
+        self,
+        name: str,
+        incarnation: str,
+        now: float,
+        until: float,
+        *,
+        in_use: bool = False,
+        said: str = "",
+        number: int = 0,
     ) -> bool:
         """Note a sign of life of a node's agent: what is open there stays open until ``until``.
 
@@ -283,7 +266,8 @@ class Ledger:
         if first:
             node.incarnation, node.since = incarnation, now
             self.silent.pop(name, None)
-        node.heard_at, node.until, node.version = now, until, said
+        node.heard_at, node.until = now, until
+        node.version, node.number = said, number
         self.nodes_in_use += in_use - node.in_use
         node.in_use = in_use
         return first
@@ -298,6 +282,10 @@ class Ledger:
         """Whether the agent of a node is heard of, not only expected."""
         node = self._nodes.get(name)
         return node is not None and bool(node.incarnation)
+
+    def node(self, name: str) -> Node | None:
+        """Return a node that is heard of or waited for."""
+        return self._nodes.get(name)
 
     def open_nodes(self) -> list[str]:
         """Return the names of the nodes where something is open."""
@@ -318,17 +306,43 @@ class Ledger:
             self.end(placement_id, EndReason.LOST, now)
         return len(lost)
 
-    def take_changes(
-        self, origin: str, sequence: int, *, full: bool, changes: Collection[Change], now: float, until: float
-    ) -> bool:
-        """Take what another service says; see :mod:`ses_service.ledger.peer_placements`."""
-        return self._of_peers.take(origin, sequence, full=full, changes=changes, now=now, until=until)
+    def release(self, placement_id: str, now: float) -> None:
+        """Leave an open placement to another service: it does not end here, and is not stored by us."""
+        placement = self._active.pop(placement_id, None)
+        if placement is None:
+            return
+        if not placement.idle:
+            self._counter.end(placement, now)
+        self._leave(placement)
+        self.foreign.settle(placement_id, now)
+        for follower in self._followers:
+            follower.discard(placement_id)
+
+    def forget_node(self, name: str, now: float) -> None:
+        """Forget a node that speaks with another service now, unless something is still open there."""
+        if name in self._nodes and name not in self._open_on:
+            self.nodes_in_use -= self._nodes.pop(name).in_use
+            self.readers.forget(name, now)
+
+    def inherit(self, stored: Placement) -> None:
+        """Take from its record what another service knew of the decision for a placement of ours."""
+        known = self.find(stored.placement_id)
+        if known is None:
+            return
+        records = self._active if known.state is PlacementState.OPEN else self._ended
+        inherited = records[stored.placement_id] = decided_as(known, stored)
+        if inherited.state is PlacementState.ENDED and self.judge is not None:
+            self.judge(inherited)
+
+    def store_again(self, placement_id: str) -> None:
+        """Let a placement of ours be stored, if there is one, though it did not change."""
+        if self.is_own(placement_id):
+            self._note(placement_id)
 
     def expire(self, now: float, most: int | None = None) -> int:
         """End every placement whose lease ran out or whose node fell silent; return how many did.
 
-        With ``most``, stop after about so many; the next call goes on.  Forgets what other services said
-        that are not heard any more.
+        With ``most``, stop after about so many; the next call goes on.
         """
         count = 0
         while self._leases and self._leases[0][0] <= now and (most is None or count < most):
@@ -352,14 +366,14 @@ class Ledger:
             count += len(files)
             if name not in self._open_on:
                 heapq.heappop(self._silences)
-                self.nodes_in_use -= self._nodes.pop(name).in_use
                 if node.incarnation:
                     self.silent[name] = node
                 if len(self.silent) > _SILENT_KEPT:
                     del self.silent[next(iter(self.silent))]
+                del self._nodes[name]
+                self.nodes_in_use -= node.in_use
                 self.readers.forget(name, now)
                 self.silenced_total += 1
-        self._of_peers.expire(now, most)
         return count
 
     def get(self, placement_id: str) -> Placement:
@@ -428,7 +442,7 @@ class Ledger:
 
     def _activate(self, placement: Placement) -> None:
         self._active[placement.placement_id] = placement
-        self._of_peers.settle(placement.placement_id)
+        self.foreign.settle(placement.placement_id, placement.booked_at)
         self._enter(placement)
         if not placement.idle:
             self._counter.begin(placement)
@@ -448,12 +462,12 @@ class Ledger:
             if not index[node]:
                 del index[node]
 
-    def _is_own(self, placement_id: str) -> bool:
+    def is_own(self, placement_id: str) -> bool:
         """Whether this ledger knows best how a placement stands: not when it ended by itself."""
         if placement_id in self._active:
             return True
         ended = self._ended.get(placement_id)
-        return ended is not None and ended.end_reason not in _MAY_RETURN
+        return ended is not None and ended.end_reason not in MAY_RETURN
 
     def _note(self, placement_id: str) -> None:
         for follower in self._followers:
@@ -487,11 +501,3 @@ class Ledger:
         while len(self._ended) > self._policies.max_records:
             dropped, _ = self._ended.popitem(last=False)
             self._note(dropped)
-
-
-def _refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
-    subject = placement.subject
-    if user is not None and user != subject.user:
-        raise NotYoursError(f"placement {placement.placement_id} is another user's")
-    if node is not None and subject.node is not None and node != subject.node:
-        raise NotYoursError(f"placement {placement.placement_id} is another node's")

@@ -7,7 +7,7 @@ long to make a frozen one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from operator import attrgetter
 
@@ -152,9 +152,51 @@ class Placement:
     achieved: Achieved | None = None
     judgement: Judgement | None = None
 
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """The ids of all elements the file is spread over."""
+        if len(self.stripes) > 1:
+            return tuple(one.id for one in self.stripes)
+        return (self.element.id,)
+
     def copy(self) -> Placement:
         """Return another record of the same; a third of the time of ``dataclasses.replace``."""
         return Placement(*_VALUES(self))
 
 
 _VALUES = attrgetter(*(one.name for one in fields(Placement)))
+
+
+@dataclass(slots=True)
+class Claim:
+    """An open file that another service carries; what the counts need of a placement.
+
+    ``booked_at`` is since when it is a stream, by our clock.
+    """
+
+    placement_id: str
+    origin: str
+    node: str
+    elements: tuple[str, ...]
+    booked_at: float
+    expected_bytes: float | None = None
+    resumed_at: float | None = None
+
+
+def decided_as(placement: Placement, stored: Placement) -> Placement:
+    """Return a placement with what another record of it says of the decision."""
+    return replace(
+        placement,
+        distance=stored.distance,
+        predicted=stored.predicted,
+        requirements=stored.requirements,
+        candidates=stored.candidates,
+        refused=stored.refused,
+        rank=stored.rank,
+        turn=stored.turn,
+        turns=stored.turns,
+        notes=stored.notes,
+        stripe_size=stored.stripe_size,
+        decided_by=stored.decided_by,
+        expected_from=stored.expected_from,
+    )

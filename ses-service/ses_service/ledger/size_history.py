@@ -121,12 +121,16 @@ class Sizes:
 
 
 class SizeHistory:
-    """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all."""
+    """Sizes by key.  The patterns learned last are kept: so many of a user, and so many in all.
+
+    ``learned``, if set, collects the sizes that ``learn`` is told; the reader empties it.
+    """
 
     def __init__(self) -> None:
         self._of_user: OrderedDict[str, OrderedDict[SizeKey, Sizes]] = OrderedDict()
         self._total = 0
         self._followers: list[set[SizeKey]] = []
+        self.learned: dict[SizeKey, deque[float]] | None = None
 
     def __len__(self) -> int:
         return self._total
@@ -145,6 +149,21 @@ class SizeHistory:
             known.last_at = now
             known.recent.append(size)
             self.put(key, known)
+            if self.learned is not None:
+                self.learned.setdefault(key, deque(maxlen=KEPT)).append(size)
+
+    def hear(self, key: SizeKey, sizes: Iterable[float], now: float) -> None:
+        """Note sizes that another service has learned and stores.
+
+        What we had learned of the key before may have been overwritten there, so that it changed for us, too.
+        """
+        before = self.get(key)
+        known = before or Sizes()
+        for size in sizes:
+            known.count += 1
+            known.recent.append(size)
+        known.last_at = now
+        self.put(key, known, note=before is not None)
 
     def room(self, keys: Sequence[SizeKey]) -> float | None:
         """Return a size that few files of the last of these keys that is known exceed, or ``None``."""
@@ -159,7 +178,7 @@ class SizeHistory:
         mine = self._of_user.get(user, OrderedDict[SizeKey, Sizes]())
         return {key.application: one.high for key, one in mine.items() if not key.pattern}
 
-    def put(self, key: SizeKey, sizes: Sizes) -> None:
+    def put(self, key: SizeKey, sizes: Sizes, *, note: bool = True) -> None:
         """Set what is known of a key, and forget what was learned longest ago if that is too much."""
         mine = self._of_user.setdefault(key.user, OrderedDict())
         if key not in mine:
@@ -167,7 +186,8 @@ class SizeHistory:
         mine[key] = sizes
         mine.move_to_end(key)
         self._of_user.move_to_end(key.user)
-        self._note(key)
+        if note:
+            self._note(key)
         if len(mine) > PATTERNS_OF_A_USER:
             self._drop(key.user)
         while self._total > PATTERNS:

@@ -5,7 +5,6 @@ Without a database, what ended is what the ledger still keeps of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ses_service.decision.what_if import Miss
@@ -13,6 +12,7 @@ from ses_service.ledger.achieved import Verdict
 from ses_service.ledger.files import By, Detail, File, Group, Page, Wanted, accepts, file_of, of_forecast
 from ses_service.ledger.ledger import UnknownPlacementError
 from ses_service.ledger.placement import Candidate, Placement, PlacementState
+from ses_service.process.placements import Placements
 from ses_service.state.state import ServiceState
 from ses_service.store.files import FileHistory
 
@@ -48,12 +48,12 @@ class Files:
     def __init__(
         self,
         state: ServiceState,
+        placements: Placements,
         history: FileHistory | None,
-        explained: Callable[[Placement], Placement] = lambda placement: placement,
     ) -> None:
         self._state = state
+        self._placements = placements
         self._history = history
-        self._explained = explained
 
     def page(
         self, wanted: Wanted, state: str | None, after: Cursor | None, limit: int
@@ -78,7 +78,7 @@ class Files:
     def one(self, placement_id: str) -> tuple[File, Detail]:
         """Return a file with all that is known of it.  Raises UnknownPlacementError."""
         try:
-            known = self._state.placement(placement_id)
+            known = self._placements.one(placement_id)
         except UnknownPlacementError:
             stored = None if self._history is None else self._history.detail(placement_id)
             if stored is None:
@@ -103,14 +103,15 @@ class Files:
 
     def _candidates(self, placement_id: str) -> tuple[Candidate, ...]:
         try:
-            return self._explained(self._state.placement(placement_id)).candidates
+            return self._placements.explained(self._placements.one(placement_id)).candidates
         except UnknownPlacementError:
             return ()
 
     def _open(self, wanted: Wanted, after: Cursor | None) -> list[File]:
         accept = accepts(replace(wanted, since=None, until=None, after=None))
         key = None if after is None else (after.moment, after.placement_id)
-        kept = self._state.placements(lambda one: one.state is PlacementState.OPEN, _EVERYTHING)
+        exact = {"state": PlacementState.OPEN.value, **({} if wanted.user is None else {"user": wanted.user})}
+        kept = self._placements.listed(lambda one: one.state is PlacementState.OPEN, _EVERYTHING, exact)
         found = [one for one in map(file_of, kept) if accept(one)]
         found.sort(key=lambda one: (one.opened_at, one.placement_id), reverse=True)
         return [one for one in found if key is None or (one.opened_at, one.placement_id) < key]

@@ -17,7 +17,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ses_service.feeds.peers import Peer
 from ses_service.process.readiness import Readiness, ready
 from ses_service.state.judging import ERROR_BOUNDS
 from ses_service.state.state import NoEnvironmentError
@@ -30,7 +29,6 @@ class _State(Collector):
     """State read when it is asked for."""
 
     parts: Readiness
-    peers: tuple[Peer, ...]
 
     def collect(self) -> Iterator[Metric]:
         """Yield the state of the service, of ledger, sources and elements."""
@@ -86,11 +84,11 @@ class _State(Collector):
         totals = self.parts.state.ledger.totals()
         states = GaugeMetricFamily(
             "ses_ledger_placements",
-            "Placements not ended, by whose they are; peers: of other services.",
+            "Placements not ended, by whose they are; others: of other services.",
             labels=["state"],
         )
         states.add_metric(["open"], totals.open)
-        states.add_metric(["peers"], totals.of_peers)
+        states.add_metric(["others"], totals.foreign)
         yield states
         yield GaugeMetricFamily("ses_nodes", "Nodes heard of or waited for.", value=totals.nodes)
         yield CounterMetricFamily("ses_nodes_silenced", "Nodes that fell silent.", value=totals.silenced)
@@ -99,16 +97,11 @@ class _State(Collector):
             "Entries of the history of sizes.",
             value=self.parts.state.ledger.count_sizes(),
         )
-        yield GaugeMetricFamily(
-            "ses_peers_heard", "Services that tell what they carry.", value=totals.peers_heard
-        )
-        if self.peers:
-            told = GaugeMetricFamily(
-                "ses_peer_up", "Whether a peer took what it was last told.", labels=["peer"]
+        if self.parts.others is not None:
+            heard = self.parts.others.heard
+            yield GaugeMetricFamily(
+                "ses_services_heard", "Other services that run on the database.", value=heard
             )
-            for peer in self.peers:
-                told.add_metric([peer.status.url], float(peer.status.up))
-            yield told
 
     def _judged(self) -> Iterator[Metric]:
         totals = self.parts.state.judge.totals()
@@ -162,7 +155,6 @@ class Metrics:
     def __init__(
         self,
         parts: Readiness,
-        peers: tuple[Peer, ...] = (),
     ) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
@@ -176,7 +168,7 @@ class Metrics:
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(_State(parts, peers))
+        self._registry.register(_State(parts))
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""

@@ -10,6 +10,7 @@ from ses_service.members.updater import Members
 from ses_service.model.policies import described
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.journal import Journal
+from ses_service.store.others import Others
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The parts of a service that are asked; ``journal`` and ``members`` may be absent."""
+    """The parts of a service that are asked; ``journal``, ``others`` and ``members`` may be absent."""
 
     state: ServiceState
     keeper: EnvironmentKeeper
     observer: Observer
     journal: Journal | None
+    others: Others | None
     members: Members | None
 
     def checks(self) -> list[Check]:
@@ -52,6 +54,9 @@ class Readiness:
                         "the service and run: ses-service repair-ledger",
                     )
                 )
+        if self.others is not None:
+            heard = self.others.fault or f"{self.others.heard} run"
+            found.append(Check("other-services", ok=not self.others.fault, detail=heard))
         if self.members is not None:
             found += [
                 Check(str(one["name"]), bool(one["ok"]), str(one["detail"])) for one in self.members.checks()

@@ -13,9 +13,7 @@ from flask import Flask, current_app
 from ses_service.feeds.interfaces import Knowledge
 from ses_service.feeds.monitor_history import MonitorHistory
 from ses_service.feeds.monitor_reader import Observer, Seen
-from ses_service.feeds.peers import Peer
 from ses_service.feeds.site_reader import EnvironmentKeeper
-from ses_service.ledger.placement import Placement
 from ses_service.members.accounts import Accounts
 from ses_service.members.homes import Membership
 from ses_service.members.mapping import Mapping as MembersMapping
@@ -25,6 +23,7 @@ from ses_service.model.entities import Level
 from ses_service.model.policies import Policies
 from ses_service.process.files import Files
 from ses_service.process.metrics import Metrics
+from ses_service.process.placements import Placements
 from ses_service.process.readiness import Readiness
 from ses_service.process.space import Space
 from ses_service.security.personal_tokens import PersonalTokens
@@ -34,6 +33,7 @@ from ses_service.security.trust import Trust
 from ses_service.state.state import NoEnvironmentError, ServiceState
 from ses_service.store.acknowledged import StoredAnnouncements
 from ses_service.store.journal import Journal
+from ses_service.store.others import Others
 from ses_service.store.records import RecordStore
 from ses_service.threads.give_way import Foreground
 from ses_service.threads.loop import Loop
@@ -52,10 +52,9 @@ class ServiceConfig:
     ``knowledge`` and ``monitor_url`` may be absent: the service then says so wherever it matters.
     ``sessions`` are of those whom MUNGE knows, ``personal_tokens`` those that people made for themselves.
     ``prepare`` loads what the knowledge base must hold, before it is first read.  ``max_body`` is in
-    bytes.  Without a ``store`` the ledger is in memory only.  ``peers`` are the URLs of other active
-    services, to which ``peer_token`` is shown; by ``trust`` they and the monitor are verified. ``members``
-    is a members file; what is known by it is kept in ``members_state``, and what portals tell of their
-    accounts in ``accounts_state``, how elements fill in ``space_state``.  What files received is kept
+    bytes.  Without a ``store`` the ledger is in memory only.  By ``trust`` the monitor is verified.
+    ``members`` is a members file; what is known by it is kept in ``members_state``, and what portals tell of
+    their accounts in ``accounts_state``, how elements fill in ``space_state``.  What files received is kept
     for ``keep_files`` seconds.  ``wall`` is the clock that tokens of an issuer end by, if it is another.
     """
 
@@ -69,8 +68,6 @@ class ServiceConfig:
     trust_loopback: bool = False
     policies: Policies = field(default_factory=Policies)
     store: RecordStore | None = None
-    peers: tuple[str, ...] = ()
-    peer_token: str | None = None
     trust: Trust = field(default_factory=Trust)
     members: MembersMapping | None = None
     members_state: Path | None = None
@@ -121,17 +118,23 @@ class Runtime:
                 ledger, config.store, self.foreground, keep_files=config.keep_files, now=config.clock
             )
         )
-        self.files = Files(self.state, None if config.store is None else config.store.files, self.explained)
+        self.placements = Placements(self.state, config.store, self.journal)
+        history = None if config.store is None else config.store.files
+        self.files = Files(self.state, self.placements, history)
         self.acknowledged = (
             StoredAnnouncements()
             if (journal := self.journal) is None
             else StoredAnnouncements(journal.mark, lambda: journal.stored)
         )
-        self.peers = tuple(
-            Peer(url, config.peer_token, self.instance, ledger, trust=config.trust) for url in config.peers
+        self.others = (
+            None
+            if self.journal is None or config.store is None or not config.store.database.shared
+            else Others(ledger, config.store, self.journal, config.clock)
         )
-        self.readiness = Readiness(self.state, self.keeper, self.observer, self.journal, self.members)
-        self.metrics = Metrics(self.readiness, self.peers)
+        self.readiness = Readiness(
+            self.state, self.keeper, self.observer, self.journal, self.others, self.members
+        )
+        self.metrics = Metrics(self.readiness)
         self._housekeeping = Loop("housekeeping", self._expire)
         self._groups = Loop("membership", self.membership.step)
 
@@ -148,13 +151,13 @@ class Runtime:
         self._groups.start()
         if self.members is not None:
             self.members.start()
-        for peer in self.peers:
-            peer.start()
+        if self.others is not None:
+            self.others.start()
 
     def stop(self) -> None:
         """Stop all of it."""
-        for peer in self.peers:
-            peer.stop()
+        if self.others is not None:
+            self.others.stop()
         self._housekeeping.stop()
         if self.members is not None:
             self.members.stop()
@@ -170,10 +173,6 @@ class Runtime:
         journal = [] if self.journal is None else self.journal.notes()
         members = [] if self.members is None else self.members.notes()
         return [*self.keeper.notes(now), *self.observer.notes(now), *journal, *members]
-
-    def explained(self, placement: Placement) -> Placement:
-        """Return a placement with its explanation, if that is kept anywhere."""
-        return placement if self.journal is None else self.journal.explained(placement)
 
     def _take_observations(self, seen: Seen) -> None:
         self.state.take_observations(seen.observations, self.foreground.give_way, seen.window)
@@ -197,7 +196,8 @@ class Runtime:
         if self.state.expire():
             return _BREATH
         self.state.grow_old()
-        self.state.ledger.learn()
+        if self.journal is None:
+            self.state.ledger.learn()
         return 1.0
 
 

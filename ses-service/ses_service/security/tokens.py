@@ -30,19 +30,15 @@ if TYPE_CHECKING:
 
 
 class Role(StrEnum):
-    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything.
-
-    ``peer``: another service, which may tell what it carries and nothing else.
-    """
+    """``node``: an agent; ``portal``: acts for people; ``user``: one person; ``admin``: everything."""
 
     NODE = "node"
     PORTAL = "portal"
     USER = "user"
     ADMIN = "admin"
-    PEER = "peer"
 
 
-EVERYONE = frozenset(Role) - {Role.PEER}
+EVERYONE = frozenset(Role)
 PEOPLE = frozenset({Role.USER, Role.PORTAL, Role.ADMIN})
 
 

@@ -13,17 +13,17 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ses_service.ledger import handover
 from ses_service.ledger.announcement import silence_for
+from ses_service.ledger.foreign_placements import Word
 from ses_service.ledger.ledger import Ledger
 from ses_service.ledger.pace import LONGEST_PACE
-from ses_service.ledger.peer_placements import Change
-from ses_service.ledger.placement import EndReason, Placement
+from ses_service.ledger.placement import Claim, EndReason, Placement
 from ses_service.ledger.size_history import SizeHistory, SizeKey, Sizes, keys_of
 from ses_service.state.judging import Judge
 
 T = TypeVar("T")
 
-PEER_SILENCE = 10.0  # seconds without a word after which another service's placements do not count
 # Seconds an open file counts that a node says nothing of which is heard already: its end may have been told
 # while the database was away.
 RESTORED_LEASE = 120.0
@@ -36,15 +36,14 @@ _WRITTEN = frozenset({EndReason.CLOSED, EndReason.EXITED})
 class LedgerTotals:
     """How much the ledger holds.
 
-    ``of_peers`` are placements of other services, ``peers_heard`` how many of these are heard of;
-    ``nodes`` are heard of or waited for, ``silenced`` is how many fell silent since the start.
+    ``foreign`` are placements of other services; ``nodes`` are heard of or waited for, ``silenced`` is how
+    many fell silent since the start.
     """
 
     open: int
-    of_peers: int
+    foreign: int
     nodes: int
     silenced: int
-    peers_heard: int
 
 
 class LedgerAccess:
@@ -111,19 +110,56 @@ class LedgerAccess:
             ledger = self._ledger
             return LedgerTotals(
                 open=len(ledger),
-                of_peers=len(ledger.of_peers),
+                foreign=len(ledger.foreign),
                 nodes=len(ledger.nodes),
                 silenced=ledger.silenced_total,
-                peers_heard=ledger.of_peers.peers,
             )
 
-    def take_changes(self, origin: str, sequence: int, *, full: bool, changes: Collection[Change]) -> bool:
-        """Take what another service says of its placements; see :mod:`ses_service.ledger.peer_placements`."""
+    def take_word(self, word: Word) -> None:
+        """Take what another service tells; see :mod:`ses_service.ledger.handover`."""
         with self._lock:
-            now = self._clock()
-            return self._ledger.take_changes(
-                origin, sequence, full=full, changes=changes, now=now, until=now + PEER_SILENCE
-            )
+            handover.take(word, self._ledger, self._clock())
+        with self._sizes_lock:
+            for key, sizes in word.sizes:
+                self._sizes.hear(key, sizes, self._clock())
+
+    def keep_foreign(self, claims: Collection[Claim]) -> None:
+        """Take what is stored of all other services in place of what they told."""
+        with self._lock:
+            self._ledger.foreign.keep(claims, self._clock())
+
+    def forget_foreign(self, living: Collection[str]) -> None:
+        """Forget what services told that are not among these."""
+        with self._lock:
+            self._ledger.foreign.forget(living, self._clock())
+
+    def inherit(self, stored: Iterable[Placement]) -> None:
+        """Take from these records what other services knew of decisions for placements of ours."""
+        with self._lock:
+            for one in stored:
+                self._ledger.inherit(one)
+
+    def share(self) -> set[str]:
+        """Collect what :meth:`take_learned` returns, and the ids for :meth:`inherit` in the set returned."""
+        with self._lock, self._sizes_lock:
+            self._sizes.learned = {}
+            self._ledger.inherited = found = set[str]()
+        return found
+
+    def take_learned(self) -> dict[SizeKey, deque[float]]:
+        """Return the sizes learned since the last call."""
+        with self._sizes_lock:
+            found, self._sizes.learned = self._sizes.learned or {}, {}
+        return found
+
+    def spoken(self, nodes: Iterable[str]) -> tuple[float, dict[str, tuple[str, int]]]:
+        """Return the time, and the incarnation and number of the last announcement of each of these nodes."""
+        with self._lock:
+            return self._clock(), {
+                name: (node.incarnation, node.number)
+                for name in nodes
+                if (node := self._ledger.node(name)) is not None
+            }
 
     def follow(self) -> set[str]:
         """Return a set that collects the ids of placements that change, for :meth:`drain`."""
@@ -182,8 +218,9 @@ class LedgerAccess:
         """Take up the history of sizes of before a restart."""
         with self._sizes_lock:
             for key, sizes in known:
-                if self._sizes.get(key) is None:
-                    self._sizes.put(key, sizes)
+                before = self._sizes.get(key)
+                if before is None or before.last_at < sizes.last_at:
+                    self._sizes.put(key, sizes, note=False)
 
     def _with_an_end(self, placement: Placement, now: float) -> Placement:
         node = placement.subject.node

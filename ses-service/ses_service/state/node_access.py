@@ -5,6 +5,7 @@ Not safe for use from several threads; its owner holds a lock.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -64,7 +65,8 @@ class NodeAccess:
 
     def streams(self) -> dict[str, int]:
         """Return how many files are open on each node that has any."""
-        return {name: self._ledger.count_open_on(name) for name in self._ledger.open_nodes()}
+        own = Counter({name: self._ledger.count_open_on(name) for name in self._ledger.open_nodes()})
+        return own + self._ledger.foreign.open_on
 
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""

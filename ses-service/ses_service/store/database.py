@@ -13,7 +13,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ _PATIENCE = 5  # seconds to connect, and for another writer of the same SQLite f
 _STATEMENT_MS = 10_000
 _LOG_BYTES = 64 * 2**20
 _READING = "qstorman_reading"
-_CONNECTIONS = 6  # one to write, one for each of the few threads that read explanations, one to spare
+_CONNECTIONS = 6  # one to write, one to listen, one for each of the few threads that read explanations
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _NO_ACCESS = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
 _NOTICED = {  # seconds after which the server ends the session, and the lock, of a machine that is gone
@@ -43,8 +43,8 @@ class Database:
     """One database; thread-safe but for writing, connects when it is first used.
 
     ``password`` goes into the URL.  ``owner`` names this use of it among others, by default by a name
-    that nobody else has.  ``process`` is the one that others are told uses it, by default this one.  Raises
-    DatabaseUrlError when the URL is not one that works here.
+    that nobody else has: 16 hexadecimal digits.  ``process`` is the one that others are told
+    uses it, by default this one.  Raises DatabaseUrlError when the URL is not one that works here.
     """
 
     def __init__(
@@ -53,15 +53,24 @@ class Database:
         process = process or os.getpid()
         self._url = _checked(url, password)
         self._engine = _engine(self._url, process)
-        self._ownership = _ownership(self._engine, self._url, process)
+        self.owner = owner or secrets.token_hex(8)
+        self._ownership = _ownership(self._engine, self._url, process, self.owner)
         self._file = _file_of(self._url)
         self._readers = threading.RLock()
-        self.owner = owner or secrets.token_hex(8)
 
     @property
     def name(self) -> str:
         """The URL without its password."""
         return self._url.render_as_string(hide_password=True)
+
+    @property
+    def shared(self) -> bool:
+        """Whether several services may write it."""
+        return self._file is None
+
+    def listen(self, channel: str) -> Listener:
+        """Hear notifications of a PostgreSQL database from now on.  Raises DatabaseError."""
+        return Listener(self._engine, channel)
 
     @property
     def rounds(self) -> bool:
@@ -102,7 +111,7 @@ class Database:
         return [] if self._file is None else set_aside.set_aside_files(self._file)
 
     def own(self) -> None:
-        """Take the right to write, which one process has at a time; nothing changes when we have it.
+        """Take the right to write, see :mod:`ses_service.store.ownership`; nothing changes when we have it.
 
         Raises DatabaseError, and DatabaseInUseError when somebody else has it.
         """
@@ -130,6 +139,42 @@ class Database:
                     yield connection
         except (SQLAlchemyError, OSError) as error:
             raise _named(error, self._file) from error
+
+
+class Listener:
+    """A connection that hears what is told on a channel.  Belongs to one thread; raises DatabaseError."""
+
+    def __init__(self, engine: Engine, channel: str) -> None:
+        try:
+            connection = engine.raw_connection()
+        except (SQLAlchemyError, OSError) as error:
+            raise _named(error, None) from error
+        assert engine.dialect.dbapi is not None
+        self._errors = engine.dialect.dbapi.Error, OSError
+        driver = connection.driver_connection
+        assert driver is not None
+        self._driver: Any = driver
+        connection.detach()  # it is not given back to the pool
+        try:
+            self._driver.autocommit = True
+            self._driver.execute(f"listen {channel}")
+        except self._errors as error:
+            self.close()
+            raise DatabaseError(reason_of(error)) from error
+
+    def hear(self, seconds: float) -> Iterator[str]:
+        """Yield what is told within so many seconds, each at once; see that the server is there still."""
+        try:
+            self._driver.execute("select")
+            for told in self._driver.notifies(timeout=seconds):
+                yield told.payload
+        except self._errors as error:
+            raise DatabaseError(reason_of(error)) from error
+
+    def close(self) -> None:
+        """End the connection."""
+        with suppress(*self._errors):
+            self._driver.close()
 
 
 def _named(error: Exception, file: Path | None) -> DatabaseError:
@@ -195,10 +240,10 @@ def _engine(url: URL, process: int) -> Engine:
         raise DatabaseUrlError(f"PostgreSQL cannot be used: {error}") from None
 
 
-def _ownership(engine: Engine, url: URL, process: int) -> Ownership:
+def _ownership(engine: Engine, url: URL, process: int, owner: str) -> Ownership:
     if url.get_backend_name() == "sqlite":
         return FileOwnership(engine, Path(f"{url.database}-lock"), process)
-    return SessionOwnership(engine)
+    return SessionOwnership(engine, owner)
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -3,10 +3,10 @@
 A thread looks for changes every 50 ms and stores all of them in one transaction.  Who must know what is
 stored takes a :meth:`Journal.mark` and compares it with :attr:`Journal.stored` later.
 
-A database that fails, or that another service writes, takes nothing away but memory over a restart: the
-ledger goes on, the ids of what changed are kept, up to ``MOST_WAITING`` of them, and written when the
-database answers again; if there are more, or another service wrote it meanwhile, everything is written
-anew.  It is said once in the log, in every answer, and by ``/readyz``.
+A database that fails takes nothing away but memory over a restart: the ledger goes on, the ids of what
+changed are kept, up to ``MOST_WAITING`` of them, and written when the database answers again; if there are
+more, or another service took our placements over meanwhile, everything is written anew.  It is said once in
+the log, in every answer, and by ``/readyz``.
 
 A file that is damaged is set aside and a new one begun, with all that is in memory.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -25,8 +26,9 @@ from typing import TypeVar
 import structlog
 
 from ses_service.ledger.placement import Placement
-from ses_service.ledger.size_history import SizeKey
+from ses_service.ledger.size_history import KEPT, SizeKey
 from ses_service.state.ledger_access import LedgerAccess
+from ses_service.store import words
 from ses_service.store.errors import DatabaseDamagedError, DatabaseError, DatabaseUrlError
 from ses_service.store.records import RecordStore
 from ses_service.threads.give_way import Foreground
@@ -89,6 +91,9 @@ class Journal:
         self._clock = clock
         self._changed = ledger.follow()
         self._changed_sizes = ledger.follow_sizes()
+        self._inherited = ledger.share() if store.database.shared else None
+        self._learned: dict[SizeKey, deque[float]] = {}
+        self._gone: list[str] = []
         self._lock = threading.Lock()
         self._marked = 0
         self._stored = 0
@@ -135,6 +140,10 @@ class Journal:
     def stored(self) -> int:
         """The highest mark such that all that had changed at it is stored."""
         return self._stored
+
+    def adopt(self, gone: list[str]) -> None:
+        """Take over soon what these services left."""
+        self._gone = gone
 
     @property
     def damaged_files(self) -> list[Path]:
@@ -184,6 +193,7 @@ class Journal:
     def _step(self) -> float:
         marked = self._marked
         try:
+            self._inherit()
             self._ledger.learn()
             self._write()
             self._forget()
@@ -193,9 +203,18 @@ class Journal:
         self._stored = marked
         return PACE
 
+    def _inherit(self) -> None:
+        """Read what was known of files that another service placed, before anything is made of it."""
+        if self._inherited is None or self._failed is not None:
+            return
+        for ids in _parts(self._ledger.drain(self._inherited), _AT_ONCE):
+            self._ledger.inherit(self._store.found(ids))
+
     def _write(self) -> None:
         if self._failed is not None or self._damage is not None:
             self._open()
+        elif self._gone:
+            self._load(self._gone)
         if self._whole:
             self._write_all()
         else:
@@ -226,12 +245,16 @@ class Journal:
             self._damage = None
         if self._store.open() and self._loaded:
             return
-        loaded = self._store.load()
+        self._whole = self._whole or self._loaded
+        self._load(None)
+        self._loaded = True
+
+    def _load(self, gone: list[str] | None) -> None:
+        loaded = self._store.load(gone, self._foreground.give_way)
+        self._gone = []
         for part in _parts(loaded.placements, _AT_ONCE):
             self._ledger.restore(part)
         self._ledger.restore_sizes(loaded.sizes)
-        self._whole = self._whole or self._loaded
-        self._loaded = True
         _log.info(
             "ledger read",
             database=self._store.database.name,
@@ -248,7 +271,13 @@ class Journal:
             self._behind_since = self._clock()
         try:
             changes = [one for part in _parts(ids, _AT_ONCE) for one in self._ledger.found(part)]
-            self._store.write(changes, self._ledger.sizes_of(keys), between=self._between(len(changes)))
+            self._store.write(
+                changes,
+                self._ledger.sizes_of(keys),
+                told=self._told(changes),
+                between=self._between(len(changes)),
+            )
+            self._learned.clear()
         except BaseException:
             self._keep_for_later(ids, keys)
             raise
@@ -262,9 +291,21 @@ class Journal:
             [one for one in changes if one[1] is not None],
             self._ledger.sizes_of(keys),
             whole=True,
+            told=self._told(changes),
             between=self._between(len(changes)),
         )
         self._whole = False
+        self._learned.clear()
+
+    def _told(self, changes: list[tuple[str, Placement | None]]) -> list[str]:
+        """Return what other services on the database are told of changes, and of sizes learned by now."""
+        if self._inherited is None:
+            return []
+        for key, some in self._ledger.take_learned().items():
+            self._learned.setdefault(key, deque(maxlen=KEPT)).extend(some)
+        nodes = {one.subject.node or "" for _, one in changes if one is not None}
+        now, spoken = self._ledger.spoken(nodes)
+        return words.texts(self._store.database.owner, changes, self._learned, now, spoken)
 
     def _between(self, changes: int) -> Callable[[], None]:
         """Return what is to be called between the pieces of so many changes."""

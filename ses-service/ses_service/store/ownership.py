@@ -1,9 +1,10 @@
-"""The right to write a database, which one process at a time has.
+"""The right to write a database.
 
-Two ledgers in one database would each take the placements of the other for what a restart left behind.
-With SQLite it is a lock on a file beside the database's, with PostgreSQL an advisory lock of one session,
-and everything is written through that session: when it is gone, nothing can be written with a right that
-somebody else may have by now.  Both end with the process, however it ends.
+A SQLite file is written by one process at a time: a lock on a file beside it says which.  A PostgreSQL
+database is written by several services, and by one writer of each: an advisory lock of one session, and
+everything is written through that session.  When it is gone, nothing can be written with a right that another
+writer of the same service may have by now, and the others know that the service is gone.  Both locks end
+with the process, however it ends.
 
 Belongs to one thread at a time.
 """
@@ -11,7 +12,7 @@ Belongs to one thread at a time.
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol
@@ -21,10 +22,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, reason_of, whose
 
-_LOCK = 0x5345534F  # one number for the ledger of one PostgreSQL database
-_HOLDER = text(
-    "select a.application_name from pg_locks l join pg_stat_activity a using (pid)"
-    " where l.locktype = 'advisory' and l.classid = 0 and l.objid = :key and l.granted"
+_LOCKS = 0x5345534F  # services of one PostgreSQL database: the first number of their locks
+_LIVING = text(
+    "select l.objid::bigint from pg_locks l where l.locktype = 'advisory' and l.classid = :locks"
+    " and l.objsubid = 2 and l.granted"
     " and l.database = (select oid from pg_database where datname = current_database())"
 )
 
@@ -87,10 +88,11 @@ class FileOwnership:
 
 
 class SessionOwnership:
-    """An advisory lock, and the session that has it."""
+    """An advisory lock of the service ``name``, 16 hexadecimal digits, and the session that has it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
+        self._key = _key_of(name)
         self._session: Connection | None = None
 
     def take(self) -> None:
@@ -102,16 +104,16 @@ class SessionOwnership:
         except SQLAlchemyError as error:
             raise DatabaseError(reason_of(error)) from error
         self._session = session
+        lock = {"locks": _LOCKS, "key": self._key - 2**32 * (self._key >= 2**31)}
         try:
             with session.begin():
-                taken = session.execute(text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
-                holder = None if taken else session.execute(_HOLDER, {"key": _LOCK}).scalar()
+                taken = session.execute(text("select pg_try_advisory_lock(:locks, :key)"), lock).scalar()
         except SQLAlchemyError as error:
             self.release()
             raise DatabaseError(reason_of(error)) from error
         if not taken:
             self.release()
-            raise _in_use(holder or "another service")
+            raise DatabaseInUseError("an earlier writer of this service has not ended there yet")
 
     def release(self) -> None:
         """End the session, and the lock with it."""
@@ -132,8 +134,18 @@ class SessionOwnership:
             raise
 
 
+def living(connection: Connection, names: Collection[str]) -> set[str]:
+    """Return which of these services have their lock on a PostgreSQL database."""
+    keys = set(connection.execute(_LIVING, {"locks": _LOCKS}).scalars())
+    return {name for name in names if name and _key_of(name) in keys}
+
+
+def _key_of(name: str) -> int:
+    return int(name[:8], 16)
+
+
 def _in_use(holder: str) -> DatabaseInUseError:
     return DatabaseInUseError(
-        f"it is in use by {holder}, and one service at a time stores its ledger there; "
-        "give each a database of its own, and name them to each other with --peer"
+        f"it is in use by {holder}, and one service at a time writes a SQLite file; "
+        "several services share a PostgreSQL database (docs/ledger.md)"
     )

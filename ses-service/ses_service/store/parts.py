@@ -11,6 +11,8 @@ from ses_service.store.upsert import Values
 
 SET_ASIDE = "set aside"  # what a writer in another process is asked, besides "open"
 
+TELL, ADOPT = "tell", "adopt"
+
 Part: TypeAlias = tuple[str, Sequence[Any]]
 
 
@@ -22,6 +24,16 @@ def saving(table: sa.Table, rows: Sequence[Values]) -> Part:
 def removing(table: sa.Table, keys: Sequence[str]) -> Part:
     """Return what removes the rows with these keys."""
     return f"-{table.name}", keys
+
+
+def telling(texts: Sequence[str]) -> Part:
+    """Return what tells other services that share the database."""
+    return TELL, texts
+
+
+def adopting(services: Sequence[str]) -> Part:
+    """Return what takes over the placements of services that are gone."""
+    return ADOPT, services
 
 
 class Writes(Protocol):

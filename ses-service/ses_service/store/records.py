@@ -7,21 +7,24 @@ transaction was committed, so what it held is simply said again.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 
 import sqlalchemy as sa
 
-from ses_service.ledger.placement import Placement
+from ses_service.ledger.placement import Claim, Placement
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.store import rows
 from ses_service.store.database import Database
 from ses_service.store.files import FileHistory, detail_values, file_values
-from ses_service.store.parts import Writes, removing, saving
+from ses_service.store.ownership import living
+from ses_service.store.parts import Writes, adopting, removing, saving, telling
 from ses_service.store.rows import Explanation
-from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import Values
 
 _FORGOTTEN_AT_ONCE = 2000
@@ -30,11 +33,13 @@ _ROWS_AT_ONCE = 32  # made in less than half a millisecond
 _NO_ROWS: tuple[()] = ()
 _PLACEMENT_VALUES = itemgetter(*PLACEMENT.c.keys())
 _SIZE_VALUES = itemgetter(*SIZE_HISTORY.c.keys())
+_CLAIMED = ("placement_id", "service", "node", "elements", "booked_at", "expected_bytes")
+_key = itemgetter(0)  # of a row; two services that write rows in one order do not wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a database held: what ended first comes first, what has not ended last.
+    """What a database held that is ours now: what ended first comes first, what has not ended last.
 
     ``unreadable`` counts rows that cannot be understood and were left alone.
     """
@@ -57,7 +62,7 @@ class RecordStore:
     def open(self) -> bool:
         """Take the right to write and bring the tables up to date; return whether they are as we left them.
 
-        They are not when they were missing, or when another process wrote them last.  Raises DatabaseError,
+        They are not when they were missing, or when another service took ours over.  Raises DatabaseError,
         DatabaseInUseError and DatabaseUrlError.
         """
         return self._writer.open()
@@ -67,28 +72,100 @@ class RecordStore:
         with self.database.closed():
             self._writer.set_aside()
 
-    def load(self) -> Loaded:
-        """Read everything but explanations.  Raises DatabaseError."""
+    def gone(self) -> list[str]:
+        """Return the services that left placements here and do not run any more.  Raises DatabaseError."""
+        carrying = sa.union(sa.select(SERVICE.c.service), sa.select(PLACEMENT.c.service))
+        with self.database.transaction(reading=True) as connection:
+            others = set(connection.execute(carrying).scalars()) - {self.database.owner}
+            return sorted(others - (living(connection, others) if self.database.shared else set()))
+
+    def load(self, gone: Sequence[str] | None = None, between: Callable[[], None] = lambda: None) -> Loaded:
+        """Take over what services left that are gone: these, or all that are.
+
+        Reads all of ours that was not read or written yet, but for explanations.  Raises DatabaseError.
+        """
+        if gone := self.gone() if gone is None else gone:
+            self._writer.write([adopting(gone)])
         placements: list[Placement] = []
-        sizes: list[tuple[SizeKey, Sizes]] = []
         unreadable = 0
         order = (PLACEMENT.c.ended_at.is_(None), PLACEMENT.c.ended_at, PLACEMENT.c.placement_id)
+        ours = sa.select(PLACEMENT).where(PLACEMENT.c.service == self.database.owner).order_by(*order)
         explanation_of: dict[str, str | None] = {}
         with self.database.transaction(reading=True) as connection:
-            for row in connection.execute(sa.select(PLACEMENT).order_by(*order)).mappings():
+            for number, row in enumerate(connection.execute(ours).mappings()):
+                if number % _ROWS_AT_ONCE == 0:
+                    between()
+                if row["placement_id"] in self._explanation_of:
+                    continue
                 try:
                     placements.append(rows.placement_of(dict(row), Explanation()))
                 except (ValueError, KeyError, TypeError, IndexError):
                     unreadable += 1
                 else:
                     explanation_of[row["placement_id"]] = row["explanation_id"]
+        sizes, more = self.sizes()
+        self._explanation_of.update(explanation_of)
+        self._uses.update(filter(None, explanation_of.values()))
+        return Loaded(tuple(placements), tuple(sizes), unreadable + more)
+
+    def found(self, ids: Sequence[str]) -> list[Placement]:
+        """Return the stored ones of these placements, without explanations.  Raises DatabaseError."""
+        return self._found(PLACEMENT.c.placement_id.in_(ids))
+
+    def of_others(self, exact: Mapping[str, str], element: str | None, limit: int) -> list[Placement]:
+        """Return placements of other services by values of columns, the latest first, without explanations.
+
+        Raises DatabaseError.
+        """
+        conditions = [PLACEMENT.c.service != self.database.owner]
+        conditions += [PLACEMENT.c[name] == value for name, value in exact.items()]
+        if element is not None:
+            conditions.append(PLACEMENT.c.elements.contains(json.dumps(element), autoescape=True))
+        return self._found(*conditions, limit=limit)
+
+    def _found(self, *conditions: sa.ColumnElement[bool], limit: int | None = None) -> list[Placement]:
+        asked = sa.select(PLACEMENT).where(*conditions).limit(limit)
+        order = (PLACEMENT.c.booked_at.desc(), PLACEMENT.c.placement_id.desc())
+        placements = []
+        with self.database.transaction(reading=True) as connection:
+            for row in connection.execute(asked.order_by(*order)).mappings():
+                with suppress(ValueError, KeyError, TypeError, IndexError):
+                    placements.append(rows.placement_of(dict(row), Explanation()))
+        return placements
+
+    def claims(self, now: float, ids: Collection[str] | None = None) -> list[Claim]:
+        """Return what other services carry and is a stream, of these placements or of all.
+
+        Raises DatabaseError.
+        """
+        asked = sa.select(
+            *(PLACEMENT.c[name] for name in _CLAIMED),
+        ).where(PLACEMENT.c.service != self.database.owner, PLACEMENT.c.ended_at.is_(None), ~PLACEMENT.c.idle)
+        if ids is not None:
+            asked = asked.where(PLACEMENT.c.placement_id.in_(ids))
+        with self.database.transaction(reading=True) as connection:
+            return [rows.claim_of(dict(row), now) for row in connection.execute(asked).mappings()]
+
+    def services(self) -> tuple[set[str], set[str]]:
+        """Return the other services that have placements here, and those of them that run.
+
+        Raises DatabaseError.
+        """
+        with self.database.transaction(reading=True) as connection:
+            others = set(connection.execute(sa.select(SERVICE.c.service)).scalars()) - {self.database.owner}
+            return others, living(connection, others)
+
+    def sizes(self) -> tuple[list[tuple[SizeKey, Sizes]], int]:
+        """Return the history of sizes, and how many rows are unreadable.  Raises DatabaseError."""
+        sizes: list[tuple[SizeKey, Sizes]] = []
+        unreadable = 0
+        with self.database.transaction(reading=True) as connection:
             for row in connection.execute(sa.select(SIZE_HISTORY).order_by("last_at", "digest")).mappings():
                 try:
                     sizes.append(rows.size_of(dict(row)))
                 except (ValueError, KeyError, TypeError):
                     unreadable += 1
-        self._know(explanation_of)
-        return Loaded(tuple(placements), tuple(sizes), unreadable)
+        return sizes, unreadable
 
     def explanation(self, placement_id: str) -> Explanation:
         """Return the explanation of a placement, an empty one if none is stored.  Raises DatabaseError."""
@@ -104,13 +181,14 @@ class RecordStore:
         sizes: Sequence[tuple[SizeKey, Sizes | None]] = _NO_ROWS,
         *,
         whole: bool = False,
+        told: Sequence[str] = _NO_ROWS,
         between: Callable[[], None] = lambda: None,
     ) -> None:
         """Store how placements and sizes stand now (``None``: they are gone), in one transaction.
 
-        ``whole``: these are all there are, and what else is stored is removed; explanations stay with the
-        placements that stay.  ``between`` is called whenever another thread may well go first.  Raises
-        DatabaseError.
+        ``whole``: these are all there are, and what else we stored is removed; explanations stay with the
+        placements that stay.  ``told`` is told to other services then.  ``between`` is called whenever
+        another thread may well go first.  Raises DatabaseError.
         """
         gone = [placement_id for placement_id, placement in changes if placement is None]
         forgotten = [key.digest for key, one in sizes if one is None]
@@ -139,7 +217,9 @@ class RecordStore:
                     if body is not None:
                         bodies.append((placement_id, body))
                 explained[placement_id] = shared[key]
-            placed.append(_PLACEMENT_VALUES(rows.row_of(placement, explained.get(placement_id))))
+            placed.append(
+                _PLACEMENT_VALUES(rows.row_of(placement, explained.get(placement_id), self.database.owner))
+            )
             if placement.judgement is not None:
                 files.append(file_values(placement))
                 details.append(detail_values(placement))
@@ -149,13 +229,14 @@ class RecordStore:
         self._writer.write(
             [
                 saving(EXPLANATION, bodies),
-                saving(PLACEMENT, placed),
-                saving(FILE, files),
-                saving(FILE_DETAIL, details),
-                saving(SIZE_HISTORY, known_sizes),
+                saving(PLACEMENT, sorted(placed, key=_key)),
+                saving(FILE, sorted(files, key=_key)),
+                saving(FILE_DETAIL, sorted(details, key=_key)),
+                saving(SIZE_HISTORY, sorted(known_sizes, key=_key)),
                 removing(PLACEMENT, gone),
                 removing(EXPLANATION, unused),
                 removing(SIZE_HISTORY, forgotten),
+                telling(told),
             ],
             between,
         )
@@ -178,16 +259,18 @@ class RecordStore:
     def _rest(
         self, changes: Sequence[tuple[str, Placement | None]], sizes: Iterable[tuple[SizeKey, Sizes | None]]
     ) -> tuple[list[str], list[str]]:
-        """Return the ids and digests that are stored and not among these; learn anew what is explained."""
+        """Return the ids and digests that are ours and not among these; learn anew what is explained.
+
+        Sizes in a shared database are everybody's.
+        """
         placed = sa.select(PLACEMENT.c.placement_id, PLACEMENT.c.explanation_id)
         with self.database.transaction(reading=True) as connection:
-            self._know({row.placement_id: row.explanation_id for row in connection.execute(placed)})
+            ours = connection.execute(placed.where(PLACEMENT.c.service == self.database.owner))
+            self._explanation_of = {row.placement_id: row.explanation_id for row in ours}
             digests = list(connection.execute(sa.select(SIZE_HISTORY.c.digest)).scalars())
+        self._uses = Counter(filter(None, self._explanation_of.values()))
         given, said = {one for one, _ in changes}, {key.digest for key, _ in sizes}
-        return [one for one in self._explanation_of if one not in given], [
-            one for one in digests if one not in said
-        ]
-
-    def _know(self, explanation_of: dict[str, str | None]) -> None:
-        self._explanation_of = explanation_of
-        self._uses = Counter(filter(None, explanation_of.values()))
+        return (
+            [one for one in self._explanation_of if one not in given],
+            [] if self.database.shared else [one for one in digests if one not in said],
+        )

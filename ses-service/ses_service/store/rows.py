@@ -16,7 +16,15 @@ from typing import Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ses_service.ledger.placement import Candidate, EndReason, Placement, PlacementState, Prediction, Refusal
+from ses_service.ledger.placement import (
+    Candidate,
+    Claim,
+    EndReason,
+    Placement,
+    PlacementState,
+    Prediction,
+    Refusal,
+)
 from ses_service.ledger.size_history import SizeKey, Sizes
 from ses_service.model.entities import Element, ResolvedRequirement, Subject
 
@@ -60,8 +68,8 @@ def read_explanation(body: bytes | None) -> Explanation:
         return _NOTHING
 
 
-def row_of(placement: Placement, explanation_id: str | None) -> Row:
-    """Return a placement as a row."""
+def row_of(placement: Placement, explanation_id: str | None, service: str) -> Row:
+    """Return a placement that a service carries as a row."""
     subject = placement.subject
     stripes = placement.stripes or (placement.element,)
     elements = [_element(one.id, one.storage_system, one.target) for one in stripes]
@@ -96,6 +104,8 @@ def row_of(placement: Placement, explanation_id: str | None) -> Row:
         "end_reason": None if placement.end_reason is None else placement.end_reason.value,
         "bytes_written": placement.bytes_written,
         "explanation_id": explanation_id,
+        "idle": placement.idle,
+        "service": service,
     }
 
 
@@ -143,6 +153,15 @@ def placement_of(row: Mapping[str, Any], explained: Explanation) -> Placement:
         ended_at=row["ended_at"],
         end_reason=None if reason is None else EndReason(reason),
         bytes_written=row["bytes_written"],
+    )
+
+
+def claim_of(row: Mapping[str, Any], now: float) -> Claim:
+    """Return the placement of a row as one that another service carries."""
+    elements = tuple(name for name, _, _ in json.loads(row["elements"]))
+    began = min(row["booked_at"], now)
+    return Claim(
+        row["placement_id"], row["service"], row["node"] or "", elements, began, row["expected_bytes"]
     )
 
 

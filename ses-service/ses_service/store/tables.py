@@ -5,7 +5,8 @@ in the same database.
 
 ``placement``: one row for each record the ledger keeps.  ``elements`` is a JSON list of [id, storage system,
 target], in the order of stripes; ``predicted`` and ``notes`` are JSON as well.  ``lease_until`` NULL: as long
-as its node is heard of.  ``device`` is text, since it may need all 64 bits.
+as its node is heard of.  ``device`` is text, since it may need all 64 bits.  ``service`` is the start of the
+service that carries it.
 
 ``explanation``: requirements, first ranks and refused elements of one decision, JSON compressed with
 zlib; placements of one decision share it.
@@ -16,7 +17,7 @@ kind that decided.  ``file_detail``: all kinds, samples and loads of a file, JSO
 
 ``size_history``: what :mod:`ses_service.ledger.size_history` knows of one key; ``recent`` is a JSON list.
 
-``owner``: one row that names the process that wrote last.
+``service``: one row for each start of a service whose placements nobody else took over.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import sqlalchemy as sa
 METADATA = sa.MetaData()
 
 VERSION_TABLE = "ses_alembic_version"
+CHANNEL = "ses_ledger"  # of PostgreSQL's notifications
 
 PLACEMENT = sa.Table(
     "ses_placement",
@@ -60,6 +62,8 @@ PLACEMENT = sa.Table(
     sa.Column("end_reason", sa.String(16)),
     sa.Column("bytes_written", sa.Double),
     sa.Column("explanation_id", sa.String(16)),
+    sa.Column("idle", sa.Boolean, nullable=False),
+    sa.Column("service", sa.String(16), nullable=False),
 )
 
 EXPLANATION = sa.Table(
@@ -120,9 +124,4 @@ FILE_DETAIL = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
-OWNER = sa.Table(
-    "ses_owner",
-    METADATA,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("owner", sa.String(16), nullable=False),
-)
+SERVICE = sa.Table("ses_service", METADATA, sa.Column("service", sa.String(16), primary_key=True))

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Dialect
 
 Values: TypeAlias = tuple[Any, ...]
 
-_SIZES = (32, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 31
+_SIZES = (31, 8, 1)  # SQLite before 3.32 binds 999 values at most, and a placement has 32
 
 
 def upsert(

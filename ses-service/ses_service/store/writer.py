@@ -21,11 +21,12 @@ import sqlalchemy as sa
 
 from ses_service.store.database import Database
 from ses_service.store.errors import DatabaseError, DatabaseInUseError, DatabaseUrlError
-from ses_service.store.parts import SET_ASIDE, Part
+from ses_service.store.parts import ADOPT, SET_ASIDE, TELL, Part
 from ses_service.store.revisions import upgrade
-from ses_service.store.tables import EXPLANATION, FILE, FILE_DETAIL, OWNER, PLACEMENT, SIZE_HISTORY
+from ses_service.store.tables import CHANNEL, EXPLANATION, FILE, FILE_DETAIL, PLACEMENT, SERVICE, SIZE_HISTORY
 from ses_service.store.upsert import upsert
 
+_NOTIFY = sa.text("select pg_notify(:channel, :text)")
 _REMOVED_AT_ONCE = 500
 _PREDECESSOR = 1.0  # seconds in which the writer of a service that was killed ends
 _LOOK = 0.05
@@ -48,15 +49,16 @@ class Writer:
     def open(self) -> bool:
         """Take the right to write and bring the tables up to date; return whether they are as we left them.
 
-        They are not when they were missing, or when another process wrote them last.  Raises DatabaseError,
+        They are not when they were missing, or when another service took ours over.  Raises DatabaseError,
         DatabaseInUseError and DatabaseUrlError.
         """
         self._database.own()
         before, after = upgrade(self._database)
         with self._database.writing() as connection:
-            ours = connection.execute(sa.select(OWNER.c.owner)).scalar() == self._database.owner
+            named = sa.select(SERVICE.c.service).where(SERVICE.c.service == self._database.owner)
+            ours = connection.execute(named).scalar() is not None
             if not ours:
-                upsert(connection, OWNER, [(1, self._database.owner)])
+                connection.execute(sa.insert(SERVICE).values(service=self._database.owner))
                 used = sa.select(PLACEMENT.c.explanation_id).where(PLACEMENT.c.explanation_id.is_not(None))
                 connection.execute(sa.delete(EXPLANATION).where(EXPLANATION.c.explanation_id.not_in(used)))
         return ours and before == after
@@ -77,21 +79,33 @@ class Writer:
                 if name in _SAVED:
                     table, keep = _SAVED[name]
                     upsert(connection, table, values, keep, between)
+                elif name == TELL:
+                    for text in values:
+                        connection.execute(_NOTIFY, {"channel": CHANNEL, "text": text})
+                elif name == ADOPT:
+                    self._adopt(connection, values)
                 else:
-                    _remove(connection, _SAVED[name.removeprefix("-")][0], values, between)
+                    self._remove(connection, _SAVED[name.removeprefix("-")][0], values, between)
+
+    def _adopt(self, connection: sa.Connection, services: Sequence[str]) -> None:
+        connection.execute(sa.delete(SERVICE).where(SERVICE.c.service.in_(services)))
+        theirs = sa.update(PLACEMENT).where(PLACEMENT.c.service.in_(services))
+        connection.execute(theirs.values(service=self._database.owner))
+
+    def _remove(
+        self, connection: sa.Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
+    ) -> None:
+        (key,) = table.primary_key.columns
+        for start in range(0, len(keys), _REMOVED_AT_ONCE):
+            between()
+            removed = sa.delete(table).where(key.in_(keys[start : start + _REMOVED_AT_ONCE]))
+            if table is PLACEMENT:  # another service may have taken it over
+                removed = removed.where(PLACEMENT.c.service == self._database.owner)
+            connection.execute(removed)
 
     def close(self) -> None:
         """Close all connections, and give back the right to write."""
         self._database.close()
-
-
-def _remove(
-    connection: sa.Connection, table: sa.Table, keys: Sequence[str], between: Callable[[], None]
-) -> None:
-    (key,) = table.primary_key.columns
-    for start in range(0, len(keys), _REMOVED_AT_ONCE):
-        between()
-        connection.execute(sa.delete(table).where(key.in_(keys[start : start + _REMOVED_AT_ONCE])))
 
 
 def serve(requests: Pipe, answers: Pipe) -> None:

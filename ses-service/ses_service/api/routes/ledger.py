@@ -1,4 +1,4 @@
-"""The ledger between services, and what it has learned about the sizes of files."""
+"""What the ledger has learned about the sizes of files."""
 
 from __future__ import annotations
 
@@ -9,32 +9,11 @@ from ses_service.api import render
 from ses_service.api.authentication import allow, caller
 from ses_service.api.contract import failures
 from ses_service.api.problems import ForbiddenProblem
-from ses_service.api.schemas.ledger import ChangesTaken, LedgerChanges, SizeList, SizesQuery
+from ses_service.api.schemas.ledger import SizeList, SizesQuery
 from ses_service.process.runtime import runtime
 from ses_service.security.tokens import PEOPLE, Role
 
 blueprint = APIBlueprint("ledger", __name__, tag="ledger")
-
-
-@blueprint.post("/v1/ledger/changes")
-@allow(Role.PEER, Role.ADMIN)
-@blueprint.input(LedgerChanges)
-@blueprint.output(ChangesTaken)
-@blueprint.doc(responses=failures(body=True))
-def changes(json_data: LedgerChanges) -> Response:
-    """Take what another service carries
-
-    It counts like our own until that service says otherwise or is silent for 10 s, and is passed on to
-    nobody.
-    """
-    now = runtime()
-    taken = json_data.origin == now.instance or now.state.ledger.take_changes(
-        json_data.origin,
-        json_data.sequence,
-        full=json_data.full,
-        changes=[one.to_model() for one in json_data.changes],
-    )
-    return render.answer({"instance": now.instance, "resync": not taken})
 
 
 @blueprint.get("/v1/sizes")

@@ -43,7 +43,16 @@ def placements(query_data: PlacementQuery) -> Response:
             and (wanted.state is None or one.state is PlacementState(wanted.state))
         )
 
-    found = runtime().state.placements(accept, wanted.limit)
+    asked = {
+        "user": who.user if who.role is Role.USER else wanted.user,
+        "path": wanted.path,
+        "device": None if wanted.device is None else str(wanted.device),
+        "inode": wanted.inode,
+        "node": who.node if who.role is Role.NODE else None,
+        "state": wanted.state,
+    }
+    exact = {name: value for name, value in asked.items() if value is not None}
+    found = runtime().placements.listed(accept, wanted.limit, exact, wanted.element)
     return render.answer({"placements": [render.placement_summary(one) for one in found]})
 
 
@@ -56,11 +65,11 @@ def placement(placement_id: str) -> Response:
 
     With the first ranks and the refused elements at the moment of the decision.
     """
-    found = runtime().state.placement(placement_id)
+    found = runtime().placements.one(placement_id)
     who = caller()
     if who.role is Role.USER and found.subject.user != who.user:
         raise ForbiddenProblem("This placement belongs to somebody else.")
     if not who.speaks_for(found.subject.node):
         raise ForbiddenProblem("This placement is on another node.")
-    explained = runtime().explained(found)
+    explained = runtime().placements.explained(found)
     return render.answer(render.placement_record(explained, operations.backends(runtime())))

@@ -1,0 +1,234 @@
+"""What a file costs one service, and two that share a PostgreSQL database.
+
+Nodes announce files, half of the nodes to each of two services, or all to one: twenty that were created and
+the end of the twenty before.  Counted is the processor time of the services, of their writers and of the
+database for the beginning and end of a file.  A file may cost two services together 1.18 times as much as
+one: then two carry 1.7 times as many.  After that: how soon a file announced to one counts at the other
+(median and worst), and how long a node waits at most for an answer when its service is killed and it asks the
+other.  Services, writers and PostgreSQL are the real ones.  No number makes this fail.
+
+    .venv/bin/python benchmarks/several_services.py [--rate 1000] [--seconds 10] [--rounds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import urllib3
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/service"), str(ROOT / "benchmarks")]
+
+from postgresql_server import PostgresServer  # noqa: E402
+from service_process import SITE, Running, until  # noqa: E402
+from ses_benchmarks.processes import Usage  # noqa: E402
+
+NODES, FILES = 40, 20
+SETTLE = 2.0
+
+
+class Node:
+    """A node whose programs create files and close them."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"n{number}"
+        self.service: Running
+        self._said = 0
+        self._open: list[str] = []
+
+    def say(self) -> float:
+        """Announce; return for how many seconds the answer was waited."""
+        self._said += 1
+        opened = [secrets.token_hex(8) for _ in range(FILES)]
+        message = {
+            "incarnation": f"{int(self.name[1:]) + 1:016x}",
+            "number": self._said,
+            "opened": [_file(self.name, number, one) for number, one in enumerate(opened)],
+            "ended": [{"placement_id": one, "reason": "closed", "bytes_written": 1e6} for one in self._open],
+            "decisions": [
+                {
+                    "id": 0,
+                    "decided_at": time.time(),
+                    "system": "union",
+                    "candidates": [
+                        {
+                            "element": f"union/b{place}",
+                            "distance": 0.0,
+                            "write": 5e7,
+                            "free": 1e11,
+                            "streams": 1.0,
+                        }
+                        for place in range(1, 4)
+                    ],
+                }
+            ],
+            "in_use": True,
+        }
+        self._open = opened
+        began = time.monotonic()
+        status, _ = self.service.call("POST", f"/v1/nodes/{self.name}/announcements", message)
+        assert status == 200
+        return time.monotonic() - began
+
+
+def _file(node: str, number: int, placement_id: str) -> dict[str, object]:
+    return {
+        "placement_id": placement_id,
+        "user": "alice",
+        "application": "bench",
+        "path": f"/srv/bench/{node}/{placement_id}.out",
+        "device": 7,
+        "inode": str(int(placement_id, 16)),
+        "pid": 99,
+        "restore": {"element": f"union/b{number % 3 + 1}", "booked_at": time.time(), "decided_by": "program"},
+        "decision": {"id": 0, "turn": 1, "turns": FILES, "predicted": {"write": 5e7, "free": 1e11}},
+    }
+
+
+@contextmanager
+def services(count: int, server: PostgresServer, options: list[list[str]]) -> Iterator[list[Running]]:
+    """Services on an empty database."""
+    server.sql("drop schema public cascade", "create schema public")
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as scratch:
+        made = []
+        for number in range(count):
+            folder = Path(scratch, str(number))
+            folder.mkdir()
+            made.append(Running(folder, "--trust-loopback", f"--site={SITE}", *options[number]))
+            stack.callback(made[-1].end, signal.SIGKILL)
+        for one in made:
+            one.wait_ready()
+        time.sleep(SETTLE)
+        yield made
+
+
+def children(pid: int, name: str) -> list[int]:
+    """The processes a process began whose command line has this name."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        try:
+            status, command = (one / "status").read_text(), (one / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if f"PPid:\t{pid}\n" in status and name.encode() in command:
+            found.append(int(one.name))
+    return found
+
+
+def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
+    """Processor seconds of services, writers and database until now."""
+    writers = [pid for one in running for pid in children(one.process.pid, "ses_service.store.writer")]
+    backends = children(postmaster, "postgres")
+    return (
+        sum(Usage.of(one.process.pid).processor_seconds for one in running),
+        sum(Usage.of(pid).processor_seconds for pid in writers),
+        sum(Usage.of(pid).processor_seconds for pid in backends),
+    )
+
+
+def cost(running: list[Running], postmaster: int, rate: float, seconds: float) -> list[float]:
+    """Microseconds of services, writers and database for a file, the load being spread over the services."""
+    nodes = [Node(number) for number in range(NODES)]
+    for number, node in enumerate(nodes):
+        node.service = running[number % len(running)]
+        node.say()
+    time.sleep(SETTLE)
+    before = used(running, postmaster)
+    begun, said = time.monotonic(), 0
+    while said * FILES < rate * seconds:
+        time.sleep(max(0.0, begun + said * FILES / rate - time.monotonic()))
+        nodes[said % NODES].say()
+        said += 1
+    time.sleep(SETTLE)
+    after = used(running, postmaster)
+    return [1e6 * (late - early) / (said * FILES) for early, late in zip(before, after, strict=True)]
+
+
+def carried(service: Running) -> int:
+    """How many placements all elements carry together."""
+    return sum(one["open_placements"] for one in service.call("GET", "/v1/elements")[1]["elements"])
+
+
+def ages(running: list[Running], times: int) -> list[float]:
+    """Seconds after which what is announced to the first counts at the second."""
+    node, found = Node(NODES), []
+    node.service = running[0]
+    node.say()
+    for _ in range(times):
+        until(lambda: carried(running[1]) == carried(running[0]))
+        before, node._open = carried(running[1]), []
+        node.say()
+        told = time.monotonic()
+        until(lambda before=before: carried(running[1]) >= before + FILES)
+        found.append(time.monotonic() - told)
+    return found
+
+
+def longest_wait(running: list[Running]) -> float:
+    """Seconds a node waits at most for an answer while the service it asks is killed."""
+    nodes, waits = [Node(NODES + 1 + number) for number in range(4)], []
+    for node in nodes:
+        node.service = running[0]
+    for round_ in range(40):
+        if round_ == 20:
+            running[0].process.kill()
+        for node in nodes:
+            began = time.monotonic()
+            try:
+                node.say()
+            except urllib3.exceptions.HTTPError:
+                node.service = running[1]
+                node.say()
+            waits.append(time.monotonic() - began)
+    return max(waits)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rate", type=float, default=1000, help="files a second of all nodes together")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    server = PostgresServer()
+    ratios: list[tuple[float, float]] = []
+    try:
+        server.start()
+        postmaster = int((server._base / "data/postmaster.pid").read_text().splitlines()[0])
+        options = [[f"--database-url={server.url}"]] * 2
+        for _ in range(given.rounds):
+            of_count = {}
+            for count in (1, 2):
+                with services(count, server, options) as running:
+                    found = of_count[count] = cost(running, postmaster, given.rate, given.seconds)
+                    print(
+                        f"{count} service{'s' * (count > 1)}: us of CPU a file: services {found[0]:.0f}, "
+                        f"writers {found[1]:.0f}, database {found[2]:.0f}, together {sum(found):.0f}",
+                        flush=True,
+                    )
+            ratios.append((of_count[2][0] / of_count[1][0], sum(of_count[2]) / sum(of_count[1])))
+        alone, whole = (statistics.median(one) for one in zip(*ratios, strict=True))
+        print(f"two against one (median of {given.rounds}): services {alone:.2f}, together {whole:.2f}")
+        print(f"two services carry {2 / alone:.2f} times as many files as one")
+        with services(2, server, options) as running:
+            found = ages(running, 20)
+            print(
+                f"age of the other's word: median {statistics.median(found):.3f} s, worst {max(found):.3f} s"
+            )
+            print(f"longest wait while a service is killed: {longest_wait(running):.3f} s")
+    finally:
+        server.remove()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,113 @@
+"""What other services on the same database carry, counted beside our own placements, each file once.
+
+Each service tells what changed with it in a :class:`Word`.  A node speaks with one service at a time, and
+numbers what it says, whichever service it says it to: of two services that both hold a file of a node, the
+one the node spoke with last keeps it.
+
+Not safe for use from several threads; the ledger that owns it is not either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+from ses_service.ledger.arrivals import SystemArrivals
+from ses_service.ledger.counts import ElementCounter
+from ses_service.ledger.placement import Claim
+from ses_service.ledger.size_history import SizeKey
+
+
+@dataclass(slots=True)
+class NodeWord:
+    """What a service tells of the files of one node, and which announcement of the node it heard last.
+
+    ``idle`` are open and no streams; ``ended`` were ended by the node, ``lapsed`` by its silence or a lease.
+    """
+
+    node: str
+    incarnation: str
+    number: int
+    opened: list[Claim]
+    idle: list[str]
+    ended: list[str]
+    lapsed: list[str]
+
+
+@dataclass(slots=True)
+class Word:
+    """What a service tells at once: files, and the sizes of those that ended, by their keys."""
+
+    origin: str
+    nodes: list[NodeWord]
+    sizes: list[tuple[SizeKey, list[float]]]
+
+
+class ForeignPlacements:
+    """The placements of other services.  ``is_own`` tells which ids our own ledger knows better."""
+
+    def __init__(
+        self, counter: ElementCounter, is_own: Callable[[str], bool], arrivals: SystemArrivals
+    ) -> None:
+        self._counter = counter
+        self._arrivals = arrivals
+        self._is_own = is_own
+        self._claims: dict[str, Claim] = {}
+        self._counted: dict[str, Claim] = {}
+        self.open_on: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._counted)
+
+    def counted(self) -> Iterable[Claim]:
+        """Return what counts."""
+        return self._counted.values()
+
+    def claim(self, claim: Claim, now: float) -> None:
+        """Take up a file, or note who carries it now."""
+        known = self._claims.get(claim.placement_id)
+        if known is not None:
+            known.origin = claim.origin
+            return
+        self._claims[claim.placement_id] = claim
+        self._counter.booked(claim)
+        self._arrivals.count(claim.elements[0].partition("/")[0], claim.node, claim.booked_at)
+        self.settle(claim.placement_id, now)
+
+    def drop(self, placement_id: str, origin: str, now: float) -> None:
+        """Forget a file that ``origin`` does not carry any more, if nobody else took it over."""
+        known = self._claims.get(placement_id)
+        if known is not None and known.origin == origin:
+            del self._claims[placement_id]
+            self.settle(placement_id, now)
+
+    def keep(self, claims: Collection[Claim], now: float) -> None:
+        """Take what is stored of all other services in place of what they told."""
+        stored = {one.placement_id for one in claims}
+        for one in [one for one in self._claims.values() if one.placement_id not in stored]:
+            self.drop(one.placement_id, one.origin, now)
+        for one in claims:
+            self.claim(one, now)
+
+    def forget(self, living: Collection[str], now: float) -> None:
+        """Forget what services told that are gone."""
+        for one in [one for one in self._claims.values() if one.origin not in living]:
+            self.drop(one.placement_id, one.origin, now)
+
+    def settle(self, placement_id: str, now: float) -> None:
+        """Count a placement if somebody else carries it and it is not our own, and only then."""
+        claim, counted = self._claims.get(placement_id), self._counted.get(placement_id)
+        wanted = None if claim is None or self._is_own(placement_id) else claim
+        if wanted is counted:
+            return
+        if counted is not None:
+            del self._counted[placement_id]
+            self._counter.end(counted, now)
+            self.open_on[counted.node] -= 1
+            if not self.open_on[counted.node]:
+                del self.open_on[counted.node]
+        if wanted is not None:
+            self._counted[placement_id] = wanted
+            self._counter.begin(wanted)
+            self.open_on[wanted.node] += 1

@@ -1,0 +1,70 @@
+"""How a ledger takes what another service tells: whose each file is, when both hold it.  Pure.
+
+What a service stored last is in the database, whoever was right.  So a service that knows better stores its
+own word again: the other hears it, and both come to the same.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from ses_service.ledger.foreign_placements import NodeWord, Word
+from ses_service.ledger.ledger import Ledger, Node
+from ses_service.ledger.placement import PlacementState
+
+_QUIET = 1.0  # seconds without a word after which another incarnation, heard elsewhere, is the later one
+
+
+class Spoke(Enum):
+    """Whether a node spoke with the other service before or after it spoke with us."""
+
+    BEFORE = auto()
+    AFTER = auto()
+    UNKNOWN = auto()
+
+
+def take(word: Word, ledger: Ledger, now: float) -> None:
+    """Take what another service tells of its files."""
+    for one in word.nodes:
+        _take(word.origin, one, ledger, now)
+
+
+def _take(origin: str, word: NodeWord, ledger: Ledger, now: float) -> None:
+    spoke = _spoke(ledger.node(word.node), word, now)
+    foreign = ledger.foreign
+    for claim in word.opened:
+        foreign.claim(claim, now)
+        _hand_over(claim.placement_id, spoke, ledger, now)
+    for placement_id in word.idle:
+        foreign.drop(placement_id, origin, now)
+        _hand_over(placement_id, spoke, ledger, now)
+    for placement_id in word.ended:
+        foreign.drop(placement_id, origin, now)
+        ledger.release(placement_id, now)
+    for placement_id in word.lapsed:
+        foreign.drop(placement_id, origin, now)
+        _hand_over(placement_id, Spoke.BEFORE if spoke is Spoke.UNKNOWN else spoke, ledger, now)
+    if spoke is Spoke.AFTER:
+        ledger.forget_node(word.node, now)
+
+
+def _hand_over(placement_id: str, spoke: Spoke, ledger: Ledger, now: float) -> None:
+    own = ledger.find(placement_id)
+    if own is None:
+        return
+    if own.state is PlacementState.ENDED:
+        ledger.store_again(placement_id)  # a file that its node ended stays ended
+    elif spoke is Spoke.AFTER:
+        ledger.release(placement_id, now)
+    elif spoke is Spoke.BEFORE:
+        ledger.store_again(placement_id)
+
+
+def _spoke(known: Node | None, word: NodeWord, now: float) -> Spoke:
+    if known is None or not known.incarnation:
+        return Spoke.AFTER if word.incarnation else Spoke.UNKNOWN
+    if known.incarnation != word.incarnation:
+        return Spoke.AFTER if word.incarnation and now - known.heard_at > _QUIET else Spoke.UNKNOWN
+    if word.number == known.number:
+        return Spoke.UNKNOWN
+    return Spoke.AFTER if word.number > known.number else Spoke.BEFORE

@@ -1,0 +1,48 @@
+"""What an agent says of one file, and why the ledger may not take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ses_service.ledger.placement import Placement
+
+
+class LedgerError(Exception):
+    """What was asked of the ledger cannot be done."""
+
+
+class UnknownPlacementError(LedgerError):
+    """No placement has this id, or its record was dropped long after it ended."""
+
+
+class PlacementEndedError(LedgerError):
+    """The placement has ended and cannot be opened."""
+
+
+class NotYoursError(LedgerError):
+    """The placement belongs to another user or node."""
+
+
+@dataclass(slots=True)
+class Opening:
+    """What an agent says of a file that was created.  ``None``: it does not know."""
+
+    placement_id: str
+    path: str | None = None
+    device: int | None = None
+    inode: str | None = None
+    pid: int | None = None
+    opened_at: float | None = None
+    user: str | None = None
+    application: str | None = None
+    job: str | None = None
+    idle: bool | None = None
+
+
+def refuse_strangers(placement: Placement, user: str | None, node: str | None) -> None:
+    """Raise NotYoursError where a placement is of another user or node than these; ``None``: any."""
+    subject = placement.subject
+    if user is not None and user != subject.user:
+        raise NotYoursError(f"placement {placement.placement_id} is another user's")
+    if node is not None and subject.node is not None and node != subject.node:
+        raise NotYoursError(f"placement {placement.placement_id} is another node's")

@@ -1,0 +1,63 @@
+"""Placements as people and agents look for them: ours in memory, those of other services in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ses_service.ledger.ledger import UnknownPlacementError
+from ses_service.ledger.placement import Placement
+from ses_service.state.state import ServiceState
+from ses_service.store.errors import DatabaseError
+from ses_service.store.journal import Journal
+from ses_service.store.records import RecordStore
+
+ANY: Mapping[str, str] = MappingProxyType({})
+
+
+class Placements:
+    """Finds placements.  Those of other services are not found while the database does not answer."""
+
+    def __init__(self, state: ServiceState, store: RecordStore | None, journal: Journal | None) -> None:
+        self._state = state
+        self._store = store if store is not None and store.database.shared else None
+        self._journal = journal
+
+    def one(self, placement_id: str) -> Placement:
+        """Return a placement.  Raises UnknownPlacementError."""
+        try:
+            return self._state.placement(placement_id)
+        except UnknownPlacementError:
+            for found in self._stored(lambda store: store.found([placement_id])):
+                return found
+            raise
+
+    def listed(
+        self,
+        accept: Callable[[Placement], bool],
+        limit: int,
+        exact: Mapping[str, str] = ANY,
+        element: str | None = None,
+    ) -> list[Placement]:
+        """Return the placements that ``accept`` accepts, the latest first.
+
+        ``exact`` are values of columns that all of these have, and ``element`` is one they are on.
+        """
+        own = self._state.placements(accept, limit)
+        theirs = self._stored(lambda store: store.of_others(exact, element, limit))
+        if not theirs:
+            return own
+        found = {one.placement_id: one for one in (*filter(accept, theirs), *own)}
+        return sorted(found.values(), key=lambda one: (one.booked_at, one.placement_id), reverse=True)[:limit]
+
+    def explained(self, placement: Placement) -> Placement:
+        """Return a placement with its explanation, if that is kept anywhere."""
+        return placement if self._journal is None else self._journal.explained(placement)
+
+    def _stored(self, ask: Callable[[RecordStore], list[Placement]]) -> list[Placement]:
+        if self._store is None or self._journal is None or not self._journal.status.ok:
+            return []
+        try:
+            return ask(self._store)
+        except DatabaseError:
+            return []

@@ -1,0 +1,137 @@
+"""Hears what other services on a PostgreSQL database tell, and notices when one is gone.
+
+A thread listens.  It reads what is stored of the others when it begins, and again whenever its connection was
+lost; from then on each tells what changed, in the order of its transactions.  A service lives as long as the
+session of its writer has its lock; no clock is compared.  One that lost it may only have lost its database,
+so it has some time to come back before another service takes its placements over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import structlog
+
+from ses_service.ledger.foreign_placements import NodeWord
+from ses_service.state.ledger_access import LedgerAccess
+from ses_service.store import words
+from ses_service.store.database import Listener
+from ses_service.store.errors import DatabaseError
+from ses_service.store.journal import Journal
+from ses_service.store.records import RecordStore
+from ses_service.store.tables import CHANNEL
+from ses_service.threads.loop import Loop
+
+GRACE = 10.0  # seconds without its lock after which a service is gone
+_LOOK_EVERY = 2.0
+_CUT_OFF = 10.0  # seconds without a connection after which what others told does not count
+_AT_ONCE = 0.5
+_RETRY = 0.5
+
+_log = structlog.get_logger("ses_service")
+
+
+class Others:
+    """The other services on our database.
+
+    ``heard`` is how many of them run, ``fault`` why they are not heard; any thread may read both.
+    """
+
+    def __init__(
+        self,
+        ledger: LedgerAccess,
+        store: RecordStore,
+        journal: Journal,
+        now: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.heard = 0
+        self.fault = "the database was not asked yet"
+        self._ledger = ledger
+        self._store = store
+        self._journal = journal
+        self._now = now
+        self._clock = clock
+        self._loop = Loop("others", self._step)
+        self._listener: Listener | None = None
+        self._lost_at: float | None = None
+        self._look_at = 0.0
+        self._missed: dict[str, float] = {}
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._loop.start()
+
+    def stop(self) -> None:
+        """End."""
+        if self._loop.stop(2 * _AT_ONCE) and self._listener is not None:
+            self._listener.close()
+
+    def _step(self) -> float:
+        try:
+            if self._listener is None:
+                self._listen()
+            self._hear()
+            if self._clock() >= self._look_at:
+                self._look()
+        except DatabaseError as error:
+            self._lose(error)
+            return _RETRY
+        return 0.0
+
+    def _listen(self) -> None:
+        listener = self._store.database.listen(CHANNEL)
+        try:
+            self._ledger.keep_foreign(self._store.claims(self._now()))
+            self._ledger.restore_sizes(self._store.sizes()[0])
+        except BaseException:
+            listener.close()
+            raise
+        self._listener, self._lost_at, self._look_at = listener, None, self._clock()
+        self.fault = ""
+
+    def _hear(self) -> None:
+        assert self._listener is not None
+        own = self._store.database.owner
+        for text in self._listener.hear(_AT_ONCE):
+            try:
+                word = words.read(text, self._now())
+            except ValueError as error:
+                _log.warning("another service says what is not understood", detail=str(error))
+                continue
+            if word.origin != own:
+                self._ledger.take_word(replace(word, nodes=[self._whole(one) for one in word.nodes]))
+
+    def _whole(self, word: NodeWord) -> NodeWord:
+        """Return the same with the elements of files that lie on more of them than are told."""
+        wide = {one.placement_id for one in word.opened if not one.elements}
+        if not wide:
+            return word
+        opened = [one for one in word.opened if one.elements]
+        return replace(word, opened=[*opened, *self._store.claims(self._now(), wide)])
+
+    def _look(self) -> None:
+        """See who runs; let the journal take over what those left that are gone for long enough."""
+        now = self._clock()
+        self._look_at = now + _LOOK_EVERY
+        registered, living = self._store.services()
+        self.heard = len(living)
+        self._missed = {one: self._missed.get(one, now) for one in registered - living}
+        if gone := [one for one, since in self._missed.items() if since + GRACE <= now]:
+            self._journal.adopt(gone)
+        self._ledger.forget_foreign(registered)
+
+    def _lose(self, error: DatabaseError) -> None:
+        now, self.fault = self._clock(), str(error)
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            _log.warning("other services are not heard", detail=str(error))
+        if self._lost_at is None:
+            self._lost_at = now
+        if now >= self._lost_at + _CUT_OFF:
+            self.heard = 0
+            self._missed.clear()
+            self._ledger.forget_foreign(())

@@ -1,0 +1,141 @@
+"""What services on one database tell each other, as the texts of PostgreSQL's notifications and back.
+
+A text is sent in the transaction that stores what it tells, so that nobody hears of what is not stored.  It
+tells ages instead of times: clocks of two machines differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from ses_service.ledger.counts import began
+from ses_service.ledger.foreign_placements import NodeWord, Word
+from ses_service.ledger.ledger import MAY_RETURN
+from ses_service.ledger.placement import Claim, Placement, PlacementState
+from ses_service.ledger.size_history import SizeKey
+
+LARGEST = 7900  # bytes; PostgreSQL takes 7999
+_ROOM = LARGEST - 100  # for pieces
+_LONGEST_CLAIM = 2000
+
+_OPENED, _IDLE, _ENDED, _LAPSED = range(4)
+
+
+def texts(
+    origin: str,
+    changes: Iterable[tuple[str, Placement | None]],
+    sizes: Mapping[SizeKey, Collection[float]],
+    now: float,
+    spoken: Mapping[str, tuple[str, int]],
+) -> list[str]:
+    """Return what the service ``origin`` tells of placements that stand like this, and sizes it learned.
+
+    ``spoken`` are the incarnation and number of the last announcement of each node.
+    """
+    of_nodes: dict[str, list[tuple[int, str]]] = {}
+    for placement_id, placement in changes:
+        if placement is None:
+            continue
+        node = placement.subject.node or ""
+        if placement.state is PlacementState.ENDED:
+            item = (_LAPSED if placement.end_reason in MAY_RETURN else _ENDED), f'"{placement_id}"'
+        elif placement.idle:
+            item = _IDLE, f'"{placement_id}"'
+        else:
+            item = _OPENED, _claim(placement, now)
+        of_nodes.setdefault(node, []).append(item)
+    pieces = [
+        piece
+        for node, items in of_nodes.items()
+        for piece in _of_node(node, *spoken.get(node, ("", 0)), items)
+    ]
+    learned = [
+        json.dumps([key.user, key.application, key.pattern, list(some)]) for key, some in sizes.items()
+    ]
+    return [
+        *(_text(origin, some, []) for some in _packed(pieces)),
+        *(_text(origin, [], some) for some in _packed(learned)),
+    ]
+
+
+def read(text: str, now: float) -> Word:
+    """Return what a text tells; raises ValueError where it is none.
+
+    An opened file without elements has too many for a text.
+    """
+    try:
+        told: dict[str, Any] = json.loads(text)
+        origin = str(told["origin"])
+        nodes = [
+            NodeWord(
+                node,
+                incarnation,
+                number,
+                [
+                    Claim(placement_id, origin, node, tuple(elements), now - max(0.0, age), size)
+                    for placement_id, age, size, *elements in opened
+                ],
+                idle,
+                ended,
+                lapsed,
+            )
+            for node, incarnation, number, opened, idle, ended, lapsed in told["nodes"]
+        ]
+        sizes = [(SizeKey(*key), some) for *key, some in told["sizes"]]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not what a service tells: {error!r}") from None
+    return Word(origin, nodes, sizes)
+
+
+def _claim(placement: Placement, now: float) -> str:
+    size = "null" if placement.expected_bytes is None else f"{placement.expected_bytes:.0f}"
+    elements = _named(placement.elements)
+    if len(elements) > _LONGEST_CLAIM:
+        elements = ""
+    return f'["{placement.placement_id}",{now - began(placement):.3f},{size}{elements}]'
+
+
+@lru_cache(16384)
+def _named(elements: tuple[str, ...]) -> str:
+    return "".join(f",{json.dumps(one)}" for one in elements)
+
+
+def _of_node(node: str, incarnation: str, number: int, items: list[tuple[int, str]]) -> Iterator[str]:
+    """Yield what is told of one node, in pieces of a bounded size."""
+    lists: tuple[list[str], ...] = [], [], [], []
+    head = f"[{json.dumps(node)},{json.dumps(incarnation)},{number},"
+    size = 0
+    for which, item in items:
+        if size + len(item) > LARGEST // 2:
+            yield _piece(head, lists)
+            lists, size = ([], [], [], []), 0
+        lists[which].append(item)
+        size += len(item) + 1
+    yield _piece(head, lists)
+
+
+def _piece(head: str, lists: tuple[list[str], ...]) -> str:
+    return head + ",".join(f"[{','.join(one)}]" for one in lists) + "]"
+
+
+def _packed(pieces: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the pieces in texts of a size that PostgreSQL takes; one that fits into none is left out."""
+    some: list[str] = []
+    size = 0
+    for piece in pieces:
+        if len(piece) > _ROOM:
+            continue
+        if some and size + len(piece) > _ROOM:
+            yield some
+            some, size = [], 0
+        some.append(piece)
+        size += len(piece) + 1
+    if some:
+        yield some
+
+
+def _text(origin: str, nodes: list[str], sizes: list[str]) -> str:
+    return f'{{"origin":"{origin}","nodes":[{",".join(nodes)}],"sizes":[{",".join(sizes)}]}}'

@@ -1,0 +1,270 @@
+"""Two ledgers that hear what the other stored: each file counts once, and both come to the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from ses_service.ledger import handover
+from ses_service.ledger.ledger import Ledger, Opening
+from ses_service.ledger.placement import EndReason, Placement, PlacementState
+from ses_service.ledger.size_history import SizeKey
+from ses_service.model.columns import element_table
+from ses_service.model.entities import Element, Environment, Subject
+from ses_service.model.policies import Policies
+from ses_service.store import words
+
+NAMES = ("u/a", "u/b", "u/c")
+NODE, AGENT, LATER_AGENT = "n1", "a" * 16, "b" * 16
+
+
+def element(name: str) -> Element:
+    return Element(name, name, name, "u", "/" + name, "n1")
+
+
+def placed(placement_id: str, *names: str, at: float = 100.0, **more: Any) -> Placement:
+    stripes = tuple(map(element, names))
+    subject = Subject("alice", node=NODE)
+    return Placement(
+        placement_id, subject, stripes[0], "mergerfs", 0.0, at, math.inf, stripes=stripes, **more
+    )
+
+
+class Service:
+    """A ledger, and what of it is not stored yet."""
+
+    def __init__(self, name: str, stored: dict[str, tuple[str, bool]]) -> None:
+        self.name = name * 16
+        self.ledger = Ledger(Policies())
+        table = element_table(Environment(elements=tuple(map(element, NAMES))))
+        self.ledger.bind(table, np.full(3, 50.0), 100.0)
+        self._changed = self.ledger.follow()
+        self._stored = stored
+
+    def hear(self, number: int, incarnation: str = AGENT, now: float = 100.0) -> None:
+        self.ledger.hear(NODE, incarnation, now, now + 30.0, number=number)
+
+    def open(self, placement_id: str, *names: str) -> None:
+        if self.ledger.find(placement_id) is None:
+            self.ledger.restore(placed(placement_id, *names))
+        else:
+            self.ledger.open(Opening(placement_id), 100.0, node=NODE)
+
+    def store(self) -> list[str]:
+        """Store what changed; return what the other is told."""
+        changes = [(one, self.ledger.find(one)) for one in sorted(self._changed)]
+        self._changed.clear()
+        for placement_id, one in changes:
+            if one is not None:
+                self._stored[placement_id] = (self.name, one.state is PlacementState.OPEN)
+        node = self.ledger.node(NODE)
+        spoken = {} if node is None else {NODE: (node.incarnation, node.number)}
+        return words.texts(self.name, changes, {}, 100.0, spoken) if changes else []
+
+    def take(self, text: str, now: float = 100.0) -> None:
+        handover.take(words.read(text, now), self.ledger, now)
+
+    @property
+    def open_now(self) -> list[float]:
+        counted: list[float] = self.ledger.counts.open_now.tolist()
+        return counted
+
+
+@pytest.fixture
+def pair() -> tuple[Service, Service]:
+    stored: dict[str, tuple[str, bool]] = {}
+    return Service("a", stored), Service("b", stored)
+
+
+def tell(one: Service, other: Service, now: float = 100.0) -> None:
+    for text in one.store():
+        other.take(text, now)
+
+
+def test_what_the_other_carries_counts_on_every_element_of_it(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.hear(1)
+    one.ledger.restore(placed("1" * 16, "u/a", "u/c", at=90.0, expected_bytes=100.0))
+    tell(one, other)
+    counts = other.ledger.counts
+    assert counts.open_now.tolist() == [1, 0, 1]
+    assert counts.reserved.tolist() == [50, 0, 50]
+    assert counts.booked_last.tolist() == [90, 0, 90]
+    other.ledger.observe(np.full(3, 100.0), 100.0)
+    assert counts.averaged.tolist() == pytest.approx([1, 0, 1], abs=0.01)
+    assert (len(other.ledger), other.ledger.foreign.open_on) == (0, {NODE: 1})
+    one.ledger.end("1" * 16, EndReason.CLOSED, 101.0)
+    tell(one, other)
+    assert (other.open_now, len(other.ledger.foreign)) == ([0, 0, 0], 0)
+
+
+def test_the_clock_of_the_other_does_not_matter(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.ledger.restore(placed("1" * 16, "u/a", at=98.0))
+    (text,) = one.store()
+    other.take(text, now=5_000.0)
+    assert [round(claim.booked_at, 3) for claim in other.ledger.foreign.counted()] == [4_998.0]
+
+
+def test_a_file_that_is_idle_counts_not(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.hear(1)
+    one.open("1" * 16, "u/a")
+    tell(one, other)
+    one.ledger.open(Opening("1" * 16, idle=True), 101.0, node=NODE)
+    tell(one, other)
+    assert other.open_now == [0, 0, 0]
+    one.ledger.open(Opening("1" * 16, idle=False), 102.0, node=NODE)
+    tell(one, other)
+    assert other.open_now == [1, 0, 0]
+
+
+def test_an_agent_begun_anew_belongs_to_who_hears_it(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.hear(7)
+    one.open("1" * 16, "u/a")
+    tell(one, other)
+    other.hear(1, LATER_AGENT)
+    other.open("1" * 16, "u/a")
+    tell(other, one, now=103.0)
+    assert (len(one.ledger), len(other.ledger)) == (0, 1)
+    assert one.open_now == other.open_now == [1, 0, 0]
+
+
+def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(
+    pair: tuple[Service, Service],
+) -> None:
+    one, other = pair
+    for service in pair:
+        service.hear(0)
+        service.open("1" * 16, "u/a")
+        tell(one, other)
+    tell(other, one)
+    assert one.open_now == other.open_now == [1, 0, 0]
+    other.ledger.hear(NODE, AGENT, 120.0, 150.0)
+    one.ledger.expire(131.0)
+    for _ in range(3):
+        tell(one, other)
+        tell(other, one)
+    assert one.ledger.find("1" * 16) is not None
+    assert (len(one.ledger), len(other.ledger)) == (0, 1)
+    assert one.open_now == other.open_now == [1, 0, 0]
+
+
+def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was_told(
+    pair: tuple[Service, Service],
+) -> None:
+    one, other = pair
+    one.hear(1)
+    for number, name in enumerate(NAMES):
+        one.open(f"{number:016x}", name)
+    tell(one, other)
+    foreign = other.ledger.foreign
+    foreign.keep([claim for claim in list(foreign.counted()) if claim.elements != ("u/a",)], 101.0)
+    assert other.open_now == [0, 1, 1]
+    foreign.forget({one.name}, 101.0)
+    assert other.open_now == [0, 1, 1]
+    foreign.forget((), 101.0)
+    assert other.open_now == [0, 0, 0]
+
+
+def test_texts_are_as_long_as_a_notification_may_be_and_lose_nothing() -> None:
+    ids = [f"{number:016x}" for number in range(2000)]
+    changes: list[tuple[str, Placement | None]] = [(one, placed(one, "u/a", "u/b")) for one in ids]
+    changes += [(f"{'f' * 15}{number}", None) for number in range(3)]
+    wide = placed("e" * 16, *(f"u/element-{number}" for number in range(500)))
+    sizes = {SizeKey("älice", "dd", f"/d/{'x' * 150}.{number}"): [7.0, 8.5] for number in range(200)}
+    texts = words.texts("a" * 16, [*changes, (wide.placement_id, wide)], sizes, 100.0, {NODE: (AGENT, 4)})
+    assert max(len(one.encode()) for one in texts) <= words.LARGEST
+    read = [words.read(one, 100.0) for one in texts]
+    nodes = [one for word in read for one in word.nodes]
+    assert {(one.node, one.incarnation, one.number) for one in nodes} == {(NODE, AGENT, 4)}
+    opened = {claim.placement_id: claim.elements for one in nodes for claim in one.opened}
+    assert opened == {**dict.fromkeys(ids, ("u/a", "u/b")), wide.placement_id: ()}
+    assert {key: some for word in read for key, some in word.sizes} == sizes
+
+
+@pytest.mark.parametrize("text", ["", "7", "{}", '{"origin": "x", "nodes": [[]], "sizes": []}'])
+def test_what_is_no_word_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        words.read(text, 1.0)
+
+
+class Handover(RuleBasedStateMachine):
+    """A node opens and ends files and goes from one service to the other, whatever is heard when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stored: dict[str, tuple[str, bool]] = {}
+        self.services = [Service("a", self.stored), Service("b", self.stored)]
+        self.told: list[list[str]] = [[], []]  # to each, in order
+        self.number = 0
+        self.at = 0
+        self.files = 0
+        self.open: set[str] = set()
+
+    def name(self, placement_id: str) -> str:
+        return NAMES[int(placement_id, 16) % 3]
+
+    def say(self) -> Service:
+        self.number += 1
+        self.services[self.at].hear(self.number)
+        return self.services[self.at]
+
+    @rule()
+    def another_file(self) -> None:
+        self.files += 1
+        placement_id = f"{self.files:016x}"
+        self.open.add(placement_id)
+        self.say().open(placement_id, self.name(placement_id))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def end(self, data: Any) -> None:
+        placement_id = data.draw(st.sampled_from(sorted(self.open)))
+        self.open.discard(placement_id)
+        self.say().ledger.end(placement_id, EndReason.CLOSED, 100.0)
+
+    @rule(data=st.data())
+    def go_over(self, data: Any) -> None:
+        self.at = 1 - self.at
+        service = self.say()
+        for placement_id in sorted(self.open):
+            service.open(placement_id, self.name(placement_id))
+        if self.open and data.draw(st.booleans()):  # it is said with the end of one
+            self.end(data)
+
+    @rule(which=st.sampled_from([0, 1]))
+    def store(self, which: int) -> None:
+        self.told[1 - which] += self.services[which].store()
+
+    @rule(which=st.sampled_from([0, 1]))
+    def take(self, which: int) -> None:
+        if self.told[which]:
+            self.services[which].take(self.told[which].pop(0))
+
+    def teardown(self) -> None:
+        for _ in range(6):  # rounds after which nothing is left to say
+            for which in (0, 1):
+                self.store(which)
+                while self.told[1 - which]:
+                    self.take(1 - which)
+        assert not any(one.store() for one in self.services), "they do not answer each other for ever"
+        expected = [float(sum(self.name(one) == name for one in self.open)) for name in NAMES]
+        for service in self.services:
+            assert service.open_now == expected
+            assert (service.ledger.counts.averaged >= 0).all()
+        holders = [{one.placement_id for one in each.ledger.active()} for each in self.services]
+        assert holders[self.at] == self.open
+        assert not holders[1 - self.at]
+        assert {one for one, (_, is_open) in self.stored.items() if is_open} == self.open
+        assert {self.stored[one][0] for one in self.open} <= {self.services[self.at].name}
+
+
+TestHandover = Handover.TestCase
+TestHandover.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

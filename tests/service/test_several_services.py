@@ -1,0 +1,239 @@
+"""Services that share one PostgreSQL database: each counts, finds and explains what the others carry."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from announcing_node import Node, carried, check_of, options, placements
+from files_opened import decision
+from files_opened import opened as file_opened
+from service_process import Running, until
+
+
+class Site:
+    """Services on one database; each that is begun gets a folder of its own."""
+
+    def __init__(self, folder: Path, server: Any) -> None:
+        self.server = server
+        self._folder = folder
+        self._begun: list[Running] = []
+
+    def begin(self) -> Running:
+        folder = self._folder / f"service-{len(self._begun)}"
+        folder.mkdir()
+        self._begun.append(Running(folder, *options(f"--database-url={self.server.url}")))
+        return self._begun[-1]
+
+    def pair(self) -> tuple[Running, Running]:
+        """Two services that are begun at once."""
+        first, second = self.begin(), self.begin()
+        for one in (first, second):
+            one.wait_ready()
+            until(lambda one=one: check_of(one, "database")["ok"] and check_of(one, "other-services")["ok"])
+        return first, second
+
+    def end(self) -> None:
+        for one in self._begun:
+            one.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def site(postgresql: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(tmp_path_factory.mktemp("services"), postgresql)
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def pair(site: Site) -> tuple[Running, Running]:
+    """Two services, at which each test ends the files it began."""
+    return site.pair()
+
+
+def metric(service: Running, name: str) -> float:
+    text = service.http.request("GET", f"{service.url}/metrics").data.decode()
+    return float(next(line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(f"{name} ")))
+
+
+def own(service: Running) -> float:
+    return metric(service, 'ses_ledger_placements{state="open"}')
+
+
+def foreign(service: Running) -> float:
+    return metric(service, 'ses_ledger_placements{state="others"}')
+
+
+def explained(service: Running, placement_id: str) -> Any:
+    status, answer = service.call("GET", f"/v1/placements/{placement_id}")
+    return {**answer, "lease_until": None} if status == 200 else None
+
+
+def speaking(*nodes: tuple[Node, Running], holds: Callable[[], bool]) -> None:
+    """Wait until something is so; a node counts as gone after a while without a word."""
+
+    def now() -> bool:
+        for node, service in nodes:
+            node.announce(service, [], [])
+        return holds()
+
+    until(now)
+
+
+def test_what_one_carries_the_other_counts_lists_and_explains(pair: tuple[Running, Running]) -> None:
+    first, second = pair
+    node, other, third = Node("n1"), Node("n2"), Node("n3")
+    node.announce(first, node.begin(20), [])
+    other.announce(second, other.begin(8), [])
+    told = secrets.token_hex(8)
+    path = f"/union/{told}"
+    third.announce_file(
+        first,
+        file_opened(told, element="union/b1", path=path, inode=4711, decision={"id": 4}),
+        decision(4, "union/b1", "union/b3"),
+    )
+    everybody = (node, first), (other, second), (third, first)
+
+    def is_told() -> bool:
+        return carried(first) == carried(second) == 29 and explained(second, told) is not None
+
+    speaking(*everybody, holds=is_told)
+    assert (own(first), foreign(first), own(second), foreign(second)) == (21, 8, 8, 21)
+    assert explained(second, told) == explained(first, told)
+    assert explained(second, told)["candidates"]
+    for query in (f"path={path}", "device=5&inode=4711", "element=union/b1&limit=1000"):
+        found = second.call("GET", f"/v1/placements?{query}")[1]["placements"]
+        assert told in [one["placement_id"] for one in found], query
+    listed = second.call("GET", "/v1/files?state=open&limit=100")[1]["files"]
+    assert {one["placement_id"] for one in listed} == {*node.open, *other.open, told}
+    for each, service in everybody:
+        each.announce(service, [], sorted(each.open))
+    speaking(*everybody, holds=lambda: carried(first) == carried(second) == 0)
+    until(lambda: second.call("GET", f"/v1/files/{told}")[1].get("ended_at") is not None)
+    assert second.call("GET", f"/v1/files/{told}")[1] == first.call("GET", f"/v1/files/{told}")[1]
+
+    def sizes(service: Running) -> set[tuple[str, int, float]]:
+        listed = service.call("GET", "/v1/sizes?user=alice")[1]["sizes"]
+        return {(one["pattern"], one["count"], one["median_bytes"]) for one in listed}
+
+    until(lambda: max(count for _, count, _ in sizes(second)) == 29 and sizes(first) == sizes(second))
+
+
+def test_a_node_that_goes_over_is_counted_once_and_ends_at_the_other(pair: tuple[Running, Running]) -> None:
+    first, second = pair
+    node = Node("n4")
+    told = secrets.token_hex(8)
+    file = file_opened(told, element="union/b1", path="/u/told", decision={"id": 4})
+    node.announce_file(first, file, decision(4, "union/b1", "union/b3"))
+    node.announce(first, node.begin(20), [])
+    before = explained(first, told)
+    assert before["candidates"]
+    speaking((node, first), holds=lambda: carried(second) == 21)
+    node.move(second)
+
+    def has_gone_over() -> bool:
+        return (own(first), foreign(first), own(second), foreign(second)) == (0, 21, 21, 0)
+
+    speaking((node, second), holds=has_gone_over)
+    assert carried(first) == carried(second) == 21
+    node.announce(second, [], [told, *sorted(node.open)[:5]])
+    speaking((node, second), holds=lambda: carried(first) == carried(second) == 21 - len(node.ended))
+    until(lambda: explained(first, told)["state"] == "ended")
+    for service in pair:
+        after = explained(service, told)
+        same = {key: one for key, one in before.items() if after[key] == one}
+        assert {"candidates", "refused", "distance", "predicted", "rank", "turn", "notes"} <= same.keys()
+    node.move(first)
+    speaking((node, first), holds=lambda: (own(first), own(second)) == (21 - len(node.ended), 0))
+    node.announce(first, [], sorted(node.open))
+    speaking((node, first), holds=lambda: carried(first) == carried(second) == 0)
+    node.settle(first)
+    for placement_id in node.ended:
+        assert {explained(one, placement_id)["end_reason"] for one in pair} == {"closed"}
+
+
+def test_the_database_is_killed_and_comes_back(site: Site, pair: tuple[Running, Running]) -> None:
+    first, second = pair
+    node, other = Node("n5"), Node("n6")
+    node.announce(first, node.begin(10), [])
+    speaking((node, first), holds=lambda: carried(second) == 10)
+    site.server.stop()
+    try:
+        for one in pair:
+            until(lambda one=one: not check_of(one, "other-services")["ok"])
+        node.announce(first, node.begin(10), sorted(node.open)[:5])
+        other.announce(second, other.begin(4), [])
+        assert own(first) == 15, "nobody waits for the database"
+    finally:
+        site.server.start()
+    both = (node, first), (other, second)
+    speaking(*both, holds=lambda: carried(first) == carried(second) == 19)
+    for each, service in both:
+        each.settle(service)
+    assert (own(first), own(second)) == (15, 4)
+    for each, service in both:
+        each.announce(service, [], sorted(each.open))
+    speaking(*both, holds=lambda: carried(first) == carried(second) == 0)
+
+
+def test_one_is_killed_under_load_and_nothing_is_lost_or_counted_twice(
+    site: Site, pair: tuple[Running, Running]
+) -> None:
+    first, second = pair
+    nodes, lost, stays = [Node("n7"), Node("n8")], Node("n9"), Node("n10")
+    lost.announce(first, lost.begin(7), [])
+    lost.settle(first)
+    stays.announce(second, stays.begin(5), [])
+    storms = [threading.Thread(target=node.storm, args=(first,)) for node in nodes]
+    for storm in storms:
+        storm.start()
+    try:
+        until(lambda: all(node.answers >= 4 for node in nodes))
+    finally:
+        first.end(signal.SIGKILL)
+        for storm in storms:
+            storm.join()
+    for node in nodes:
+        node.move(second)
+        node.settle(second)
+    # What a node ended last was perhaps not answered, and is said again.
+    is_open = {one for node in (*nodes, lost, stays) for one in node.open} - set(placements(second, "ended"))
+    everybody = [(node, second) for node in (*nodes, stays)]
+
+    def all_is_taken_over() -> bool:
+        return foreign(second) == 0 and is_open <= set(placements(second, "open"))
+
+    speaking(*everybody, holds=all_is_taken_over)
+    listed = placements(second, "open")
+    assert len(listed) == len(set(listed)), "each once"
+    ended = set(placements(second, "ended"))
+    assert all(node.ended <= ended for node in nodes)
+    assert carried(second) == own(second) == len(listed)
+    later = site.begin()
+    speaking(*everybody, holds=lambda: metric(second, "ses_services_heard") == 1)
+    later.wait_ready()
+    for node in nodes:
+        node.announce(second, [], sorted(node.open)[:5])
+
+    def counts_what_is_there() -> bool:
+        return carried(later) == carried(second) == own(second) and own(later) == 0
+
+    speaking(*everybody, holds=counts_what_is_there)
+
+
+def test_who_begins_when_all_others_are_gone_takes_over_what_they_left(site: Site) -> None:
+    first, second = site.pair()
+    node, other = Node("n11"), Node("n12")
+    node.announce(first, node.begin(20), [])
+    other.announce(second, other.begin(8), [])
+    node.settle(first)
+    other.settle(second)
+    site.end()
+    again = site.begin().wait_ready()
+    until(lambda: check_of(again, "database")["ok"])
+    assert {*node.open, *other.open} <= set(placements(again, "open"))
