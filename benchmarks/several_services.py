@@ -135,22 +135,33 @@ def used(running: list[Running], postmaster: int) -> tuple[float, float, float]:
     )
 
 
-def cost(running: list[Running], postmaster: int, rate: float, seconds: float) -> list[float]:
-    """Microseconds of services, writers and database for a file, the load being spread over the services."""
+def cost(
+    running: list[Running], postmaster: int, rate: float, seconds: float
+) -> tuple[list[float], list[float]]:
+    """Microseconds of services, writers and database for a file, and a second at rest.
+
+    The load is spread over the services.  What they take at rest is not counted for the files.
+    """
     nodes = [Node(number) for number in range(NODES)]
     for number, node in enumerate(nodes):
         node.service = running[number % len(running)]
         node.say()
     time.sleep(SETTLE)
-    before = used(running, postmaster)
+    resting, earlier = time.monotonic(), used(running, postmaster)
+    time.sleep(seconds / 2)
     begun, said = time.monotonic(), 0
+    before = used(running, postmaster)
+    rest = [1e6 * (late - early) / (begun - resting) for early, late in zip(earlier, before, strict=True)]
     while said * FILES < rate * seconds:
         time.sleep(max(0.0, begun + said * FILES / rate - time.monotonic()))
         nodes[said % NODES].say()
         said += 1
     time.sleep(SETTLE)
-    after = used(running, postmaster)
-    return [1e6 * (late - early) / (said * FILES) for early, late in zip(before, after, strict=True)]
+    after, took = used(running, postmaster), time.monotonic() - begun
+    return [
+        (1e6 * (late - early) - idle * took) / (said * FILES)
+        for early, late, idle in zip(before, after, rest, strict=True)
+    ], rest
 
 
 def carried(service: Running) -> int:
@@ -209,10 +220,12 @@ def main() -> int:
             of_count = {}
             for count in (1, 2):
                 with services(count, server, options) as running:
-                    found = of_count[count] = cost(running, postmaster, given.rate, given.seconds)
+                    found, rest = cost(running, postmaster, given.rate, given.seconds)
+                    of_count[count] = found
                     print(
                         f"{count} service{'s' * (count > 1)}: us of CPU a file: services {found[0]:.0f}, "
-                        f"writers {found[1]:.0f}, database {found[2]:.0f}, together {sum(found):.0f}",
+                        f"writers {found[1]:.0f}, database {found[2]:.0f}, together {sum(found):.0f}; "
+                        f"at rest {sum(rest) / 1e4:.1f} % of a processor",
                         flush=True,
                     )
             ratios.append((of_count[2][0] / of_count[1][0], sum(of_count[2]) / sum(of_count[1])))
