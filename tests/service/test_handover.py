@@ -156,6 +156,17 @@ def test_an_agent_that_numbers_nothing_leaves_its_files_to_whom_it_speaks_with(
     assert one.open_now == other.open_now == [1, 0, 0]
 
 
+def test_a_node_that_went_over_without_a_file_is_not_silent(pair: tuple[Service, Service]) -> None:
+    one, other = pair
+    one.hear(1)
+    other.hear(2)
+    for text in words.texts(other.name, [], {}, 100.0, {NODE: (AGENT, 2)}):
+        one.take(text)
+    assert [one.ledger.node(NODE), one.ledger.silenced_total] == [None, 0]
+    one.ledger.expire(200.0)
+    assert (one.ledger.silenced_total, one.ledger.silent) == (0, {})
+
+
 def test_who_is_gone_is_forgotten_and_what_is_stored_takes_the_place_of_what_was_told(
     pair: tuple[Service, Service],
 ) -> None:

@@ -20,7 +20,7 @@ import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from ses_service.ledger.achieved import Achieved, Judgement
@@ -29,6 +29,7 @@ from ses_service.ledger.counts import ElementCounter, LedgerCounts, Stream
 from ses_service.ledger.foreign_placements import ForeignPlacements
 from ses_service.ledger.opening import (
     LedgerError,
+    Node,
     NotYoursError,
     Opening,
     PlacementEndedError,
@@ -55,32 +56,14 @@ _SILENT_KEPT = 10_000
 MAY_RETURN = frozenset({EndReason.EXPIRED, EndReason.LOST, EndReason.SILENT})
 
 
-@dataclass(slots=True)
-class Node:
-    """A node whose agent announces its files.  Times are seconds since the epoch.
-
-    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
-    its agent's, ``number`` that of its last announcement.
-    """
-
-    name: str
-    incarnation: str
-    since: float
-    heard_at: float
-    until: float
-    in_use: bool = False  # programs choose from its table
-    version: str = ""
-    number: int = 0
-
-
 class Ledger:
     """All placements not ended, and the last ``Policies.max_records`` that ended.
 
     ``ended_total`` counts the ends by reason, ``silenced_total`` the nodes that fell silent; ``recent`` says
     what is placed of late, ``readers`` what is read.  ``learn``, if set, is called with a placement when its
     size becomes known, and ``judge`` when it ended, or when what it achieved becomes known.  ``inherited``,
-    if set, collects the ids of files that are open already when their nodes first tell of them; the reader
-    empties it.
+    if set, collects the ids of files that are open already when their nodes first tell of them, and
+    ``arrived`` the nodes that are heard for the first time; the reader empties them.
     """
 
     def __init__(self, policies: Policies) -> None:
@@ -99,6 +82,7 @@ class Ledger:
         self.recent = SystemArrivals()
         self.foreign = ForeignPlacements(self._counter, self.is_own, self.recent)
         self.inherited: set[str] | None = None
+        self.arrived: set[str] | None = None
         self._followers: list[set[str]] = []
         self.ended_total: Counter[EndReason] = Counter()
         self.silenced_total = 0
@@ -266,6 +250,8 @@ class Ledger:
         if first:
             node.incarnation, node.since = incarnation, now
             self.silent.pop(name, None)
+            if self.arrived is not None:
+                self.arrived.add(name)
         node.heard_at, node.until = now, until
         node.version, node.number = said, number
         self.nodes_in_use += in_use - node.in_use
@@ -320,6 +306,7 @@ class Ledger:
 
     def forget_node(self, name: str, now: float) -> None:
         """Forget a node that speaks with another service now, unless something is still open there."""
+        self.silent.pop(name, None)
         if name in self._nodes and name not in self._open_on:
             self.nodes_in_use -= self._nodes.pop(name).in_use
             self.readers.forget(name, now)

@@ -1,4 +1,4 @@
-"""What an agent says of one file, and why the ledger may not take it."""
+"""A node whose agent speaks, what it says of one file, and why the ledger may not take it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,24 @@ class PlacementEndedError(LedgerError):
 
 class NotYoursError(LedgerError):
     """The placement belongs to another user or node."""
+
+
+@dataclass(slots=True)
+class Node:
+    """A node whose agent announces its files.  Times are seconds since the epoch.
+
+    ``incarnation`` is empty while the node is only expected to speak (see ``Ledger.expect``); ``version`` is
+    its agent's, ``number`` that of its last announcement.
+    """
+
+    name: str
+    incarnation: str
+    since: float
+    heard_at: float
+    until: float
+    in_use: bool = False  # programs choose from its table
+    version: str = ""
+    number: int = 0
 
 
 @dataclass(slots=True)

@@ -139,12 +139,12 @@ class LedgerAccess:
             for one in stored:
                 self._ledger.inherit(one)
 
-    def share(self) -> set[str]:
-        """Collect what :meth:`take_learned` returns, and the ids for :meth:`inherit` in the set returned."""
+    def share(self) -> tuple[set[str], set[str]]:
+        """Collect what :meth:`take_learned` returns, the ids for :meth:`inherit`, and nodes first heard."""
         with self._lock, self._sizes_lock:
             self._sizes.learned = {}
-            self._ledger.inherited = found = set[str]()
-        return found
+            self._ledger.inherited, self._ledger.arrived = inherited, arrived = set[str](), set[str]()
+        return inherited, arrived
 
     def take_learned(self) -> dict[SizeKey, deque[float]]:
         """Return the sizes learned since the last call."""

@@ -91,7 +91,10 @@ class Journal:
         self._clock = clock
         self._changed = ledger.follow()
         self._changed_sizes = ledger.follow_sizes()
-        self._inherited = ledger.share() if store.database.shared else None
+        self._inherited: set[str] | None = None
+        self._arrived = set[str]()
+        if store.database.shared:
+            self._inherited, self._arrived = ledger.share()
         self._learned: dict[SizeKey, deque[float]] = {}
         self._gone: list[str] = []
         self._lock = threading.Lock()
@@ -265,7 +268,7 @@ class Journal:
 
     def _write_changes(self) -> None:
         ids, keys = self._ledger.drain(self._changed), self._ledger.drain(self._changed_sizes)
-        if not ids and not keys:
+        if not ids and not keys and not self._arrived:
             return
         if self._behind_since is None:
             self._behind_since = self._clock()
@@ -303,8 +306,9 @@ class Journal:
             return []
         for key, some in self._ledger.take_learned().items():
             self._learned.setdefault(key, deque(maxlen=KEPT)).extend(some)
+        arrived = self._ledger.drain(self._arrived)
         nodes = {one.subject.node or "" for _, one in changes if one is not None}
-        now, spoken = self._ledger.spoken(nodes)
+        now, spoken = self._ledger.spoken(nodes.union(arrived))
         return words.texts(self._store.database.owner, changes, self._learned, now, spoken)
 
     def _between(self, changes: int) -> Callable[[], None]:

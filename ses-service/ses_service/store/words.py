@@ -33,9 +33,10 @@ def texts(
 ) -> list[str]:
     """Return what the service ``origin`` tells of placements that stand like this, and sizes it learned.
 
-    ``spoken`` are the incarnation and number of the last announcement of each node.
+    ``spoken`` are the incarnation and number of the last announcement of each of their nodes, and of others
+    that are to be told.
     """
-    of_nodes: dict[str, list[tuple[int, str]]] = {}
+    of_nodes: dict[str, list[tuple[int, str]]] = {node: [] for node in spoken}
     for placement_id, placement in changes:
         if placement is None:
             continue

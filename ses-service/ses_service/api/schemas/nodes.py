@@ -296,7 +296,7 @@ class AnnouncementIn(Said):
             Use.NOW if self.in_use else Use.PERHAPS if self.busy else Use.NONE,
             NodeDecisions({one.id: one.to_model() for one in self.decisions}),
             None if self.reading is None else tuple(one.to_model() for one in self.reading),
-            self.number,
+            number=self.number,
         )
 
 
