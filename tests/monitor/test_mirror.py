@@ -165,11 +165,11 @@ def test_without_libfabric_the_table_is_pulled(node: Node, monkeypatch: pytest.M
 
 
 def test_both_are_built_without_libfabric_too(tmp_path: Path) -> None:
-    sources = BUILT.parents[2] / "smed-monitor/native"
+    sources, contracts = (BUILT.parents[2] / name for name in ("smed-monitor/native", "libses/include"))
     names = ["channel", "fabric_none", "mirror", "mirror_options", "mirrored", "settle", "table_file"]
     program = tmp_path / "smed-mirror"
     subprocess.run(
-        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", sources.parents[1] / "libses/include", "-o", program,
+        ["gcc", '-DSMED_VERSION="0"', "-I", sources, "-I", contracts, "-o", program,
          *(sources / f"{name}.c" for name in names), "-lssl", "-lcrypto", "-pthread"],
         check=True, timeout=120,
     )  # fmt: skip

@@ -401,5 +401,5 @@ def _used(process: int) -> float:
     """Return the processor seconds of a process, 0 of none."""
     if process == 0:
         return 0.0
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(one.read_text().split()[0]) for one in tasks) / 1e9

@@ -94,9 +94,7 @@ def measure(
     results = Results(file, plan.settings(), told)
     todo = [run for run in plan.runs() if run not in results]
     if results.others:
-        progress(
-            f"{results.others} runs in {file} are of other settings or another build, and do not count"
-        )
+        progress(f"{results.others} runs in {file} are of other settings or another build, and do not count")
     if not todo:
         return results, told
     progress(f"{len(todo)} runs to do, about {plan.estimate(todo) / 60:.0f} minutes; results go to {file}")
