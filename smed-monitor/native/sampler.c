@@ -10,30 +10,26 @@
  * work: while it is awake it polls there, and serves one-sided reads of providers that need it.
  * --listen gives the table to other nodes (serve.h).
  *
- * Keeps the stat files open and reads each with one pread; no allocation and no output after the
- * start, but for connections. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2
- * wrong usage.
+ * Keeps the files of counters open (devices.h); no allocation and no output after the start, but
+ * for connections. Ends with SIGTERM or SIGINT.  Exit codes: 0 ended, 1 cannot run, 2 wrong usage.
  */
 #define _GNU_SOURCE
 #include "channel.h"
+#include "devices.h"
 #include "options.h"
 #include "serve.h"
 #include "settle.h"
 #include "table_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define AWAKE_NS 2000000000ull
 #define ASLEEP_NS 500000000ull
-#define SECTOR 512u
 
 static volatile sig_atomic_t ending;
 
@@ -47,40 +43,6 @@ static int fail(const char *what) {
   return 1;
 }
 
-/* The numbers of a stat file (Documentation/block/stat.rst); false when there are fewer than 11. */
-static bool parse(const char *text, uint64_t *numbers) {
-  for (int i = 0; i < 11; i++) {
-    while (*text == ' ')
-      text++;
-    if (*text < '0' || *text > '9')
-      return false;
-    for (numbers[i] = 0; *text >= '0' && *text <= '9'; text++)
-      numbers[i] = numbers[i] * 10 + (uint64_t)(*text - '0');
-  }
-  return true;
-}
-
-static void sample(int file, struct smed_record *record) {
-  char text[512];
-  uint64_t n[11];
-  ssize_t length = pread(file, text, sizeof(text) - 1, 0);
-
-  if (length <= 0)
-    return; /* the device is gone: its record grows old */
-  text[length] = '\0';
-  if (!parse(text, n))
-    return;
-  smed_table_write(record, &(struct smed_sample){
-                               .monotonic_ns = smed_now_ns(),
-                               .read_bytes = n[2] * SECTOR,
-                               .written_bytes = n[6] * SECTOR,
-                               .operations = n[0] + n[4],
-                               .busy_ms = n[3] + n[7],
-                               .request_ms = n[10],
-                               .in_flight = n[8],
-                           });
-}
-
 static bool go_first(int priority) {
   if (priority <= 0)
     return true;
@@ -91,11 +53,8 @@ static bool go_first(int priority) {
   return true;
 }
 
-static void run(struct smed_table *table, const int *files, bool polling, bool always,
-                struct smed_fabric *fabric) {
-  uint64_t period_ns = table->period_ns;
-
-  uint64_t due = smed_now_ns();
+static void run(struct smed_table *table, bool polling, bool always, struct smed_fabric *fabric) {
+  uint64_t period_ns = table->period_ns, due = smed_now_ns();
 
   while (!ending) {
     uint64_t now = smed_now_ns(),
@@ -103,8 +62,7 @@ static void run(struct smed_table *table, const int *files, bool polling, bool a
     bool awake = always || (asked != 0 && asked + AWAKE_NS > now);
 
     if (awake)
-      for (uint32_t i = 0; i < table->count; i++)
-        sample(files[i], &table->records[i]);
+      smed_devices_sample(table->records);
     due += awake ? period_ns : ASLEEP_NS;
     if (due < now)
       due = now + period_ns; /* late turns are not made up for */
@@ -113,7 +71,6 @@ static void run(struct smed_table *table, const int *files, bool polling, bool a
 }
 
 int main(int argc, char **argv) {
-  static int files[SMED_TABLE_MOST];
   struct smed_options options;
   struct smed_fabric *fabric = NULL;
 
@@ -126,16 +83,12 @@ int main(int argc, char **argv) {
   struct smed_table *table = smed_table_make(options.table, count, period_ns, SMED_VIA_HERE);
   if (table == NULL)
     return fail(options.table);
-  for (uint32_t i = 0; i < count; i++) {
-    char name[128];
-    const char *device = argv[options.first_device + (int)i];
-
-    snprintf(name, sizeof(name), device[0] == '/' ? "%s" : "/sys/class/block/%s/stat", device);
-    files[i] = open(name, O_RDONLY | O_CLOEXEC);
-    if (files[i] < 0)
-      return fail(name);
-    snprintf(table->records[i].name, sizeof(table->records[i].name), "%.35s", device);
-  }
+  const char *missing = smed_devices_open(argv + options.first_device, count);
+  if (missing != NULL)
+    return fail(missing);
+  for (uint32_t i = 0; i < count; i++)
+    snprintf(table->records[i].name, sizeof(table->records[i].name), "%.35s",
+             argv[options.first_device + (int)i]);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGTERM, end);
   signal(SIGINT, end);
@@ -145,7 +98,7 @@ int main(int argc, char **argv) {
                                               options.core >= 0 && !options.sleep, &fabric))) ||
       !go_first(options.fifo))
     return 1;
-  run(table, files, polling, options.always, fabric);
+  run(table, polling, options.always, fabric);
   smed_serve_end(fabric, polling);
   return 0;
 }

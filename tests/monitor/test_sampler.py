@@ -82,6 +82,45 @@ def test_the_sampler_publishes_the_counters_of_a_device(
     eventually(lambda: sampled(table)[3] == 48 * 512, "the change is published")
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_counters_of_real_devices_are_those_of_their_stat_files(
+    built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually, whole: bool
+) -> None:
+    names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
+    if not names:
+        pytest.skip("this machine shows no block device")
+    watched = names if whole else names[:1]  # all at once from diskstats; few, each from its own file
+    table = tmp_path / "table"
+    started.append(subprocess.Popen([built / "smed-sampler", "--table", table, "--always", *watched]))
+    eventually(lambda: ready(table) and sampled(table)[0] >= 2, "a sample is published")
+
+    def record(place: int) -> tuple[str, int, list[int]]:
+        """Name, time; bytes read and written, and operations."""
+        raw = table.read_bytes()[HEAD.size + place * RECORD : HEAD.size + (place + 1) * RECORD]
+        return (
+            raw[12:48].rstrip(b"\0").decode(),
+            *struct.unpack_from("=Q", raw, 48),
+            [*struct.unpack_from("=3Q", raw, 56)],
+        )
+
+    def counters(name: str) -> list[int]:
+        stat = [int(word) for word in Path(f"/sys/class/block/{name}/stat").read_text().split()]
+        return [stat[2] * 512, stat[6] * 512, stat[0] + stat[4]]
+
+    compared = 0
+    for place, name in enumerate(watched):
+        try:
+            before, now = counters(name), time.monotonic_ns()
+            eventually(lambda place=place, now=now: record(place)[1] > now, f"{name} is sampled")  # type: ignore[misc]
+            found, after = record(place), counters(name)
+        except FileNotFoundError:
+            continue  # somebody took the device away
+        assert found[0] == name
+        assert all(least <= one <= most for least, one, most in zip(before, found[2], after, strict=True))
+        compared += 1
+    assert compared
+
+
 def test_the_sampler_sleeps_until_a_reader_asks(
     built: Path, tmp_path: Path, started: list[subprocess.Popen[bytes]], eventually: Eventually
 ) -> None:

@@ -1,0 +1,149 @@
+#define _GNU_SOURCE
+#include "devices.h"
+
+#include "channel.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SECTOR 512u
+#define MOST_LINES 1024u
+
+static struct device {
+  const char *name; /* in diskstats; NULL: it is read from its stat file */
+  size_t name_length;
+  uint32_t line; /* where it was last */
+  int file;
+} devices[SMED_TABLE_MOST];
+static uint32_t count;
+
+static int diskstats = -1;
+static char text[MOST_LINES * 128];
+static const char *lines[MOST_LINES]; /* the names in them, and what follows */
+static uint32_t line_count;
+
+/* The numbers of a stat file (Documentation/block/stat.rst); false when there are fewer than 11. */
+static bool parse(const char *from, uint64_t *numbers) {
+  for (int i = 0; i < 11; i++) {
+    while (*from == ' ')
+      from++;
+    if (*from < '0' || *from > '9')
+      return false;
+    for (numbers[i] = 0; *from >= '0' && *from <= '9'; from++)
+      numbers[i] = numbers[i] * 10 + (uint64_t)(*from - '0');
+  }
+  return true;
+}
+
+static void publish(const char *from, uint64_t now_ns, struct smed_record *record) {
+  uint64_t n[11];
+
+  if (parse(from, n))
+    smed_table_write(record, &(struct smed_sample){
+                                 .monotonic_ns = now_ns,
+                                 .read_bytes = n[2] * SECTOR,
+                                 .written_bytes = n[6] * SECTOR,
+                                 .operations = n[0] + n[4],
+                                 .busy_ms = n[3] + n[7],
+                                 .request_ms = n[10],
+                                 .in_flight = n[8],
+                             });
+}
+
+/* Read diskstats, and find the names in it; false when it has no room here. */
+static bool read_lines(void) {
+  size_t length = 0;
+  ssize_t more;
+
+  line_count = 0;
+  while ((more = pread(diskstats, text + length, sizeof(text) - 1 - length, (off_t)length)) > 0)
+    length += (size_t)more;
+  text[length] = '\0';
+  for (const char *at = text; *at != '\0' && line_count < MOST_LINES;) {
+    const char *end = strchr(at, '\n');
+
+    at += strspn(at, " 0123456789"); /* major and minor; a name may begin with a digit, see below */
+    lines[line_count++] = at;
+    if (end == NULL)
+      break;
+    at = end + 1;
+  }
+  return length < sizeof(text) - 1 && line_count < MOST_LINES;
+}
+
+static bool is_at(const struct device *device, uint32_t line) {
+  return line < line_count && strncmp(lines[line], device->name, device->name_length) == 0 &&
+         lines[line][device->name_length] == ' ';
+}
+
+static bool find(struct device *device) {
+  if (is_at(device, device->line))
+    return true;
+  for (uint32_t line = 0; line < line_count; line++)
+    if (is_at(device, line)) {
+      device->line = line;
+      return true;
+    }
+  return false;
+}
+
+/* Whether reading all lines is worth it: names that begin with a digit are not found in them. */
+static bool choose(char *const *names) {
+  uint32_t there = 0;
+
+  diskstats = open("/proc/diskstats", O_RDONLY | O_CLOEXEC);
+  if (diskstats < 0 || !read_lines())
+    return false;
+  for (uint32_t i = 0; i < count; i++) {
+    devices[i].name = names[i];
+    devices[i].name_length = strlen(names[i]);
+    there += find(&devices[i]);
+    devices[i].name = NULL;
+  }
+  return 2 * there > line_count;
+}
+
+const char *smed_devices_open(char *const *names, uint32_t watched) {
+  static char path[128];
+
+  count = watched;
+  bool by_lines = choose(names);
+  for (uint32_t i = 0; i < count; i++) {
+    devices[i].name = names[i];
+    if (by_lines && find(&devices[i]))
+      continue;
+    devices[i].name = NULL;
+    snprintf(path, sizeof(path), names[i][0] == '/' ? "%s" : "/sys/class/block/%s/stat", names[i]);
+    devices[i].file = open(path, O_RDONLY | O_CLOEXEC);
+    if (devices[i].file < 0)
+      return path;
+  }
+  if (!by_lines && diskstats >= 0) {
+    close(diskstats);
+    diskstats = -1;
+  }
+  return NULL;
+}
+
+void smed_devices_sample(struct smed_record *records) {
+  bool there = diskstats >= 0 && read_lines();
+  uint64_t now_ns = smed_now_ns();
+
+  for (uint32_t i = 0; i < count; i++) {
+    char own[512];
+    struct device *device = &devices[i];
+
+    if (device->name != NULL) {
+      if (there && find(device))
+        publish(lines[device->line] + device->name_length, now_ns, &records[i]);
+      continue;
+    }
+    ssize_t length = pread(device->file, own, sizeof(own) - 1, 0);
+    if (length <= 0)
+      continue;
+    own[length] = '\0';
+    publish(own, smed_now_ns(), &records[i]);
+  }
+}
