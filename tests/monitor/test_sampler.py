@@ -103,18 +103,26 @@ def test_counters_of_real_devices_are_those_of_their_stat_files(
             [*struct.unpack_from("=3Q", raw, 56)],
         )
 
-    def counters(name: str) -> list[int]:
-        stat = [int(word) for word in Path(f"/sys/class/block/{name}/stat").read_text().split()]
+    def counters(file: Path) -> list[int]:
+        """Of a stat file; empty when the device is gone."""
+        try:
+            stat = [int(word) for word in file.read_text().split()]
+        except OSError:
+            return []
         return [stat[2] * 512, stat[6] * 512, stat[0] + stat[4]]
 
     compared = 0
     for place, name in enumerate(watched):
-        try:
-            before, now = counters(name), time.monotonic_ns()
-            eventually(lambda place=place, now=now: record(place)[1] > now, f"{name} is sampled")  # type: ignore[misc]
-            found, after = record(place), counters(name)
-        except FileNotFoundError:
-            continue  # somebody took the device away
+        stat = Path(f"/sys/class/block/{name}/stat")
+        before, now = counters(stat), time.monotonic_ns()
+
+        def is_newer(place: int = place, stat: Path = stat, now: int = now) -> bool:
+            return record(place)[1] > now or not stat.exists()  # somebody may take the device away
+
+        eventually(is_newer, f"{name} is sampled")
+        found, after = record(place), counters(stat)
+        if not before or not after:
+            continue
         assert found[0] == name
         assert all(least <= one <= most for least, one, most in zip(before, found[2], after, strict=True))
         compared += 1
