@@ -119,6 +119,19 @@ def test_a_device_nobody_watches_is_missing_with_what_is_watched(
     source.close()
 
 
+def test_a_table_that_is_cut_short_is_a_fault_and_kills_nobody(sampled: Callable[..., Path]) -> None:
+    table = sampled("--always")
+    source = Sampler().open(target(table))
+    source.read()
+    os.truncate(table, HEAD.size)
+    with pytest.raises(ContentError, match="shorter than it says"):
+        source.read()
+    os.truncate(table, 0)
+    with pytest.raises(ContentError, match="too short"):
+        source.read()
+    source.close()
+
+
 def test_a_sampler_that_died_is_not_an_idle_disk(tmp_path: Path, stat: Path, eventually: Eventually) -> None:
     table = tmp_path / "table"
     process = subprocess.Popen([SAMPLER, "--table", table, "--always", stat])

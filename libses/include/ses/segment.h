@@ -31,7 +31,8 @@
  *
  * The functions here call the kernel alone: no errno, no heap, no lock; async-signal-safe.  They
  * give a negative error number where they give a number.  (smed-sampler's table is a file that the
- * site names, read by its monitor alone: it has its own head, and the same sequence counters.)
+ * site names, with a head of its own and the same sequence counters; its monitor reads it and does
+ * not map it, for a file can be cut short.)
  */
 #ifndef SES_SEGMENT_H
 #define SES_SEGMENT_H

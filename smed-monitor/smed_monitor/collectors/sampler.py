@@ -2,15 +2,15 @@
 
 Asking wakes the sampler; the counters are at most 16 ms old when read (two periods of a slower sampler),
 or the question fails.  Space is looked up at the target's ``paths``.  The layout of the table is that of
-``native/table.h``; a copy counts only when its sequence stood still and its check is right, so that no
-memory model of the machine matters.  Waking needs the right to write to the table: without it the sampler
+``native/table.h``; a copy counts only when its sequence is even and its check is right, so that no
+memory model of the machine matters.  It is read, not mapped: a table that is cut short is a fault of its
+own, and no SIGBUS.  Waking needs the right to write to the table: without it the sampler
 must run with --always.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import struct
 import threading
@@ -112,47 +112,47 @@ class Sampler(Collector[TableSample]):
 
 
 class TableSource(Source):
-    """Maps the table once; a sampler that was started again has the same file."""
+    """Opens the table once; a sampler that was started again has the same file."""
 
     def __init__(self, target: Target) -> None:
         self._path = target.table or ""
         self._paths = target.paths
         self._timeout = target.timeout_seconds
         self._stuck: list[threading.Thread] = []
-        self._memory: mmap.mmap | None = None
+        self._file: int | None = None
         self._writable = False
 
     def read(self) -> Reply:
         """Counters that are fresh, waiting for the sampler to wake where that is needed."""
         deadline = time.monotonic() + self._timeout
         space = in_time(self._space, self._timeout, self._stuck) if self._paths else b"{}"
-        memory = self._mapped()
-        period, count, _via = _checked(memory)
+        file = self._opened()
+        period, count, _via = _checked(file)
         oldest = max(OLDEST_NS, 2 * period)
         while True:
             asked = time.monotonic_ns()
             if self._writable:
-                struct.pack_into("=Q", memory, ASKED_OFFSET, asked)
-            devices = dict(filter(None, (_record(memory, index) for index in range(count))))
+                os.pwrite(file, struct.pack("=Q", asked), ASKED_OFFSET)
+            devices = dict(filter(None, (_record(file, index) for index in range(count))))
             newest = max((each.monotonic_ns for each in devices.values()), default=0)
             age = time.monotonic_ns() - newest
             if age <= oldest:
                 break
             if time.monotonic() >= deadline:
-                why = self._why(_checked(memory)[2])
+                why = self._why(_checked(file)[2])
                 self.close()
                 raise DeadlineError(f"has no sample of the last {oldest / 1e6:g} ms in {self._path}: {why}")
             time.sleep(POLL_SECONDS)
         body = b'{"devices": %b, "paths": %b}' % (json.dumps(devices).encode(), space)
         at = now()
-        way = WAYS.get(_checked(memory)[2], "")
+        way = WAYS.get(_checked(file)[2], "")
         return Reply(body, Moment(newest / 1e9, at.wall - (at.monotonic - newest / 1e9)), way)
 
     def close(self) -> None:
-        """Unmap the table; the sampler falls asleep two seconds later."""
-        memory, self._memory = self._memory, None
-        if memory is not None:
-            memory.close()
+        """Close the table; the sampler falls asleep two seconds later."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
 
     def _why(self, via: int) -> str:
         if via == NOT_REACHED:
@@ -162,20 +162,17 @@ class TableSource(Source):
             "?" if self._writable else " with --always? (this user may not wake it)"
         )
 
-    def _mapped(self) -> mmap.mmap:
-        if self._memory is not None:
-            return self._memory
+    def _opened(self) -> int:
+        if self._file is not None:
+            return self._file
         try:
             self._writable = os.access(self._path, os.W_OK)
-            with Path(self._path).open("r+b" if self._writable else "rb") as file:
-                self._memory = mmap.mmap(
-                    file.fileno(), 0, access=mmap.ACCESS_WRITE if self._writable else mmap.ACCESS_READ
-                )
-        except (OSError, ValueError) as error:
+            self._file = os.open(self._path, os.O_CLOEXEC | (os.O_RDWR if self._writable else os.O_RDONLY))
+        except OSError as error:
             raise UnreachableError(
-                f"{self._path} cannot be mapped: {error}; is smed-sampler running?"
+                f"{self._path} cannot be read: {error}; is smed-sampler running?"
             ) from error
-        return self._memory
+        return self._file
 
     def _space(self) -> bytes:
         found: dict[str, dict[str, object]] = {}
@@ -189,28 +186,31 @@ class TableSource(Source):
         return json.dumps(found).encode()
 
 
-def _checked(memory: mmap.mmap) -> tuple[int, int, int]:
+def _checked(file: int) -> tuple[int, int, int]:
     """Period (ns), number of records of a table, and how it came here.  Raises ContentError."""
-    if len(memory) < HEAD.size:
+    head = os.pread(file, HEAD.size, 0)
+    if len(head) < HEAD.size:
         raise ContentError("is not a table of smed-sampler: too short")
-    magic, version, count, record_bytes, period, _, via, _ = HEAD.unpack_from(memory)
+    magic, version, count, record_bytes, period, _, via, _ = HEAD.unpack(head)
     if (magic, version, record_bytes) != (MAGIC, VERSION, RECORD.size):
         raise ContentError("is not a table of this version of smed-sampler")
-    if count > MOST or len(memory) < HEAD.size + count * RECORD.size:
+    if count > MOST or os.fstat(file).st_size < HEAD.size + count * RECORD.size:
         raise ContentError("is a table of smed-sampler that is shorter than it says")
     return period, count, via
 
 
-def _record(memory: mmap.mmap, index: int) -> tuple[str, Counters] | None:
+def _record(file: int, index: int) -> tuple[str, Counters] | None:
     """Name and counters of one record; ``None``: never written, or its writer died in the middle."""
     offset = HEAD.size + index * RECORD.size
     for _ in range(TRIES):
-        sequence, _major, _minor, name, *words = RECORD.unpack_from(memory, offset)
-        if sequence and not sequence & 1 and RECORD.unpack_from(memory, offset)[0] == sequence:
-            if _check(words) == words[-1]:
-                return name.rstrip(b"\0").decode("utf-8", "replace"), Counters(*words[:-1])
-        elif not sequence:
+        copy = os.pread(file, RECORD.size, offset)
+        if len(copy) < RECORD.size:
             return None
+        sequence, _major, _minor, name, *words = RECORD.unpack(copy)
+        if not sequence:
+            return None
+        if not sequence & 1 and _check(words) == words[-1]:
+            return name.rstrip(b"\0").decode("utf-8", "replace"), Counters(*words[:-1])
     return None
 
 
