@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,13 @@ def demonstrated(traces, tmp_path):
         assert levels == {"explicit", "application", "user", "vo"}
         for row in rows:
             assert row["file"] in text
+
+        pages = re.findall(r"^  (http://\S+/files/[0-9a-f]{16})  (\w+): (\S+)$", text, re.MULTILINE)
+        placed = [row for row in [*rows, *together] if row["placement_id"]]
+        assert [file for _, _, file in pages] == [row["file"] for row in placed]
+        assert len(placed) > len(together)
+        with urllib.request.urlopen(pages[0][0], timeout=60) as answer:
+            assert "Sign in" in answer.read().decode()
 
         settings = dict(word.split("=", 1) for word in re.findall(r"SES_\w+=\S+", text))
         union = re.search(r"^Union +(\S+)", text, re.MULTILINE)[1]

@@ -12,7 +12,7 @@ from ses_client.answers.vocabulary import Profile, Vocabulary
 from ses_client.errors import RefusedError
 from ses_webface.requirements.forms import field_of
 
-WRITE = "kind_current_write_rate"
+READ, WRITE = "kind_current_read_rate", "kind_current_write_rate"
 
 
 def _stored(site, level: str, name: str):
@@ -252,6 +252,23 @@ def test_the_preview_leaves_out_what_cannot_be_read(alice) -> None:
     text = alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
     assert "Fields that cannot be read are left out" in text
     assert "ranks first" in text
+
+
+def test_what_is_not_understood_or_not_measured_is_never_green(alice, site, make_element) -> None:
+    def shown(read_bound: str) -> str:
+        fields = {f"{WRITE}-bound": "20", f"{WRITE}-unit": "MB/s", f"{READ}-bound": read_bound}
+        data = {**fields, f"{READ}-unit": "MB/s"}
+        return alice.post("/requirements/user/alice/preview", data, page="/account").get_data(as_text=True)
+
+    assert 'class="verdict good">meets everything' in shown("20")
+    unread = shown("12 parsec")
+    assert "ranks first and meets what could be read" in unread
+    assert "verdict good" not in unread
+    assert "meets everything" not in unread
+    site.places = [make_element("b1", 40.0, observation=None)]
+    unmeasured = shown("20")
+    assert "verdict good" not in unmeasured
+    assert "by what is described" in unmeasured
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)<x", '"><img src=x onerror=alert(1)>'])

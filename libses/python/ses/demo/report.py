@@ -46,6 +46,7 @@ class Row:
     plain_on: str | None
     plain_seconds: float
     plain_rate: float
+    placement_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,15 @@ class Report:
     rows: tuple[Row, ...]
     together: tuple[Row, ...] = ()
     hints: tuple[str, ...] = ()
+
+    @property
+    def pages(self) -> tuple[tuple[str, str], ...]:
+        """Each file that was placed, and the path of its page in the portal."""
+        return tuple(
+            (f"{row.user}: {row.file}", f"/files/{row.placement_id}")
+            for row in (*self.rows, *self.together)
+            if row.placement_id is not None
+        )
 
     @property
     def seconds(self) -> float:
@@ -133,6 +143,7 @@ def make_row(placed: Run, verdict: Verdict, verified_on: str | None, plain: Run,
         plain_on=plain_on,
         plain_seconds=plain.seconds,
         plain_rate=plain.rate,
+        placement_id=placement.placement_id if placement else None,
     )
 
 

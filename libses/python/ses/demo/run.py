@@ -50,7 +50,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where the parts of a demonstration are that was left running."""
+    """Where the parts of a demonstration are that was left running; ``pages`` are those of its files."""
 
     work: Path
     service_url: str
@@ -61,6 +61,7 @@ class Running:
     socket: Path
     preload: Path
     union: Path
+    pages: tuple[tuple[str, str], ...]
 
 
 def demonstrate(
@@ -95,7 +96,8 @@ def demonstrate(
                 password = add_portal_account(parts, chain, ACCOUNT)
                 of = chain.services
                 keep(Running(work, of.service_url, chain.portal_url, ACCOUNT, password,
-                              of.tokens.admin, chain.socket, of.preload, storage.union))  # fmt: skip
+                              of.tokens.admin, chain.socket, of.preload, storage.union,
+                              report.pages))  # fmt: skip
                 while True:
                     chain.processes.check()
                     interrupts.pause(1.0)
