@@ -270,6 +270,14 @@ def test_a_small_file_costs_no_more_system_calls_than_with_cp(built: Path, tmp_p
     assert calls["ses-copy"] <= calls["cp"], calls
 
 
+def test_nobody_is_let_in_by_what_the_target_directory_hands_on(tmp_path: Path, copy: Copy) -> None:
+    tree(tmp_path / "from")
+    (tmp_path / "to").mkdir()
+    subprocess.run(["setfacl", "-d", "-m", "u:nobody:rwx", tmp_path / "to"], check=True)
+    copy(tmp_path / "from", tmp_path / "to")
+    assert differences(tmp_path / "from", tmp_path / "to/from") == ""
+
+
 @pytest.mark.parametrize("answer", ["", "EEXIST", "ENOENT"])
 def test_a_small_file_in_a_fresh_directory_has_no_name_until_it_is_whole(
     answer: str, built: Path, tmp_path: Path, elsewhere: Path

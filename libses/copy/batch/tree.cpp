@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <climits>
@@ -197,6 +198,7 @@ void Tree::special(const std::string &source, const std::string &target, const s
       mknod(target.c_str(), (from.st_mode & S_IFMT) | 0600, from.st_rdev) != 0) {
     throw failed(target, "cannot be made a special file");
   }
+  lremovexattr(target.c_str(), "system.posix_acl_access"); // what the directory handed on
   chmod(target.c_str(), from.st_mode & 07777);
   if (const std::string lost = keep_link_metadata(target, from); !lost.empty()) {
     report_.warning(target + ": not kept: " + lost);

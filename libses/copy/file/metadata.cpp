@@ -75,6 +75,19 @@ std::string keep_attributes(int in, int out) {
   return "";
 }
 
+// Takes away what the directory handed on to the copy: it would let in whom the source does not.
+std::string drop_inherited_lists(int out) {
+  if (flistxattr(out, nullptr, 0) <= 0) {
+    return "";
+  }
+  for (const char *name : {"system.posix_acl_access", "system.posix_acl_default"}) {
+    if (fremovexattr(out, name) != 0 && errno != ENODATA && errno != EOPNOTSUPP) {
+      return std::string("attribute ") + name + ": " + std::strerror(errno);
+    }
+  }
+  return "";
+}
+
 bool may_not_give_away(int error) { return error == EPERM || error == EINVAL; }
 
 } // namespace
@@ -96,8 +109,10 @@ std::string keep_metadata(int in, int out, const struct stat &source, const stru
       mode &= 01777;
     }
   }
-  if (const std::string why = keep_attributes(in, out); !why.empty() && lost.empty()) {
-    lost = why;
+  for (const std::string &why : {drop_inherited_lists(out), keep_attributes(in, out)}) {
+    if (lost.empty()) {
+      lost = why;
+    }
   }
   if ((made.st_mode & 07777) != mode && fchmod(out, mode) != 0) {
     note("mode");
