@@ -11,7 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 from ses_client.answers.changes import Change, State
-from ses_client.answers.elements import Element, History, Readiness, ReadyCheck, Step, StorageSystem
+from ses_client.answers.elements import (
+    Element,
+    History,
+    Inventory,
+    Readiness,
+    ReadyCheck,
+    Step,
+    StorageSystem,
+)
 from ses_client.answers.nodes import HeardNodes, NodeClasses
 from ses_client.errors import ConflictError, NotFoundError, UnavailableError
 
@@ -41,6 +49,14 @@ class ElementsInMemory:
         super().__init__()
 
     def _called(self) -> None:
+        raise NotImplementedError
+
+    def element(self, element: str) -> Inventory:
+        """See ServiceClient."""
+        found = self._place(element)
+        return replace(self.elements(), elements=(found,))
+
+    def elements(self) -> Inventory:
         raise NotImplementedError
 
     def nodes(self) -> HeardNodes:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ses_service.decision.space_outlook import APART, SpaceTrend
+from ses_service.decision.space_outlook import APART, Outlook, SpaceTrend, outlook
 from ses_service.model.entities import Observation
 from ses_service.process.space import Space
 
@@ -23,10 +23,14 @@ def filled(trend: SpaceTrend, days: float, a_day: float, begin: float = START, f
     return now - 6 * APART
 
 
+def foreseen(lines: SpaceTrend | Space, name: str, free: float, now: float) -> Outlook | None:
+    return outlook(lines.changes(now).get(name), free)
+
+
 def test_a_steady_pace_is_found_and_ends_where_it_must() -> None:
     trend = SpaceTrend()
     now = filled(trend, 3, 10e9)
-    found = trend.outlook("u/a", 470e9, now)
+    found = foreseen(trend, "u/a", 470e9, now)
     assert found is not None
     assert found.change == pytest.approx(-10e9, rel=1e-6)
     assert found.full_in == pytest.approx(47, rel=1e-6)
@@ -36,7 +40,7 @@ def test_the_last_weeks_count_more_than_those_before() -> None:
     trend = SpaceTrend()
     turn = filled(trend, 20, 0)
     now = filled(trend, 20, 10e9, begin=turn)
-    found = trend.outlook("u/a", 100e9, now)
+    found = foreseen(trend, "u/a", 100e9, now)
     assert found is not None
     assert -10e9 < found.change < -8e9, "half the pace, if all counted alike"
 
@@ -44,20 +48,20 @@ def test_the_last_weeks_count_more_than_those_before() -> None:
 def test_what_grows_emptier_or_stands_still_is_never_full() -> None:
     for pace in (0.0, -5e9):
         trend = SpaceTrend()
-        found = trend.outlook("u/a", 500e9, filled(trend, 2, pace))
+        found = foreseen(trend, "u/a", 500e9, filled(trend, 2, pace))
         assert found is not None
         assert found.full_in is None
 
 
 def test_nothing_is_said_before_a_day_or_after_a_day_of_silence() -> None:
     trend = SpaceTrend()
-    assert trend.outlook("u/a", 1.0, START) is None
+    assert foreseen(trend, "u/a", 1.0, START) is None
     now = filled(trend, 0.9, 10e9)
-    assert trend.outlook("u/a", 1e9, now) is None
+    assert foreseen(trend, "u/a", 1e9, now) is None
     now = filled(trend, 0.5, 10e9, begin=now + APART)
-    assert trend.outlook("u/a", 1e9, now) is not None
+    assert foreseen(trend, "u/a", 1e9, now) is not None
     trend.record(now + 2 * DAY, ["u/b"], [1.0])
-    assert trend.outlook("u/a", 1e9, now + 2 * DAY) is None
+    assert foreseen(trend, "u/a", 1e9, now + 2 * DAY) is None
     trend.record(now + 60 * DAY, ["u/b"], [1.0])
     assert list(trend.saved()[1]) == ["u/b"]
 
@@ -74,13 +78,13 @@ def test_it_is_kept_over_a_restart(tmp_path: Path) -> None:
         space.take([seen(0.0)], START + hour * 3600 + 1)
         space.take([seen(0.0, state="stale")], START + hour * 3600 + 1800)
     now = START + 29 * 3600
-    before = space.outlook("union/b0", 271e9, now)
+    before = foreseen(space, "union/b0", 271e9, now)
     assert before is not None
     assert before.full_in == pytest.approx(271 / 24, rel=1e-3)
-    assert Space(path).outlook("union/b0", 271e9, now) == before
+    assert foreseen(Space(path), "union/b0", 271e9, now) == before
     for wrong in ("", "[]", '{"origin": 1, "lines": {"u/a": [1, 2]}}', '{"origin": null, "lines": {"a": 1}}'):
         path.write_text(wrong)
-        assert Space(path).outlook("union/b0", 271e9, now) is None
+        assert foreseen(Space(path), "union/b0", 271e9, now) is None
 
 
 def test_elements_say_when_they_are_full(service: Any, clock: Any) -> None:
@@ -92,4 +96,6 @@ def test_elements_say_when_they_are_full(service: Any, clock: Any) -> None:
     first, second, _ = service.get("/v1/elements").get_json()["elements"]
     assert first["free_bytes_per_day"] == pytest.approx(-24e9, rel=1e-3)
     assert first["full_in_days"] == pytest.approx(75 / 24, abs=0.02)
+    assert service.get("/v1/elements/union/b0").get_json()["elements"] == [first]
+    assert service.get("/v1/elements/union/none").status_code == 404
     assert (second["free_bytes_per_day"], second["full_in_days"]) == (None, None)

@@ -84,6 +84,10 @@ class ServiceClient:
         """Return all elements with what a stream that starts now would get from each."""
         return self._ask("GET", "/v1/elements", Inventory.of)
 
+    def element(self, element: str) -> Inventory:
+        """Return the same of one element; raises NotFoundError where there is none of this name."""
+        return self._ask("GET", _element_path(element), Inventory.of)
+
     def element_history(self, element: str, seconds: int, points: int) -> History:
         """Return how an element was read and written over so many seconds, in about so many steps."""
         fields = {"seconds": seconds, "points": points}

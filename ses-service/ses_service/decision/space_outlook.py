@@ -30,6 +30,14 @@ class Outlook:
     full_in: float | None
 
 
+def outlook(change: float | None, free: float | None) -> Outlook | None:
+    """Return the outlook of an element with so many free bytes; ``None``: how it changes is not known."""
+    if change is None:
+        return None
+    days = None if free is None or change >= 0 else free / -change
+    return Outlook(change, days if days is not None and days <= _FARTHEST else None)
+
+
 class SpaceTrend:
     """The lines of all elements by name.  Times are seconds since the epoch."""
 
@@ -56,18 +64,15 @@ class SpaceTrend:
         self._sums[_Y, rows] += np.asarray(free, dtype=np.float64)
         self._forget()
 
-    def outlook(self, name: str, free: float | None, now: float) -> Outlook | None:
-        """Return how an element fills that has so many free bytes; ``None``: not known yet."""
-        row = self._rows.get(name)
-        if row is None:
-            return None
-        first, last, n, t, tt, y, ty = (float(one) for one in self._sums[:, row])
+    def changes(self, now: float) -> dict[str, float]:
+        """Return how the free space of elements changes, in bytes a day; of those of which it is known."""
+        first, last, n, t, tt, y, ty = self._sums
         spread = n * tt - t * t
-        if last - first < _LEAST_SPAN or now - last > _DAY or spread <= 0:
-            return None
-        slope = (n * ty - t * y) / spread * _DAY
-        days = None if free is None or slope >= 0 else free / -slope
-        return Outlook(slope, days if days is not None and days <= _FARTHEST else None)
+        known = (last - first >= _LEAST_SPAN) & (now - last <= _DAY) & (spread > 0)
+        if not known.any():
+            return {}
+        slopes = (n * ty - t * y) / np.where(known, spread, 1.0) * _DAY
+        return {name: float(slopes[row]) for name, row in self._rows.items() if known[row]}
 
     def saved(self) -> tuple[float | None, dict[str, list[float]]]:
         """Return what ``restore`` takes."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from ses_service.decision.space_outlook import Outlook, SpaceTrend
+from ses_service.decision.space_outlook import SpaceTrend
 from ses_service.model.entities import Observation
 
 _log = structlog.get_logger("ses_service")
@@ -37,10 +37,10 @@ class Space:
             self._trend.record(now, [name for name, _ in seen], [free for _, free in seen])
             self._write()
 
-    def outlook(self, element: str, free: float | None, now: float) -> Outlook | None:
-        """Return how an element fills; ``None``: not known yet."""
+    def changes(self, now: float) -> dict[str, float]:
+        """Return how the free space of elements changes, in bytes a day; of those of which it is known."""
         with self._lock:
-            return self._trend.outlook(element, free, now)
+            return self._trend.changes(now)
 
     def _write(self) -> None:
         if self._path is None:

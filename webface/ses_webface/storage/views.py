@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from flask import Blueprint, abort, render_template, request, url_for
+from flask import Blueprint, render_template, request, url_for
 from ses_client.answers.changes import Change
 from ses_client.answers.elements import Element, History, Inventory
 from ses_client.errors import SesError
@@ -57,11 +57,9 @@ def element(system: str, name: str) -> str:
 
 
 def find(name: str) -> tuple[Inventory, Element]:
-    """Return everything and one element of it; answers 404 where there is none of this name."""
-    storage = service().elements()
-    found = next((one for one in storage.elements if one.id == name), None)
-    if found is None:
-        abort(404)
+    """Return one element, and what the service reads; raises NotFoundError where there is none."""
+    storage = service().element(name)
+    (found,) = storage.elements
     return storage, found
 
 

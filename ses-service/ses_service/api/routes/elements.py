@@ -13,10 +13,10 @@ from ses_service.api.contract import failures
 from ses_service.api.problems import MonitorProblem, NotFoundProblem
 from ses_service.api.schemas.answers import ElementHistory, ElementList, StorageSystemList
 from ses_service.api.schemas.requests import HistoryQuery
+from ses_service.decision.space_outlook import outlook
 from ses_service.feeds.monitor_reader import MonitorError
 from ses_service.model.entities import Observation
 from ses_service.process.runtime import runtime
-from ses_service.process.space import Space
 
 blueprint = APIBlueprint("elements", __name__, tag="elements")
 
@@ -30,9 +30,26 @@ def elements() -> Response:
 
     With its static facts, the monitor's last observation, and what a stream that starts now would get.
     """
+    return _listed(None)
+
+
+@blueprint.get("/v1/elements/<system>/<name>")
+@allow()
+@blueprint.output(ElementList)
+@blueprint.doc(responses=failures(404, 503))
+def one_element(system: str, name: str) -> Response:
+    """Say the same of one element: a list of it alone"""
+    return _listed(f"{system}/{name}")
+
+
+def _listed(only: str | None) -> Response:
     now = runtime()
     table, time, rows = now.state.elements()
-    systems = table.environment.systems
+    systems, changes = table.environment.systems, now.space.changes(time)
+    if only is not None:
+        rows = [row for row in rows if table.elements[row.row].id == only]
+        if not rows:
+            raise NotFoundProblem(f"There is no element {only}.")
     listed = [
         {
             **render.element(found, systems.get(found.storage_system), time),
@@ -40,7 +57,7 @@ def elements() -> Response:
             "available": render.rates(row.available_read, row.available_write),
             "open_placements": row.open_placements,
             "reserved_bytes": row.reserved_bytes,
-            **_outlook(now.space, found.id, row.observation, time),
+            **_outlook(changes.get(found.id), row.observation),
         }
         for row in rows
         for found in (table.elements[row.row],)
@@ -65,8 +82,8 @@ def elements() -> Response:
     )
 
 
-def _outlook(space: Space, element: str, seen: Observation | None, now: float) -> dict[str, float | None]:
-    found = space.outlook(element, None if seen is None else seen.free_bytes, now)
+def _outlook(change: float | None, seen: Observation | None) -> dict[str, float | None]:
+    found = outlook(change, None if seen is None else seen.free_bytes)
     days = None if found is None else found.full_in
     return {
         "free_bytes_per_day": None if found is None else round(found.change),
