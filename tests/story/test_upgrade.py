@@ -1,4 +1,4 @@
-"""Service and agents of another state of this version, in both directions, with programs running: nothing fails.
+"""Service and agents of another state of this version, in both orders, while programs run: nothing fails.
 
 The other state is one of this repository's history, built here: its agent, library and service.
 """
@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,7 @@ PYTHONPATH={folders} exec {program} "$@"
 
 
 @pytest.fixture(scope="module")
-def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     """The parts of the earlier state."""
     known = subprocess.run(["git", "cat-file", "-e", EARLIER], cwd=ROOT, capture_output=True, check=False)
     if known.returncode != 0:
@@ -67,7 +66,7 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
         )
     )
     service.chmod(0o755)
-    yield dataclasses.replace(
+    return dataclasses.replace(
         find_parts(), service=service, agent=build / "agent/ses-agent", preload=build / "libses-wrapper.so"
     )
 
