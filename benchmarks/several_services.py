@@ -90,7 +90,12 @@ def _file(node: str, number: int, placement_id: str) -> dict[str, object]:
         "inode": str(int(placement_id, 16)),
         "pid": 99,
         "restore": {"element": f"union/b{number % 3 + 1}", "booked_at": time.time(), "decided_by": "program"},
-        "decision": {"id": 0, "turn": 1, "turns": FILES, "predicted": {"write": 5e7, "free": 1e11}},
+        "decision": {
+            "id": 0,
+            "batch_number": 1,
+            "batch_size": FILES,
+            "predicted": {"write": 5e7, "free": 1e11},
+        },
     }
 
 

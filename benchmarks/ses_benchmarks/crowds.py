@@ -121,7 +121,12 @@ def _file(placement_id: str, element: str) -> dict[str, object]:
         "inode": str(int(placement_id, 16)),
         "pid": 99,
         "restore": {"element": element, "booked_at": time.time(), "decided_by": "program"},
-        "decision": {"id": 0, "turn": 1, "turns": _FILES, "predicted": {"write": 5e7, "free": 1e11}},
+        "decision": {
+            "id": 0,
+            "batch_number": 1,
+            "batch_size": _FILES,
+            "predicted": {"write": 5e7, "free": 1e11},
+        },
     }
 
 

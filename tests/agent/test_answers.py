@@ -87,7 +87,7 @@ def test_service_is_told_what_a_file_was_placed_for(
     assert (decision["expected_bytes"], decision["expected_from"]) == (10**9, "request")
     assert decision["candidates"][0]["element"] == conversation.answer.element
     assert decision["candidates"][0]["distance"] == pytest.approx(conversation.answer.distance)
-    assert (mine["turn"], mine["turns"], mine["predicted"]["write"]) == (1, 1, 200e6)
+    assert (mine["batch_number"], mine["batch_size"], mine["predicted"]["write"]) == (1, 1, 200e6)
     (told,) = service.opened(placement)
     assert told["application"] == "simulate"
     assert service.restored(placement)[0]["decided_by"] == "agent"

@@ -146,7 +146,7 @@ def test_file_is_told_with_its_decision_and_followed_to_its_end(
         10**9,
     )
     mine, decision = service.decided[placement]
-    assert (mine["turn"], mine["turns"]) == (1, 1)
+    assert (mine["batch_number"], mine["batch_size"]) == (1, 1)
     assert mine["predicted"]["write"] == 200e6
     assert decision["candidates"][0]["element"] == "union/b5"
     assert (decision["system"], decision["offline"], decision["expected_from"]) == ("union", False, "request")
@@ -170,9 +170,9 @@ def test_files_from_one_epoch_share_a_decision(
     wait_until(lambda: all(id in service.decided for id in ids), "all are told")
     for fd in files:
         os.close(fd)
-    turns = {(service.decided[id][0]["turn"], service.decided[id][0]["turns"]) for id in ids}
+    places = {(service.decided[id][0]["batch_number"], service.decided[id][0]["batch_size"]) for id in ids}
     together = len({request.at for request in service.announcements() if request.body["opened"]}) == 1
-    assert turns == {(1, 3), (2, 3), (3, 3)} or not together
+    assert places == {(1, 3), (2, 3), (3, 3)} or not together
     assert {service.decided[id][1]["candidates"][0]["element"] for id in ids} <= {
         "union/b1",
         "union/b2",

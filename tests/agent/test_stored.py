@@ -42,7 +42,7 @@ def test_end_that_was_taken_and_not_stored_is_told_again_with_how_the_file_was_p
     reborn(agent, service)
     service.wait_for_end(placement)
     assert (service.opened(placement), service.ended(placement)) == said[:2]
-    assert service.decided[placement][0]["turn"] == said[2]["turn"]
+    assert service.decided[placement][0]["batch_number"] == said[2]["batch_number"]
 
 
 def test_end_that_is_stored_is_not_told_again(

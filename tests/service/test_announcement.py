@@ -23,12 +23,12 @@ from ses_service.ledger.announcement import (
 from ses_service.ledger.ledger import Ledger, Opening
 from ses_service.ledger.node_decisions import (
     Considered,
+    InBatch,
     JobRank,
     NodeDecision,
     NodeDecisions,
     Offered,
     Refused,
-    Turn,
 )
 from ses_service.ledger.pace import Use, pace_for, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
@@ -312,12 +312,12 @@ def told(number: int = 0) -> NodeDecision:
 def test_a_file_a_program_placed_is_explained_as_a_decision_of_the_service_is(site: Site) -> None:
     origin = Origin(("u/a",), 99.5, 0.5, "program")
     opening = Opening("a" * 16, "/u/f", 7, "42", 9, None, "alice", "dd", "job-1")
-    turn = Turn(3, turn=2, turns=5, predicted=Offered(write=25e6))
-    said = replace(saying(Opened(opening, origin, turn)), decisions=NodeDecisions({3: told()}))
+    place = InBatch(3, batch_number=2, batch_size=5, predicted=Offered(write=25e6))
+    said = replace(saying(Opened(opening, origin, place)), decisions=NodeDecisions({3: told()}))
     site.say(said)
     found = site.ledger.get("a" * 16)
     assert (found.state, found.path, found.decided_by) == (PlacementState.OPEN, "/u/f", "program")
-    assert (found.rank, found.turn, found.turns) == (2, 2, 5)
+    assert (found.rank, found.batch_number, found.batch_size) == (2, 2, 5)
     assert [(one.element.id, one.rank, one.basis.value) for one in found.candidates] == [
         ("u/b", 1, "monitor+ledger"),
         ("u/a", 2, "static"),
@@ -340,19 +340,19 @@ def test_files_of_one_decision_share_what_explains_them(site: Site) -> None:
         Opened(
             Opening(f"{number:016x}", user="alice"),
             Origin(("u/a",), 99.5, 0.0, "program"),
-            Turn(0, number, 2),
+            InBatch(0, number, 2),
         )
         for number in (1, 2)
     ]
     site.say(replace(saying(*files), decisions=NodeDecisions({0: told()})))
     first, second = (site.ledger.get(f"{number:016x}") for number in (1, 2))
     assert first.candidates is second.candidates
-    assert (first.turn, second.turn) == (1, 2)
+    assert (first.batch_number, second.batch_number) == (1, 2)
 
 
 def test_a_file_of_a_decision_that_is_not_told_is_taken_without_an_explanation(site: Site) -> None:
     origin = Origin(("u/a",), 99.5, 0.0, "program")
-    site.say(saying(Opened(Opening("b" * 16, user="alice"), origin, Turn(9))))
+    site.say(saying(Opened(Opening("b" * 16, user="alice"), origin, InBatch(9))))
     assert site.ledger.get("b" * 16).candidates == ()
 
 

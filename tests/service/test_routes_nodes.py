@@ -48,7 +48,7 @@ def opened(**more: Any) -> dict[str, Any]:
         "device": 7,
         "inode": "42",
         "restore": {"element": "union/b1", "booked_at": 999_999.0, "distance": 0.5, "decided_by": "program"},
-        "decision": {"id": 4, "turn": 2, "turns": 3, "predicted": {"write": 25e6}},
+        "decision": {"id": 4, "batch_number": 2, "batch_size": 3, "predicted": {"write": 25e6}},
         **more,
     }
 
@@ -64,7 +64,7 @@ def test_a_file_a_program_placed_is_explained_like_any_other(service: Any) -> No
     assert (told["unknown"], told["refused"]) == ([], [])
     record = service.get(f"/v1/placements/{'a' * 16}").get_json()
     assert (record["decided_by"], record["element"], record["state"]) == ("program", "union/b1", "open")
-    assert (record["rank"], record["turn"], record["turns"]) == (1, 2, 3)
+    assert (record["rank"], record["batch_number"], record["batch_size"]) == (1, 2, 3)
     assert record["requirements"][0]["minimum"] == 100.0
     assert record["predicted"][0]["value"] == 25.0
     (first,) = record["candidates"]

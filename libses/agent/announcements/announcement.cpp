@@ -46,14 +46,15 @@ void put_restore(JsonText &text, const Origin &origin) {
   text.close('}');
 }
 
-// The decisions of an announcement, each once, and for each file which it is and its turn in that.
+// The decisions of an announcement, each once, and for each file which it is and its number in that
+// batch.
 struct Decisions {
   struct Group {
     const Announcement::Opened *first = nullptr;
-    unsigned turns = 0;
+    unsigned files = 0;
   };
   std::vector<Group> groups;
-  std::vector<std::pair<size_t, unsigned>> of_file; // group and turn; no turn: none
+  std::vector<std::pair<size_t, unsigned>> of_file; // group and number in it; 0: none
 };
 
 Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
@@ -80,18 +81,18 @@ Decisions decisions_of(const std::vector<Announcement::Opened> &files) {
       candidates.push_back(group);
       groups.push_back({&opened, 0});
     }
-    decisions.of_file.emplace_back(group, ++groups[group].turns);
+    decisions.of_file.emplace_back(group, ++groups[group].files);
   }
   return decisions;
 }
 
-void put_decision(JsonText &text, const Choice &choice, size_t group, unsigned turn,
-                  unsigned turns) {
+void put_decision(JsonText &text, const Choice &choice, size_t group, unsigned number,
+                  unsigned files) {
   const ses_core_offer offer = predicted(choice);
   text.open("decision", '{');
   text.put("id", group);
-  text.put("turn", turn);
-  text.put("turns", turns);
+  text.put("batch_number", number);
+  text.put("batch_size", files);
   text.open("predicted", '{');
   text.put("read", offer.read);
   text.put("write", offer.write);
@@ -236,14 +237,14 @@ std::string announcement_body(const Announcement &announcement) {
   text.put("number", announcement.number);
   text.open("opened", '[');
   for (size_t i = 0; i < announcement.opened.size(); ++i) {
-    const auto &[group, turn] = decisions.of_file[i];
+    const auto &[group, number] = decisions.of_file[i];
     const Choice *choice = announcement.opened[i].file->choice.get();
     text.open("", '{');
     put_opened(text, announcement.opened[i]);
-    if (turn == 0) {
+    if (number == 0) {
       text.put_null("decision");
     } else {
-      put_decision(text, *choice, group, turn, decisions.groups[group].turns);
+      put_decision(text, *choice, group, number, decisions.groups[group].files);
     }
     text.close('}');
   }

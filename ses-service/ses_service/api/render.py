@@ -321,8 +321,8 @@ def placement_record(placement: Placement, backends: dict[str, str]) -> Json:
     return {
         **placement_summary(placement),
         "rank": placement.rank,
-        "turn": placement.turn,
-        "turns": placement.turns,
+        "batch_number": placement.batch_number,
+        "batch_size": placement.batch_size,
         "notes": list(placement.notes),
         "candidates": candidates(placement.candidates, backends),
         "refused": refusals(placement.refused),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ses_service.ledger.achieved import Achieved
 from ses_service.ledger.ledger import Ledger, LedgerError, Opening, PlacementEndedError
-from ses_service.ledger.node_decisions import NOTHING_TOLD, NodeDecisions, Turn, predictions
+from ses_service.ledger.node_decisions import NOTHING_TOLD, InBatch, NodeDecisions, predictions
 from ses_service.ledger.pace import Use, pace_for, telling_within
 from ses_service.ledger.placement import EndReason, Placement, PlacementState
 from ses_service.ledger.readers import Reading
@@ -49,7 +49,7 @@ class Opened:
 
     opening: Opening
     origin: Origin | None = None
-    turn: Turn | None = None
+    in_batch: InBatch | None = None
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ def take(
                     continue
                 subject = _subject_of(one.opening, announcement.node, home_vo, subjects)
                 ledger.restore(_restored(one, one.origin, subject, announcement, table, backend_of, now))
-                if one.turn is None and ledger.inherited is not None:
+                if one.in_batch is None and ledger.inherited is not None:
                     ledger.inherited.add(placement_id)
                 continue
             ledger.open(one.opening, now, node=announcement.node)
@@ -255,19 +255,19 @@ def _restored(
         opened_at=max(booked_at, min(now, opening.opened_at or now)),
         idle=bool(opening.idle),
     )
-    turn = one.turn
-    told = None if turn is None else announcement.decisions.find(turn.decision)
-    if turn is None or told is None:
+    place = one.in_batch
+    told = None if place is None else announcement.decisions.find(place.decision)
+    if place is None or told is None:
         return placement
-    why = announcement.decisions.explained(turn.decision, announcement.node, table)
+    why = announcement.decisions.explained(place.decision, announcement.node, table)
     placement.requirements, placement.candidates, placement.refused = (
         why.requirements,
         why.candidates,
         why.refused,
     )
     placement.notes = (*origin.notes, *why.notes)
-    placement.predicted = predictions(why.requirements, turn.predicted, placement.element)
-    placement.turn, placement.turns = turn.turn, turn.turns
+    placement.predicted = predictions(why.requirements, place.predicted, placement.element)
+    placement.batch_number, placement.batch_size = place.batch_number, place.batch_size
     placement.rank = why.ranks.get(placement.element.id, len(why.ranks) + 1)
     placement.expected_from = told.expected_from
     return placement

@@ -140,7 +140,7 @@ class ElementCounter:
         self._recent.put(stream, (element,), began, now)
 
     def booked(self, placement: Stream) -> None:
-        """Note that its elements had their turn, whatever becomes of the placement."""
+        """Note that its elements were used, whatever becomes of the placement."""
         for element in placement.elements:
             moment = max(placement.booked_at, self._booked_last.get(element, 0.0))
             self._booked_last[element] = moment

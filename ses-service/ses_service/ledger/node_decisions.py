@@ -76,12 +76,12 @@ class NodeDecision:
 
 
 @dataclass(slots=True)
-class Turn:
+class InBatch:
     """Which decision a file is of, the how manieth of it, and what was predicted for it then."""
 
     decision: int
-    turn: int = 1
-    turns: int = 1
+    batch_number: int = 1
+    batch_size: int = 1
     predicted: Offered = field(default_factory=Offered)
 
 

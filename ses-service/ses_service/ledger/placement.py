@@ -103,9 +103,9 @@ class Placement:
 
     ``candidates`` and ``refused`` are the explanation: the first ranks and the refused elements at
     the moment of the decision.  Files chosen from one state of a node's table share those before the first:
-    this one was number ``turn`` of ``turns``, its element had ``rank`` in that order, and ``distance`` and
-    ``predicted`` count those before it.  ``notes`` are sentences about the decision.  ``decided_by`` is
-    ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
+    this one was number ``batch_number`` of ``batch_size``, its element had ``rank`` in that order, and
+    ``distance`` and ``predicted`` count those before it.  ``notes`` are sentences about the decision.
+    ``decided_by`` is ``program`` when it chose from its node's table, ``agent`` when it asked the agent.
     ``lease_until`` is when the entry ends by itself; infinite: as long as its node is heard of.
 
     ``stripes`` are all elements the file is spread over, ``element`` first; none means ``element`` alone.
@@ -129,8 +129,8 @@ class Placement:
     candidates: tuple[Candidate, ...] = ()
     refused: tuple[Refusal, ...] = ()
     rank: int = 1
-    turn: int = 1
-    turns: int = 1
+    batch_number: int = 1
+    batch_size: int = 1
     notes: tuple[str, ...] = ()
     stripes: tuple[Element, ...] = ()
     stripe_count: int = 1
@@ -193,8 +193,8 @@ def decided_as(placement: Placement, stored: Placement) -> Placement:
         candidates=stored.candidates,
         refused=stored.refused,
         rank=stored.rank,
-        turn=stored.turn,
-        turns=stored.turns,
+        batch_number=stored.batch_number,
+        batch_size=stored.batch_size,
         notes=stored.notes,
         stripe_size=stored.stripe_size,
         decided_by=stored.decided_by,

@@ -102,8 +102,8 @@ class Selection(Answer):
 class Placement(Answer):
     """The record of one placed file; candidates and refusals are there when it was asked for by id.
 
-    ``turns`` files were chosen from the same candidates, this one as number ``turn``; ``candidates`` are
-    the ranks before the first of them, where its element had ``rank``.
+    ``batch_size`` files were chosen from the same candidates, this one as number ``batch_number``;
+    ``candidates`` are the ranks before the first of them, where its element had ``rank``.
     """
 
     placement_id: str
@@ -125,8 +125,8 @@ class Placement(Answer):
     device: int | None = None
     inode: str | None = None
     rank: int = 1
-    turn: int = 1
-    turns: int = 1
+    batch_number: int = 1
+    batch_size: int = 1
 
     @property
     def user(self) -> str:
@@ -169,8 +169,8 @@ class Placement(Answer):
             device=None if data.get("device") is None else int(data["device"]),
             inode=maybe_text(data.get("inode")),
             rank=int(data.get("rank") or 1),
-            turn=int(data.get("turn") or 1),
-            turns=int(data.get("turns") or 1),
+            batch_number=int(data.get("batch_number") or 1),
+            batch_size=int(data.get("batch_size") or 1),
         )
 
 

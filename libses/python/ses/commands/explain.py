@@ -147,8 +147,9 @@ def _show(
     line(out, f"  predicted    {promised or 'nothing was asked for'}")
     for text in [] if received is None else verdict_lines(received):
         line(out, f"  received     {text}")
-    if placement.turns > 1:
-        line(out, f"  in a batch   number {placement.turn} of {placement.turns} asked for together; what was "
+    if placement.batch_size > 1:
+        which = f"number {placement.batch_number} of {placement.batch_size}"
+        line(out, f"  in a batch   {which} asked for together; what was "
                   f"predicted counts those before it, and the ranks below, where its element is number "
                   f"{placement.rank}, are those before the first")  # fmt: skip
     state = placement.state + (f" ({placement.end_reason})" if placement.end_reason else "")

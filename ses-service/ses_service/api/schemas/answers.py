@@ -186,13 +186,13 @@ class PlacementRecord(PlacementSummary):
     """One placement with the first ranks and the refused elements at its decision.
 
     Files that one application chose from one state of the table share those of the first of them: this
-    one was number `turn` of `turns`, its element had `rank` in that order, and `distance` and
+    one was number `batch_number` of `batch_size`, its element had `rank` in that order, and `distance` and
     `predicted` count those chosen before it.
     """
 
     rank: int
-    turn: int
-    turns: int
+    batch_number: int
+    batch_size: int
     notes: list[str]
     candidates: list[Candidate]
     refused: list[Refusal]

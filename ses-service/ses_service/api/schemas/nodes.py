@@ -175,17 +175,17 @@ class DecisionMade(Said):
         )
 
 
-class TurnMade(Said):
+class InBatchMade(Said):
     """Which of the decisions a file is of, the how manieth of it, and what was predicted for it then."""
 
     id: Annotated[int, Field(ge=0, lt=2**31)]
-    turn: Annotated[int, Field(ge=1, lt=2**31)] = 1
-    turns: Annotated[int, Field(ge=1, lt=2**31)] = 1
+    batch_number: Annotated[int, Field(ge=1, lt=2**31)] = 1
+    batch_size: Annotated[int, Field(ge=1, lt=2**31)] = 1
     predicted: Offered = Offered()
 
-    def to_model(self) -> node_decisions.Turn:
+    def to_model(self) -> node_decisions.InBatch:
         """Return it as the core knows it."""
-        return node_decisions.Turn(self.id, self.turn, self.turns, self.predicted.to_model())
+        return node_decisions.InBatch(self.id, self.batch_number, self.batch_size, self.predicted.to_model())
 
 
 class TableWanted(Said):
@@ -217,7 +217,7 @@ class FileOpened(Said):
     job: Text | None = None
     idle: bool = False
     restore: Restore | None = None
-    decision: TurnMade | None = None
+    decision: InBatchMade | None = None
 
     def to_model(self) -> Opened:
         """Return it as the core knows it."""
