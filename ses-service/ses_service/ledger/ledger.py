@@ -425,6 +425,7 @@ class Ledger:
             lease_until=math.inf if announced else now + self._policies.open_lease,
             ended_at=None,
             end_reason=None,
+            judgement=None,  # of an end that was none
         )
 
     def _activate(self, placement: Placement) -> None:
