@@ -158,6 +158,29 @@ def test_a_lying_node_is_bounded_by_what_a_node_may_have_open(site: Site) -> Non
     assert site.announce(N2, {"complete": True}, N2, token)[0] == 200  # and all of them are its own to end
 
 
+def test_what_a_lying_node_says_of_people_who_are_not_on_it_moves_nothing_of_theirs(site: Site) -> None:
+    honest, liar = site.session(site.n1, f"node {N1}", N1), site.session(site.n2, f"node {N2}", N2)
+    assert site.announce(N1, {"complete": True}, N1, honest)[0] == 200
+    assert site.announce(N2, {"complete": True}, N2, liar)[0] == 200
+    real, lies = new_ids(3), new_ids(50)
+    assert site.announce(N1, announcement(real, ["union/b1"], user="alice"), N1, honest)[0] == 200
+
+    def of_alice(source: str, token: str) -> dict[str, str]:
+        """What a node is told of her files: its own."""
+        listed = site.ask("/v1/placements?state=open&limit=1000", None, source, token)[1]["placements"]
+        assert {one["subject"]["user"] for one in listed} <= {"alice"}
+        return {one["placement_id"]: one["element"] for one in listed}
+
+    before = dict.fromkeys(real, "union/b1")
+    assert of_alice(N1, honest) == before
+    status, answer = site.announce(N2, announcement(real, ["union/b2"], user="alice"), N2, liar)
+    assert (status, [one["placement_id"] for one in answer["refused"]]) == (200, real)
+    assert site.announce(N2, announcement(lies, ["union/b2"], user="alice"), N2, liar)[0] == 200
+    assert (of_alice(N1, honest), of_alice(N2, liar)) == (before, dict.fromkeys(lies, "union/b2"))
+    assert site.announce(N2, {"complete": True}, N2, liar)[0] == 200
+    assert (of_alice(N1, honest), of_alice(N2, liar)) == (before, {})
+
+
 def test_a_real_agent_is_believed_also_after_the_service_started_again(site: Site, tmp_path: Path) -> None:
     log = tmp_path / "agent.log"
     options = ("--munge", f"--munge-socket={site.here.socket}", f"--site={SITE}")
