@@ -1,4 +1,4 @@
-"""Service and agents of another state of this version, in both orders, while programs run: nothing fails.
+"""Service and agents of two states of this version, in both directions, while programs run: nothing fails.
 
 The other state is one of this repository's history, built here: its agent, library and service.
 """

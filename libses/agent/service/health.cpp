@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kFirstDelay = 0.2, kLongestDelay = 30; // seconds, before chance
 constexpr double kSwitchWithin = 0.1;                   // to another service
+constexpr double kAnyPace = 2;                          // seconds; of a node of a small site
 constexpr std::chrono::seconds kSteady{10};   // up this long: the next failure is a first one
 constexpr std::chrono::seconds kLeastLook{1}; // between two looks that programs caused, or
 constexpr int kLooksInPace = 5;               // so many in the time between two signs of life
@@ -70,8 +71,9 @@ bool ServiceHealth::answered() {
   return true;
 }
 
-void ServiceHealth::worked() {
+void ServiceHealth::worked(std::chrono::milliseconds pace) {
   const std::lock_guard lock(mutex_);
+  pace_ = pace;
   states_[services_.current()].failures = 0;
   worked_at_ = Clock::now();
 }
@@ -99,8 +101,9 @@ void ServiceHealth::failed(const std::string &cause, const Reply &reply) {
       spdlog::debug("service at {} still lost ({})", url, cause);
     }
     std::uniform_real_distribution<double> chance(0, 1);
-    const double bound =
-        std::min(kLongestDelay, kFirstDelay * (1u << std::min(state.failures, 16u)));
+    const double pace = std::chrono::duration<double>(pace_).count();
+    const double first = std::max(kFirstDelay, pace - kAnyPace);
+    const double bound = std::min(kLongestDelay, first * (1u << std::min(state.failures, 16u)));
     ++state.failures;
     state.not_before = now + seconds(bound * chance(random_)) +
                        reply.retry_after.value_or(std::chrono::milliseconds(0));

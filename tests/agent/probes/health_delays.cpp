@@ -1,6 +1,7 @@
-// health_delays TIMES SECONDS: what many agents do that fail together, TIMES in a row, at a service
-// that wishes to be left alone for SECONDS.  Prints, of each failure, the shortest and the longest
-// delay beyond that wish, in ms, of AGENTS agents.
+// health_delays TIMES SECONDS PACE: what many agents do that fail together, TIMES in a row, at a
+// service that wishes to be left alone for SECONDS, and heard each of them every PACE ms before.
+// Prints, of each failure, the shortest and the longest delay beyond that wish, in ms, of AGENTS
+// agents.
 //
 // health_delays looks: whether a program's need makes one of them look at once, in the order below.
 #include <spdlog/spdlog.h>
@@ -54,7 +55,7 @@ int main(int argc, char **argv) {
   if (argc == 2 && std::strcmp(argv[1], "looks") == 0) {
     return print_looks();
   }
-  if (argc != 3) {
+  if (argc != 4) {
     return 2;
   }
   const int times = std::atoi(argv[1]);
@@ -64,6 +65,7 @@ int main(int argc, char **argv) {
     Services services({ServiceAddress{.url = "http://s"}});
     ServiceHealth health(services);
     (void)health.answered();
+    health.worked(milliseconds{std::atoi(argv[3])});
     for (size_t time = 0; time < least.size(); ++time) {
       Reply reply;
       reply.status = 503;

@@ -5,6 +5,7 @@ The model is a distribution of its own (``benchmarks/simulate`` of the checkout)
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -157,6 +158,46 @@ def hard(
         files or 0,
     )
     _finish(rows, as_json, picture)
+
+
+@simulate.command()
+@click.option(
+    "--agents", type=click.IntRange(1, 100_000), default=10_000, show_default=True, metavar="N",
+    help="How many nodes have one.",
+)  # fmt: skip
+@click.option(
+    "--away", type=click.FloatRange(0, 3600), default=30.0, show_default=True, metavar="SECONDS",
+    help="How long the service is away.",
+)  # fmt: skip
+@click.option("--cut", is_flag=True, help="The network is cut: agents wait for answers that do not come.")
+@click.option("--files", type=click.IntRange(0), default=2, show_default=True, help="Files open on a node.")
+@click.option("--idle", is_flag=True, help="Nothing runs on the nodes: they speak seldom.")
+@json_option
+def agents(agents: int, away: float, cut: bool, files: int, idle: bool, as_json: bool) -> None:
+    """Let many agents lose their service, and find it again.
+
+    Prints after how many seconds they have told it again of all their files, and what that asks of the
+    service. What a request costs was measured with 1,000 real connections (benchmarks/README.md).
+    """
+    need_simulator()
+    from ses_service.ledger.pace import Use
+    from ses_simulate.agents import Costs, Loss, come_back
+
+    found = come_back(Loss(agents, away, cut, files, Use.NONE if idle else Use.NOW), Costs())
+    if as_json:
+        print_json(dataclasses.asdict(found))
+        return
+    rows = [
+        ("half of them are back after", f"{found.median:.1f} s"),
+        ("99 of 100", f"{found.late:.1f} s"),
+        ("the last", f"{found.last:.1f} s"),
+        ("of a processor before", f"{found.usual:.0%}"),
+        ("in the busiest second after", f"{found.busiest:.0%}"),
+        ("requests in one second after, at most", str(found.most)),
+        ("requests without an answer after", str(found.failed)),
+        ("memory for them", f"{found.memory_mb:.0f} MB"),
+    ]
+    table(console(), (f"{agents} agents", ">"), [list(row) for row in rows])
 
 
 def need_simulator() -> None:
