@@ -5,8 +5,8 @@
  * A thread for each sampler holds a channel to it (channel.h, exchange.h).  Where the sampler
  * offers a window and --one-sided allows it, the main loop reads all windows together every period,
  * and the thread only says that the readings are wanted and watches whether the channel lives; else
- * the thread pulls the table over the channel every period.  A window that cannot be read is given
- * up for pulling until the next connection.
+ * the thread pulls the table over the channel every period.  It pulls, too, until the first reading
+ * of a window has come; a window that cannot be read is tried again every ten seconds.
  *
  * Says on standard error when the way to a sampler changes.  Ends with SIGTERM or SIGINT.
  */
@@ -29,10 +29,12 @@
 #define AWAKE_NS 2000000000ull
 #define CONNECT_MS 2000u
 #define ANSWER_MS 1000u
-#define LOST_NS 1000000000ull /* a reading that takes longer will not come */
-#define AGAIN_MS 500u         /* until the next try to connect */
-#define LOOK_MS 50u           /* between two looks whether a channel lives and somebody asks */
-#define SPIN_NS 20000ull      /* readings by hardware are there by then */
+#define LOST_NS 2000000000ull /* a reading that takes longer will not come */
+#define RETRY_MS 10000u       /* until one-sided reads that failed are tried again */
+#define SAY_NS 500000000ull
+#define AGAIN_MS 500u    /* until the next try to connect */
+#define LOOK_MS 50u      /* between two looks whether a channel lives and somebody asks */
+#define SPIN_NS 20000ull /* readings by hardware are there by then */
 #define NAP_NS 50000ull
 
 struct sampler {
@@ -42,11 +44,14 @@ struct sampler {
   struct smed_channel *channel;
   struct smed_table *copy; /* room for what is pulled */
   enum smed_via via;
+  const char *why;   /* what was said last */
+  char provider[32]; /* of the window */
+  uint64_t retry_ns; /* when to try its window again */
   pthread_t thread;
   /* Shared with the main loop, under `lock`. */
   struct smed_fabric *fabric;
   uint64_t begun_ns; /* when a reading was begun; 0: none is */
-  bool lost;
+  bool lost, works;  /* readings of the window fail, have come */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,23 +80,24 @@ static void go_by(struct sampler *sampler, enum smed_via via, const char *why) {
 
   if (sampler->mirrored.table != NULL)
     atomic_store_explicit(&sampler->mirrored.table->via, via, memory_order_relaxed);
-  if (sampler->via != via)
+  if (sampler->via != via || sampler->why != why)
     fprintf(stderr, "smed-mirror: %s is %s: %s\n", sampler->name, said[via], why);
   sampler->via = via;
+  sampler->why = why;
 }
 
 static void close_fabric(struct sampler *sampler) {
   pthread_mutex_lock(&lock);
   struct smed_fabric *fabric = sampler->fabric;
   sampler->fabric = NULL;
-  sampler->lost = false;
+  sampler->lost = sampler->works = false;
   sampler->begun_ns = 0;
   pthread_mutex_unlock(&lock);
   if (fabric != NULL)
     smed_fabric_close(fabric);
 }
 
-/* Read by the window of OFFER from now on, or pull. */
+/* Pull, and try the window of OFFER beside, where there is one. */
 static void choose_way(struct sampler *sampler, const struct smed_offer *offer) {
   const char *why = "it offers no one-sided reads";
   struct smed_fabric *fabric = NULL;
@@ -100,11 +106,14 @@ static void choose_way(struct sampler *sampler, const struct smed_offer *offer) 
     why = "without --one-sided";
   else if (offer->window.provider[0] != '\0' && offer->window.bytes == offer->bytes)
     fabric = smed_fabric_look(&offer->window, sampler->host, &why);
+  sampler->retry_ns = options.one_sided ? smed_after_ns(smed_now_ns(), RETRY_MS) : UINT64_MAX;
   if (fabric == NULL) {
     go_by(sampler, SMED_VIA_PULL, why);
     return;
   }
-  go_by(sampler, SMED_VIA_ONE_SIDED, offer->window.provider);
+  strcpy(sampler->provider, offer->window.provider);
+  sampler->via = SMED_VIA_PULL; /* said when it comes to that */
+  atomic_store_explicit(&sampler->mirrored.table->via, SMED_VIA_PULL, memory_order_relaxed);
   pthread_mutex_lock(&lock);
   sampler->fabric = fabric;
   pthread_mutex_unlock(&lock);
@@ -135,9 +144,13 @@ static bool pull(struct sampler *sampler, uint32_t bytes) {
   static const char say = SMED_SAY_PULL;
   uint64_t soon = smed_after_ns(smed_now_ns(), ANSWER_MS);
 
-  return smed_channel_send(sampler->channel, &say, 1, soon) &&
-         smed_channel_receive(sampler->channel, sampler->copy, bytes, soon) &&
-         smed_mirrored_take(&sampler->mirrored, sampler->copy, smed_now_ns());
+  if (!smed_channel_send(sampler->channel, &say, 1, soon) ||
+      !smed_channel_receive(sampler->channel, sampler->copy, bytes, soon))
+    return false;
+  pthread_mutex_lock(&lock);
+  bool taken = smed_mirrored_take(&sampler->mirrored, sampler->copy, smed_now_ns());
+  pthread_mutex_unlock(&lock);
+  return taken;
 }
 
 /* Say every half second that the channel is in use. */
@@ -145,19 +158,36 @@ static bool say(struct sampler *sampler, bool asked, uint64_t *last_ns) {
   const char what = asked ? SMED_SAY_AWAKE : SMED_SAY_NOTHING;
   uint64_t now = smed_now_ns();
 
-  if (now - *last_ns < LOST_NS / 2)
+  if (now - *last_ns < SAY_NS)
     return true;
   *last_ns = now;
   return smed_channel_send(sampler->channel, &what, 1, smed_after_ns(now, ANSWER_MS));
+}
+
+/* Follow what became of one-sided reads. */
+static void review(struct sampler *sampler, const struct smed_offer *offer) {
+  pthread_mutex_lock(&lock);
+  bool lost = sampler->lost, works = sampler->works, none = sampler->fabric == NULL;
+  pthread_mutex_unlock(&lock);
+  if (lost) {
+    close_fabric(sampler);
+    if (!smed_channel_gone(sampler->channel))
+      go_by(sampler, SMED_VIA_PULL, "one-sided reads fail");
+  } else if (works && sampler->via != SMED_VIA_ONE_SIDED) {
+    go_by(sampler, SMED_VIA_ONE_SIDED, sampler->provider);
+  } else if (none && smed_now_ns() > sampler->retry_ns) {
+    choose_way(sampler, offer);
+  }
 }
 
 /* Until the channel is lost. */
 static const char *follow(struct sampler *sampler, const struct smed_offer *offer) {
   uint64_t said_ns = 0, due = smed_now_ns();
 
-  for (bool lost = false;;) {
+  for (;;) {
     bool asked = is_asked(sampler);
 
+    review(sampler, offer);
     if (sampler->via == SMED_VIA_PULL && asked) {
       due = due + period_ns > smed_now_ns() ? due + period_ns : smed_now_ns();
       if (!pull(sampler, offer->bytes))
@@ -168,15 +198,6 @@ static const char *follow(struct sampler *sampler, const struct smed_offer *offe
     if (smed_channel_gone(sampler->channel) || !say(sampler, asked, &said_ns))
       return "it closed the connection";
     smed_sleep_until(smed_after_ns(smed_now_ns(), LOOK_MS));
-    pthread_mutex_lock(&lock);
-    lost = sampler->lost;
-    pthread_mutex_unlock(&lock);
-    if (lost) {
-      close_fabric(sampler);
-      if (smed_channel_gone(sampler->channel))
-        return "it closed the connection";
-      go_by(sampler, SMED_VIA_PULL, "one-sided reads fail");
-    }
   }
 }
 
@@ -223,6 +244,8 @@ static bool is_over(struct sampler *sampler) {
   if (done < 0 ||
       !smed_mirrored_take(&sampler->mirrored, smed_fabric_bytes(sampler->fabric), smed_now_ns()))
     sampler->lost = true;
+  else
+    sampler->works = true;
   return true;
 }
 
