@@ -95,7 +95,7 @@ def _portal(programs: Path, directory: Path, count: int, files: int) -> Iterator
     ):
         _fill(directory / "state", files)
         account = [programs / "ses-webface", "account", "add", _WHO, "--admin", "--password-stdin"]
-        state = ["--state-dir", directory / "portal"]
+        state: list[str | Path] = ["--state-dir", directory / "portal"]
         subprocess.run(
             [str(one) for one in (*account, *state)],
             input=f"{_PASSWORD}\n", text=True, check=True, capture_output=True, timeout=60,
