@@ -43,10 +43,10 @@ def munged() -> Iterator[Path]:
         yield running.socket
 
 
-@pytest.fixture(scope="session", params=["tcp", "shm"])
-def node(request: pytest.FixtureRequest, munged: Path) -> Iterator[Agent]:
-    """Another node, which is reached by this provider of libfabric."""
-    with agent(munged, "--provider", request.param) as running:
+@pytest.fixture(scope="session")
+def node(munged: Path) -> Iterator[Agent]:
+    """Another node, which is reached by the provider tcp of libfabric."""
+    with agent(munged) as running:
         yield running
 
 

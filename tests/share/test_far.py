@@ -42,7 +42,6 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("node", ["tcp"], indirect=True)
 @pytest.mark.parametrize(("promise", "model", "weaker"), PROMISES)
 def test_model_promises_what_the_next_weaker_one_does_not(
     far: Region, promise: Promise, model: Model, weaker: Model
