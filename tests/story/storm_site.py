@@ -54,28 +54,35 @@ def wait_until(check: Callable[[], object], what: str) -> float:
 
 
 class Site:
-    """A union of eight directories, and the service and agent that place files on it."""
+    """A union of eight directories, and the services and the agent that place files on it.
 
-    def __init__(self, work: Path, parts: Parts) -> None:
-        self.work, self.parts = work, parts
+    Services have the same further options; ``url`` is that of the one that is asked.
+    """
+
+    def __init__(self, work: Path, parts: Parts, services: int = 1, *options: str) -> None:
+        self.work, self.parts, self._options = work, parts, options
         self.union = work / "union"
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self.urls = [f"http://127.0.0.1:{free_port()}" for _ in range(services)]
+        self.url = self.urls[0]
         self.description = write_site(parts.site, work)
         self.socket = work / "agent.sock"
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._programs: list[subprocess.Popen[bytes]] = []
 
-    def start_service(self) -> None:
+    def start_service(self, number: int = 0) -> None:
+        name, url = f"service{number or ''}", self.urls[number]
         self._start(
-            "service", str(self.parts.service), "serve", "--listen", self.url.removeprefix("http://"),
-            "--state-dir", str(self.work / "service"), "--site", str(self.description), "--trust-loopback",
+            name, str(self.parts.service), "serve", "--listen", url.removeprefix("http://"),
+            "--state-dir", str(self.work / name), "--site", str(self.description), "--trust-loopback",
+            *self._options,
         )  # fmt: skip
-        wait_until(lambda: self.get("/readyz") is not None, "the service is ready")
+        wait_until(lambda: self.get("/readyz", url) is not None, "the service is ready")
 
     def start_agent(self) -> None:
         self._start(
-            "agent", str(self.parts.agent), "--service", self.url, "--socket", str(self.socket),
-            "--node", "n1", "--state-dir", str(self.work / "agent"), "--answer-ms", "10000",
+            "agent", str(self.parts.agent), *(f"--service={url}" for url in self.urls),
+            "--socket", str(self.socket), "--node", "n1", "--state-dir", str(self.work / "agent"),
+            "--answer-ms", "10000",
         )  # fmt: skip
         wait_until(self._listens, "the agent listens")
         assert self._running["agent"].poll() is None, self.log("agent")
@@ -119,15 +126,16 @@ class Site:
         )
         return self._programs[-1]
 
-    def get(self, path: str) -> dict[str, object] | None:
-        with suppress(OSError, ValueError), urllib.request.urlopen(self.url + path, timeout=5) as answer:
+    def get(self, path: str, url: str | None = None) -> dict[str, object] | None:
+        asked = (url or self.url) + path
+        with suppress(OSError, ValueError), urllib.request.urlopen(asked, timeout=5) as answer:
             body: dict[str, object] = json.load(answer)
             return body
         return None
 
-    def ledger(self) -> list[str] | None:
+    def ledger(self, url: str | None = None) -> list[str] | None:
         """Paths of what the ledger has open, each of which lies where it says; none without an answer."""
-        answer = self.get("/v1/placements?state=open&limit=1000")
+        answer = self.get("/v1/placements?state=open&limit=1000", url)
         if answer is None:
             return None
         placements = answer["placements"]
@@ -143,11 +151,11 @@ class Site:
 
 
 @contextmanager
-def running_site(work: Path, parts: Parts) -> Iterator[Site]:
-    """A site below ``work`` with service and agent, which are stopped at the end."""
+def running_site(work: Path, parts: Parts, services: int = 1, *options: str) -> Iterator[Site]:
+    """A site below ``work`` with services and agent, which are stopped at the end."""
     if os.geteuid() != 0:
         pytest.skip("needs root: mounts a union")
-    site = Site(work, parts)
+    site = Site(work, parts, services, *options)
     branches = [work / f"b{number}" for number in range(1, 9)]
     for path in (site.union, *branches):
         path.mkdir(parents=True)
@@ -157,7 +165,8 @@ def running_site(work: Path, parts: Parts) -> Iterator[Site]:
         subprocess.run(["mergerfs", "-o", options, together, site.union], check=True, timeout=60)
         undo.callback(subprocess.run, ["umount", "-l", str(site.union)], check=False, timeout=60)
         undo.callback(site.stop_all)
-        site.start_service()
+        for number in range(services):
+            site.start_service(number)
         site.start_agent()
         yield site
 
