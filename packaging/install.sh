@@ -41,7 +41,7 @@ installed=$(cat .venv/lock.sha256 2>/dev/null || true)
 if [ ! -x .venv/bin/pip ] || { [ "$installed" != "$lock_sum" ] && [ "$installed" != "$(sum_of requirements.lock)" ]; }; then
   echo "Installing $(grep -c '^[a-z]' "$lock") Python packages into .venv"
   [ -x .venv/bin/pip ] || "${PYTHON:-python3}" -m venv .venv
-  .venv/bin/python -m pip install --progress-bar off --no-compile --disable-pip-version-check --require-hashes -r "$lock" \
+  .venv/bin/python -m pip install --progress-bar off --no-compile --disable-pip-version-check --require-hashes --no-deps -r "$lock" \
     | sed -nu '/\.metadata/d; s/^ *\(Downloading\|Using cached\) \([^-]*\)-\([^-]*\)-[^ ]* (\(.*\))$/  \2 \3: \4/p'
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --no-build-isolation \
     -e ses-service -e smed-monitor -e webface -e libses/python -e libses/listen -e libses/client "${more[@]}"
