@@ -3,7 +3,8 @@
 So many clients keep a TLS connection each and do as ses-agent does (``ses_simulate.agents`` says how): they
 tell of their open files, speak at the pace the service gives them, and after a failure wait by chance, longer
 each time.  The real service is killed and started again.  Beside it stands what the model says of the same
-agents with the costs that were measured, and of more of them.  No number makes this fail.
+agents with the costs that were measured, and of more of them.  The agents are those of idle nodes, since this
+process could not speak for a thousand busy ones.  No number makes this fail.
 
     .venv/bin/python benchmarks/agents_return.py [--agents 1000] [--away 30] [--files 2] [--computed 10000]
 """
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from ses_benchmarks.processes import Usage, free_port  # noqa: E402
+from ses_service.ledger.pace import Use  # noqa: E402
 from ses_simulate.agents import LONGEST_DELAY, TIME_OUT, Costs, Loss, Return, come_back, first_delay  # noqa: E402
 
 STEADY = 10.0  # seconds in which the usual load is measured
@@ -54,7 +56,9 @@ class Agent:
     async def live(self) -> None:
         """Speak, and come back after each failure."""
         failures, pace, knows = 0, 0.0, False
-        await asyncio.sleep(self._chance.uniform(0, 2))
+        await asyncio.sleep(
+            self._chance.uniform(0, self.number / 50)
+        )  # this process makes the handshakes, too
         while True:
             try:
                 if not knows:
@@ -76,7 +80,7 @@ class Agent:
     async def _speak(self, complete: bool) -> float:
         said = {
             "incarnation": f"{self.number + 1:016x}", "opened": self.files if complete else [], "ended": [],
-            "complete": complete, "users": ["bench"], "in_use": True,
+            "complete": complete, "users": ["bench"], "in_use": False,
         }  # fmt: skip
         answer = await self._ask(
             "POST", f"/v1/nodes/n{self.number:05}/announcements", json.dumps(said).encode()
@@ -241,9 +245,10 @@ def main() -> int:
     print(f"a return costs {1e3 * (costs.connection + costs.word):.2f} ms of CPU, any other word "
           f"{1e3 * costs.word:.2f} ms, and each {costs.memory / 1e3:.0f} kB")  # fmt: skip
     print(f"the service was away for {away:.1f} s, with its start")
-    say(f"{given.agents} agents, measured", came)
-    for count in (given.agents, given.computed):
-        say(f"{count} agents, computed", come_back(Loss(count, away, files=0), costs))
+    say(f"{given.agents} agents, idle, measured", came)
+    for count, use in ((given.agents, Use.NONE), (given.computed, Use.NONE), (given.computed, Use.NOW)):
+        what = f"{count} agents, {'idle' if use is Use.NONE else 'in use'}, computed"
+        say(what, come_back(Loss(count, away, files=0, use=use), costs))
     return 0
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from bare_cluster import NODES, ROOT, Cluster
@@ -71,6 +72,15 @@ def opened(cluster: Cluster) -> dict[str, str]:
     return {str(one["path"]): str(one["node"]) for one in json.loads(asked)["files"]}
 
 
+def submit(cluster: Cluster, directory: Path) -> tuple[str, dict[str, str]]:
+    """Submit a job of which a rank on each node holds a file; its number, and the node of each file."""
+    directory.mkdir()
+    options = [f"-N{NODES}", f"-n{NODES}", "--output=/dev/null", "--storage=write>=1MB/s"]
+    script = f"--wrap=srun sh -c '{HOLD.format(directory=directory)}'"
+    job = cluster.nodes[0].output("sbatch", "--parsable", *options, script).strip()
+    return job, {str(directory / node.name): node.name for node in cluster.nodes}
+
+
 @pytest.fixture(scope="module")
 def played(cluster: Cluster) -> dict[str, dict[str, int]]:
     return play(cluster)
@@ -85,17 +95,7 @@ def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
     cluster: Cluster, played: dict[str, dict[str, int]]
 ) -> None:
     directory = cluster.union / "job"
-    directory.mkdir()
-    submit = [
-        "sbatch",
-        "--parsable",
-        f"-N{NODES}",
-        f"-n{NODES}",
-        "--output=/dev/null",
-        "--storage=write>=1MB/s",
-    ]
-    job = cluster.nodes[0].output(*submit, f"--wrap=srun sh -c '{HOLD.format(directory=directory)}'").strip()
-    expected = {str(directory / node.name): node.name for node in cluster.nodes}
+    job, expected = submit(cluster, directory)
 
     def state() -> str:
         return cluster.services.output(
@@ -114,6 +114,21 @@ def test_a_job_on_all_nodes_has_its_files_placed_and_an_upgrade_lets_it_be(
     until(lambda: state().split()[:1] == ["COMPLETED"], state)
     comment = cluster.services.output("scontrol", "show", "job", job)
     assert re.search(rf"AdminComment=.*{NODES} files", comment), comment
+
+
+def test_after_a_network_cut_the_ledger_is_again_what_is_open(
+    cluster: Cluster, played: dict[str, dict[str, int]]
+) -> None:
+    directory = cluster.union / "cut"
+    _, expected = submit(cluster, directory)
+    until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)))
+    cluster.services.output("ip", "link", "set", "bridge", "down")
+    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))  # lost, after half a minute
+    cluster.services.output("ip", "link", "set", "bridge", "up")
+    until(lambda: opened(cluster) == expected, lambda: str(opened(cluster)))
+    assert "database failed" not in cluster.services.output("cat", "/run/units/ses-service.log")
+    (directory / "go").touch()
+    until(lambda: opened(cluster) == {}, lambda: str(opened(cluster)))
 
 
 def test_a_second_run_changes_nothing(cluster: Cluster, played: dict[str, dict[str, int]]) -> None:
