@@ -110,9 +110,9 @@ def test_what_is_in_the_environment_is_on_no_command_line(anywhere, monkeypatch)
 
 def test_a_signal_ends_the_program_there(anywhere):
     conversation, thread, said = waiting_run(anywhere([*SH, "echo ready; exec sleep 600"]), b"ready")
-    conversation.signal(signal.SIGINT)
+    conversation.signal(signal.SIGTERM)
     thread.join(60)
-    assert [(one.status, one.exit_status) for one in said] == [(-signal.SIGINT, 130)]
+    assert [(one.status, one.exit_status) for one in said] == [(-signal.SIGTERM, 143)]
 
 
 def test_a_program_can_catch_its_signal(there):
