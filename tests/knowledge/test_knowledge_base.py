@@ -48,8 +48,8 @@ def test_units_states_pools_and_access_are_read(knowledge: KnowledgeBase, lustre
     assert (flash.pool, flash.tier, flash.target) == ("flash", "nvme", "0")
     assert drained.state is ElementState.DRAINING
     assert environment.node_access["n1"] == environment.node_access["n0048"] == frozenset({"lfs01"})
-    beside, thin = environment.node_classes
-    assert (beside.nodes, beside.holds) == (("dtn1",), {"lfs01/OST0000", "lfs01/OST0002"})
+    thin, transfer = environment.node_classes
+    assert (transfer.nodes, transfer.holds) == (("dtn1",), {"lfs01/OST0000", "lfs01/OST0002"})
     assert thin.holds == frozenset()
     assert (thin.name, thin.hosts, len(thin.nodes), thin.link_rate) == ("thin", "n[0001-0048]", 48, 12.5e9)
     assert thin.uplink == NetworkLink("leaf1", 25e9)
