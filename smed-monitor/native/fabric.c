@@ -9,10 +9,12 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #define API FI_VERSION(1, 17)
 #define LIBRARY "libfabric.so.1"
@@ -107,6 +109,20 @@ static bool open_queue(struct smed_fabric *fabric, bool showing) {
   return fabric->wakes || fi_cq_open(fabric->domain, &attributes, &fabric->queue, NULL) == 0;
 }
 
+/* The provider shm names the files of its endpoints PID:UID:NUMBER and leaves them when a process
+ * is killed.  What has this process's number before it opened any is such a file, and in the way.
+ */
+static void remove_left_behind(void) {
+  static bool removed;
+  char name[64];
+
+  for (int number = 0; !removed && number < 64; number++) {
+    snprintf(name, sizeof(name), "/dev/shm/%ld:%ld:%d", (long)getpid(), (long)getuid(), number);
+    unlink(name);
+  }
+  removed = true;
+}
+
 static bool open_endpoint(struct smed_fabric *fabric, bool showing) {
   struct fi_av_attr attributes = {.type = FI_AV_UNSPEC};
 
@@ -149,6 +165,7 @@ static struct smed_fabric *opened(const char *provider, const char *host, bool s
   fabric->info = found(provider, host, showing);
   if (fabric->info != NULL) {
     *why = "libfabric cannot open an endpoint of this provider";
+    remove_left_behind();
     if (open_endpoint(fabric, showing))
       return fabric;
   }

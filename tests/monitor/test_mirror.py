@@ -218,6 +218,14 @@ def test_no_read_one_sided_is_torn_and_no_write_gets_in(provider: str) -> None:
     assert (torn, written) == (0, 0)
 
 
+def test_what_a_killed_process_of_the_same_number_left_is_not_in_the_way() -> None:
+    left = 'echo left >"/dev/shm/$$:$(id -u):0"; exec "$0" shm 0.2'
+    ran = subprocess.run(
+        ["sh", "-c", left, BUILT / "window-probe"], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_reads_by_the_kernel_wake_nobody() -> None:
     ran = subprocess.run(
         [BUILT / "window-probe", "shm", "60", "stopped"], capture_output=True, text=True, timeout=120
