@@ -46,22 +46,28 @@ class Local:
 def run_here(wanted: Wanted) -> Local:
     """Run the program here, with this process's streams and signals."""
     argv = wanted.command(there=False)
-    began = time.monotonic()
-    try:
-        process = subprocess.Popen(argv)
-    except FileNotFoundError:
-        sys.stderr.write(f"{argv[0]}: no such program\n")
-        return Local(_NOT_THERE, 0.0, 0.0)
-    except OSError as error:
-        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
-        return Local(_NOT_RUNNABLE, 0.0, 0.0)
+    process: subprocess.Popen[bytes] | None = None
+    early: list[int] = []  # signals that came before there was a program
 
     def forward(number: int) -> None:
         by_terminal = number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground()
-        if not by_terminal:  # the terminal sends these to the whole group
+        if process is None:
+            early.append(number)
+        elif not by_terminal:  # the terminal sends these to the whole group
             process.send_signal(number)
 
     with _signals(forward):
+        began = time.monotonic()
+        try:
+            process = subprocess.Popen(argv)
+        except FileNotFoundError:
+            sys.stderr.write(f"{argv[0]}: no such program\n")
+            return Local(_NOT_THERE, 0.0, 0.0)
+        except OSError as error:
+            sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+            return Local(_NOT_RUNNABLE, 0.0, 0.0)
+        for number in early:
+            process.send_signal(number)
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     code = process.returncode
