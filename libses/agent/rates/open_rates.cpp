@@ -294,13 +294,13 @@ void OpenRates::look_at(pid_t pid, Process &process, Time now) {
   schedule(pid, process, now);
 }
 
-// What is not explained now is told by the next look.
+// What is not explained now is told by the next look, also of a file that grows by holes only now
+// and then.
 void OpenRates::watch_unexplained(const Files &files, const std::vector<SeenFile> &seen,
                                   bool writes, bool reads) {
   for (size_t i = 0; i < files.size(); ++i) {
     const auto &[placement, followed] = files[i];
-    if (writes && seen[i].can_write && seen[i].grown == 0 && seen[i].written_on == 0 &&
-        !modifies_.watches(placement)) {
+    if (writes && seen[i].can_write && seen[i].written_on == 0 && !modifies_.watches(placement)) {
       (void)modifies_.add(followed->file.handle, placement);
     }
     if (reads && seen[i].can_read && seen[i].read_on == 0 && !accesses_.watches(placement)) {
