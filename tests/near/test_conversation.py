@@ -6,11 +6,15 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ses.near.execution.conversation import Conversation, File, LostError, NotStartedError, Piece, Run
+from ses.near.execution import connection
+from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.conversation import Conversation
+from ses.near.execution.run import File, Piece, Run
 from ses.near.execution.runner import piece_of
 
 SH = ("sh", "-c")
@@ -40,6 +44,22 @@ def held(run, stdin=None):
     output, errors = [], []
     ended = Conversation(run).hold(output.append, errors.append, stdin)
     return ended, b"".join(output), b"".join(errors)
+
+
+@pytest.fixture
+def counted(there, tmp_path):
+    """How to make a run whose node is reached by a command that notes each of its starts; what was noted."""
+    script = f'echo started >>{tmp_path}/starts; exec "$@"'
+    return (
+        lambda argv, **facts: replace(there(argv, **facts), rsh=("sh", "-c", script, "sh")),
+        lambda: (tmp_path / "starts").read_text().count("started"),
+    )
+
+
+def held_over(connection, run):
+    output = []
+    ended = Conversation(run, connection).hold(output.append, print, None)
+    return ended.status, b"".join(output)
 
 
 def waiting_run(run, ready):
@@ -189,3 +209,93 @@ def test_a_piece_is_the_programs_standard_input(there, text):
     data = text.read_bytes()
     first, last = data.index(b"\n", 999) + 1, data.index(b"\n", 49_999) + 1
     assert held(run)[1] == data[first:last]
+
+
+def test_programs_over_one_connection_have_nothing_of_each_other(counted):
+    run, starts = counted
+    with Connection() as connection:
+        for number in range(5):
+            argv = [*SH, f"cat; echo {number}; exit {number}"]
+            assert held_over(connection, run(argv)) == (number, b"%d\n" % number)
+        assert starts() == 1
+
+
+def test_a_program_that_is_refused_leaves_the_connection_as_it_was(counted):
+    run, starts = counted
+    with Connection() as connection:
+        with pytest.raises(NotStartedError, match="no such program"):
+            held_over(connection, run(["no-such-program"]))
+        assert held_over(connection, run(["echo", "x"])) == (0, b"x\n")
+        assert starts() == 1
+
+
+def test_after_a_program_that_took_its_runner_along_there_is_another(counted):
+    run, starts = counted
+    with Connection() as connection:
+        with pytest.raises(LostError):
+            held_over(connection, run([*SH, "kill -9 $PPID; sleep 60"]))
+        assert held_over(connection, run(["echo", "x"])) == (0, b"x\n")
+        assert starts() == 2
+
+
+def test_what_a_program_left_of_its_piece_is_not_given_to_the_next(counted, tmp_path):
+    run, starts = counted
+    (tmp_path / "large").write_bytes(b"line\n" * 2_000_000)
+    piece = Piece(str(tmp_path / "large"), 0, 10_000_000)
+    with Connection() as connection:
+        for _ in range(3):
+            assert held_over(connection, run(["head", "-n", "1"], piece=piece)) == (0, b"line\n")
+        assert starts() == 1
+
+
+def test_processor_time_is_that_of_each_program(there):
+    busy = [*SH, "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done"]
+    with Connection() as connection:
+        first = Conversation(there(busy), connection).hold(print, print, None)
+        second = Conversation(there(["true"]), connection).hold(print, print, None)
+    assert second.cpu_seconds < first.cpu_seconds
+
+
+def test_a_connection_gets_no_more_programs_after_some_minutes(counted, monkeypatch):
+    run, starts = counted
+    with Connection() as kept:
+        held_over(kept, run(["true"]))
+        monkeypatch.setattr(connection, "_LONGEST_SECONDS", 0.0)
+        held_over(kept, run(["true"]))
+        assert starts() == 2
+
+
+def test_what_does_not_answer_is_ended_with_all_it_started(there, tmp_path):
+    """The command waits in a program of its own, as one does that starts others."""
+    waits = ("sh", "-c", f": >{tmp_path}/waits; sleep 613; true")
+    conversation, ended = Conversation(replace(there(["true"]), rsh=waits)), []
+
+    def hold():
+        with contextlib.suppress(NotStartedError):
+            conversation.hold(print, print, None)
+        ended.append(True)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "waits").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    conversation.end()
+    thread.join(60)
+    assert ended == [True]
+
+
+def test_modules_of_a_folder_are_not_taken_for_pythons_own(there, tmp_path, monkeypatch):
+    """Someone's queue.py lies where the program is run."""
+    for name in ("queue", "json", "struct", "select", "signal"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert held(there(["echo", "x"]))[1] == b"x\n"
+
+
+def test_a_python_that_is_too_old_is_named(there):
+    old = "import sys; sys.version_info, sys.version = (3, 6, 8), '3.6.8 (default)'; exec(sys.argv[-1])"
+    with pytest.raises(NotStartedError, match=r"Python 3\.8 is needed there, not 3\.6\.8"):
+        held(replace(there(["true"]), rsh=("python3", "-c", old)))

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from own_systemd import running
-from ses.near.execution.conversation import Conversation, Ended, Run
+from ses.near.execution.conversation import Conversation, Ended
 from ses.near.execution.executors import Limits
+from ses.near.execution.run import Run
 
 LIMITS = Limits(cpus=0.5, memory=200 << 20, io_weight=50)
 CONTROLS = """

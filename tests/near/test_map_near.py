@@ -3,13 +3,16 @@
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from ses.cli import main
+from ses.near.history import Seen, recall, remember
 
 SES = Path(sys.executable).parent / "ses"
 NODES = ("--held", "*/e1/*=n1", "--held", "*/e2/*=n2")
@@ -54,6 +57,14 @@ def test_output_is_in_the_order_of_the_files(mapped, data):
     assert "6 tasks" in said
 
 
+def test_tasks_of_a_node_go_over_one_connection(mapped, data, tmp_path):
+    """What it takes to reach a node and to start Python there is paid once, not for each file."""
+    counting = f"sh -c 'echo %n >>{tmp_path}/starts; exec \"$@\"' sh"
+    output, _ = mapped("--no-sample", "--per-endpoint", "1", rsh=counting)
+    assert output == here(data)
+    assert sorted((tmp_path / "starts").read_text().split()) == ["n1", "n2"]
+
+
 def test_pieces_of_files_give_what_whole_files_give(mapped, data):
     output, said = mapped("--piece", "7kB", "--per-endpoint", "2")
     assert output == here(data)
@@ -80,6 +91,14 @@ def test_a_node_that_never_answers_is_done_without(mapped, data):
     assert "3 not where planned" in said
 
 
+def test_a_node_where_the_program_cannot_be_tried_is_done_without(mapped, data):
+    output, said = mapped(rsh="sh -c 'test %n = n2 && exec \"$@\"; echo no route >&2' sh")
+    assert output == here(data)
+    assert "not tried on n1: no route" in said
+    assert "predicted" in said
+    assert "3 not where planned" in said
+
+
 def test_a_task_that_is_lost_again_and_again_is_given_up(mapped):
     _, said = mapped(
         "--no-sample", "--retries", "1", program=("sh", "-c", "kill -9 $PPID; sleep 60", "{}"), code=1
@@ -94,6 +113,14 @@ def test_the_highest_exit_status_is_passed_on(mapped):
 def test_a_reducer_reads_the_merged_output_in_order(mapped, data):
     output, _ = mapped("--reduce", "tail -n 1")
     assert output == here(data).splitlines(keepends=True)[-1]
+
+
+def test_a_reducer_prints_nothing_of_a_part(mapped):
+    """The last of the tasks is given up; the sum of the others would look like the sum of all."""
+    program = ("sh", "-c", "case $0 in */5.txt) kill -9 $PPID; sleep 60;; esac; cat $0", "{}")
+    output, said = mapped("--no-sample", "--retries", "0", "--reduce", "wc -l", program=program, code=1)
+    assert output == b""
+    assert "5.txt was tried 1 times" in said
 
 
 def test_a_reducer_that_fails_is_told(mapped):
@@ -151,3 +178,114 @@ def test_a_reader_that_goes_away_ends_it(data):
 )
 def test_what_is_not_understood_is_named(mapped, options, why):
     assert why in mapped(*options, code=2)[1]
+
+
+def test_whole_runs_replace_what_the_sample_said(mapped, tmp_path, monkeypatch):
+    """A program that returns as much of 20 and 40 MB as of the 16 MB that are tried."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    program = ("head", "-c", "1000000", "{}")
+    files = [tmp_path / "e1/20", tmp_path / "e1/40"]
+    for file in files:
+        file.parent.mkdir(exist_ok=True)
+        with file.open("wb") as opened:
+            opened.truncate(int(file.name) * 1_000_000)
+    mapped("--dry-run", f"{tmp_path}/e1/*", program=program)
+    tried = recall(program, "n1")
+    assert tried.returned == pytest.approx(1e6 / (16 << 20))
+    mapped(f"{tmp_path}/e1/*", program=program)
+    known = recall(program, "n1")
+    assert known.returned == pytest.approx(2e6 / 60e6), "both files count, and small ones do not"
+    assert (known.slowdown, known.cores) == (tried.slowdown, tried.cores)
+    assert known.start_seconds > 0
+    assert recall(program, "n2") is None, "its files are small"
+
+
+def test_what_whole_runs_showed_decides(mapped, monkeypatch, tmp_path):
+    """It is known of the program that it returns everything: nothing is sampled, and it is refused."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    program = ("sh", "-c", f": >{tmp_path}/ran; cat $0", "{}")
+    remember(
+        program,
+        "n2",
+        Seen(returned=1.0, cpu_seconds_per_byte=1e-9, slowdown=1.0, cores=1.0, start_seconds=9.0),
+    )
+    _, said = mapped(program=program, rates=WIDE, code=1)
+    assert "takes longer" in said
+    assert not (tmp_path / "ran").exists()
+
+
+def test_outputs_of_more_tasks_than_files_may_be_open_wait_for_their_turn(tmp_path):
+    """The first task ends after the last one: until then all others' outputs wait."""
+    for number in range(100):
+        (tmp_path / f"{number:03}").write_text(f"{number}\n")
+    script = (
+        f"case $0 in */000) until test -e {tmp_path}/last; do sleep 0.05; done;; "
+        f"*/099) : >{tmp_path}/last;; esac; echo error >&2; cat $0"
+    )
+    options = ["--held", "*=n", *RATES, "--rsh", "env", "--no-sample", "--per-endpoint", "2"]
+    argv = [
+        "prlimit",
+        "--nofile=40:40",
+        SES,
+        "map-near",
+        *options,
+        f"{tmp_path}/0??",
+        "--",
+        "sh",
+        "-c",
+        script,
+        "{}",
+    ]
+    environment = {**os.environ, "SES_SERVICE_URL": "http://127.0.0.1:1", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(argv, capture_output=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.split() == [b"%d" % number for number in range(100)]
+    assert done.stderr.count(b"error\n") == 100
+    assert list(tmp_path.glob("ses-map-near-*")) == []
+
+
+STRANGE = ["sp ace", "new\nline", "[x]", "quo'te\"", "a=b", "{}", "a*b", "-dash", "\udcff", "é", "empty"]
+
+
+@pytest.mark.parametrize("as_pattern", [True, False])
+def test_every_name_of_a_file_is_one(mapped, tmp_path, monkeypatch, as_pattern):
+    for name in STRANGE:
+        (tmp_path / "e1").mkdir(exist_ok=True)
+        (tmp_path / "e1" / name).write_text("" if name == "empty" else "7\n")
+    monkeypatch.chdir(tmp_path / "e1")
+    files = ["./*"] if as_pattern else [f"./{name}" for name in sorted(STRANGE)]
+    options = ["--held", "*=n1", *RATES, "--rsh", "env", "--no-sample"]
+    argv = [SES, "map-near", *options, *files, "--", "grep", "-c", "-H", "7", "{}"]
+    environment = {**os.environ, "SES_SERVICE_URL": "http://127.0.0.1:1"}
+    done = subprocess.run(argv, capture_output=True, env=environment, timeout=120)
+    expected = b"".join(
+        subprocess.run(["grep", "-c", "-H", "7", f"./{name}"], capture_output=True).stdout
+        for name in sorted(STRANGE)
+    )
+    assert done.stdout == expected
+    assert done.returncode == 1, "grep found nothing in one"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("when", ["running", "connecting"])
+def test_a_signal_ends_it_all_and_leaves_nothing(data, tmp_path, number, when):
+    waits = f": >{tmp_path}/begun; exec sleep 617"
+    rsh, program = ("env", waits) if when == "running" else (f"sh -c '{waits}'", "true")
+    options = ["--held", "*=n", *RATES, "--rsh", rsh, "--no-sample"]
+    argv = [SES, "map-near", *options, f"{data}/e*/*.txt", "--", "sh", "-c", program, "{}"]
+    environment = {**os.environ, "SES_SERVICE_URL": "http://127.0.0.1:1", "TMPDIR": str(tmp_path)}
+    running = subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE)
+    until((tmp_path / "begun").exists)
+    running.send_signal(number)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 128 + number, said.decode()
+    assert b"Traceback" not in said
+    assert list(tmp_path.glob("ses-map-near-*")) == []
+    until(lambda: subprocess.run(["pgrep", "-fx", "sleep 617"], capture_output=True).returncode == 1)
+
+
+def until(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

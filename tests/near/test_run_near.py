@@ -123,13 +123,76 @@ def test_a_signal_reaches_the_program(text, tmp_path, where):
     script = f"trap 'echo caught; exit 3' TERM; : >{tmp_path}/ready; while :; do sleep 0.1; done"
     argv = [SES, "run-near", *PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}"]
     running = subprocess.Popen(argv, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "ready").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until((tmp_path / "ready").exists)
     running.send_signal(signal.SIGTERM)
     assert running.communicate(timeout=60)[0] == b"caught\n"
     assert running.returncode == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sample", ["--sample", "--no-sample"])
+def test_a_signal_ends_it_while_the_node_is_being_reached(text, tmp_path, number, sample):
+    """As in a queue of Slurm: no program runs that the signal could be for."""
+    waits = f"sh -c ': >{tmp_path}/waits; exec sleep 600'"
+    argv = [
+        SES,
+        "run-near",
+        *PAYS[:4],
+        "--rsh",
+        waits,
+        *PAYS[6:],
+        "--where",
+        "near",
+        sample,
+        text,
+        "--",
+        "cat",
+        "{}",
+    ]
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    running = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    until((tmp_path / "waits").exists)
+    running.send_signal(number)
+    assert running.communicate(timeout=60) == (b"", b"")
+    assert running.returncode == 128 + number
+
+
+@pytest.mark.parametrize("where", ["near", "here"])
+def test_a_signal_that_is_ignored_stays_so(text, tmp_path, where):
+    """As under nohup."""
+    script = f": >{tmp_path}/ready; until test -e {tmp_path}/go; do sleep 0.05; done; echo done"
+    argv = [SES, "run-near", *PAYS, "--no-sample", "--where", where, text, "--", "sh", "-c", script, "{}"]
+    running = subprocess.Popen(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *argv], stdout=subprocess.PIPE)
+    until((tmp_path / "ready").exists)
+    running.send_signal(signal.SIGHUP)
+    (tmp_path / "go").touch()
+    assert running.communicate(timeout=60)[0] == b"done\n"
+    assert running.returncode == 0
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("where", ["near", "here"])
+def test_the_program_is_given_names_as_they_were_written(near, tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
+    names = ["./-n", "./a//b", "new\nline", "sp ace"]
+    (tmp_path / "a").mkdir()
+    for name in names:
+        (tmp_path / name).write_text("x\n")
+    done = near(*PAYS, "--where", where, "--no-sample", *names, "--", "printf", "%s|", "{}")
+    assert done.stdout.decode() == "".join(f"{name}|" for name in names)
+
+
+def test_the_sample_and_the_program_go_over_one_connection(near, text, tmp_path):
+    counting = f"sh -c 'echo started >>{tmp_path}/starts; exec \"$@\"' sh"
+    done = near(*PAYS[:4], "--rsh", counting, *PAYS[6:], text, "--", "grep", "-c", "8 x", "{}")
+    assert done.stdout == subprocess.run(["grep", "-c", "8 x", text], capture_output=True).stdout
+    assert (tmp_path / "starts").read_text() == "started\n"
 
 
 def test_a_reader_that_goes_away_ends_it(text):

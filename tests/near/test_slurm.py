@@ -18,8 +18,10 @@ from click.testing import CliRunner
 from ports import free_port
 from ses.cli import main
 from ses.near.execution import job_array
-from ses.near.execution.conversation import Conversation, NotStartedError, Run
+from ses.near.execution.connection import NotStartedError
+from ses.near.execution.conversation import Conversation
 from ses.near.execution.executors import Limits, usual
+from ses.near.execution.run import Run
 
 PATIENCE = 120
 CONFIGURATION = """\

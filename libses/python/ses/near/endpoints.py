@@ -11,10 +11,10 @@ from pathlib import Path
 from ses_client.errors import SesError, UsageError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
+from ses.near.execution.connection import LostError, NotStartedError
 from ses.near.history import Seen, recall, remember
 from ses.near.placing import NowhereError, Site
-from ses.near.sampling import sample
-from ses.near.single import Wanted
+from ses.near.single import Wanted, sampled
 from ses.near.tasks import HERE, Extent
 
 
@@ -32,17 +32,21 @@ class Spread:
         return tuple(sorted(self.holders))
 
 
-def files_of(patterns: Sequence[str]) -> list[Path]:
-    """Return the regular files that patterns or names stand for, each once; raises UsageError."""
-    found: dict[Path, None] = {}
+def files_of(patterns: Sequence[str]) -> dict[Path, str]:
+    """Return the regular files that patterns or names stand for, each once, and how a shell would write them.
+
+    Raises UsageError.
+    """
+    found: dict[Path, str] = {}
     for pattern in patterns:
         base = Path("/") if pattern.startswith("/") else Path()
         named = [Path(pattern)] if Path(pattern).exists() else sorted(base.glob(pattern.lstrip("/")))
         regular = [one for one in named if one.is_file()]
         if not regular:
             raise UsageError(f"{pattern}: no such file.")
-        found |= dict.fromkeys(regular)
-    return list(found)
+        shown = "./" if pattern.startswith("./") else ""
+        found |= {one: shown + str(one) for one in regular if one not in found}
+    return found
 
 
 def spread(
@@ -69,7 +73,7 @@ def spread(
         try:
             found = _extents(file, node, wanted, known, piece)
         except SesError as error:
-            reasons[str(error)] = None
+            reasons[f"from here: {error}"] = None
             extents.append(Extent(file, 0, file.stat().st_size, HERE))
             continue
         for extent, holder in found:
@@ -110,12 +114,14 @@ def _together(parts: Sequence[Holder], wanted: Wanted) -> Holder:
     )
 
 
-def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[Decision | None, int]:
+def decided(
+    wanted: Wanted, where: Spread, per_endpoint: int | None, reasons: list[str]
+) -> tuple[Decision | None, int]:
     """Return the decision and how many tasks a node runs at once; ``None``: nothing is known of the program.
 
-    Raises NotStartedError and LostError when the sample cannot be run.
+    Why it could not be tried on a node is added to ``reasons``.
     """
-    seen = _seen(wanted, where)
+    seen = _seen(wanted, where, reasons)
     if seen is None:
         return None, per_endpoint or 1
     at_once = per_endpoint or wanted.limits.at_once(seen.cores, seen.memory)
@@ -125,12 +131,22 @@ def decided(wanted: Wanted, where: Spread, per_endpoint: int | None) -> tuple[De
     return decide(work, holders, where.here, seen.start_seconds), at_once
 
 
-def _seen(wanted: Wanted, where: Spread) -> Seen | None:
-    most = max((one for one in where.extents if one.node != HERE), key=lambda one: one.end - one.start)
-    known = recall(wanted.argv, most.node)
-    if known is not None or not wanted.sampled or most.end == most.start:
-        return known
-    run = replace(wanted.run(most.node), argv=wanted.argv)
-    found = sample(run, str(most.file), wanted.name_there(most.file), most.file.stat().st_size)
-    remember(wanted.argv, most.node, found)
-    return found
+def _seen(wanted: Wanted, where: Spread, reasons: list[str]) -> Seen | None:
+    """Return what is known of the program on a node, or shown by the first one where it can be tried."""
+    largest: dict[str, Extent] = {}
+    for one in sorted(where.extents, key=lambda one: one.start - one.end):
+        if one.node != HERE:
+            largest.setdefault(one.node, one)
+    for node in largest:
+        if (known := recall(wanted.argv, node)) is not None:
+            return known
+    for node, most in largest.items():
+        if wanted.sampled and most.end > most.start:
+            try:
+                found = sampled(wanted, node, most.file)
+            except (NotStartedError, LostError) as error:
+                reasons.append(f"not tried on {node}: {error}")
+                continue
+            remember(wanted.argv, node, found)
+            return found
+    return None

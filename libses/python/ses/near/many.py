@@ -10,29 +10,22 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 from ses_client.errors import SesError
 
-from ses.near.execution.conversation import (
-    Conversation,
-    Ended,
-    File,
-    LostError,
-    NotStartedError,
-    Piece,
-    Run,
-    answered,
-)
+from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.conversation import Conversation, Ended, answered
+from ses.near.execution.executors import HERE as LOCAL
 from ses.near.execution.job_array import JobArray
+from ses.near.execution.run import File, Piece, Run
+from ses.near.keeping import Output
+from ses.near.learning import learn
 from ses.near.single import Wanted
 from ses.near.tasks import HERE, Progress, Task, Turns, progress
 
 _LOOK_SECONDS = 0.2
-_COPY = 1 << 18
 
 
 class GivenUpError(SesError):
@@ -54,19 +47,15 @@ class Result:
 
 
 @dataclass(slots=True)
-class _Output:
-    out: IO[bytes]
-    errors: IO[bytes]
-
-
-@dataclass(slots=True)
 class _State:
-    """What the threads share, under one lock."""
+    """What the threads share.  ``ran``: of each node the bytes and the ends of its tasks."""
 
-    finished: dict[int, _Output] = field(default_factory=dict)
+    folder: Path
+    finished: dict[int, Output] = field(default_factory=dict)
     done: list[int] = field(default_factory=list)
-    running: set[Conversation | JobArray] = field(default_factory=set)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    running: set[Connection | JobArray] = field(default_factory=set)
+    ran: dict[str, list[tuple[int, Ended]]] = field(default_factory=dict)
+    changed: threading.Condition = field(default_factory=threading.Condition)
     result: Result = field(default_factory=Result)
 
 
@@ -82,65 +71,94 @@ def run_all(
 ) -> Result:
     """Run all tasks, ``at_once`` of them on each node, and pass their output on in the order of the tasks.
 
-    With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  Raises GivenUpError
-    when a task was lost more than ``retries`` times, and what ``output`` raises; the programs that run then
-    are ended.
+    With a ``folder`` that all nodes share, the tasks of each are job arrays of Slurm.  What whole runs showed
+    of the program is remembered.  Raises GivenUpError when a task was lost more than ``retries`` times, and
+    what ``output`` raises; the programs that run then are ended.
     """
-    turns, state = Turns(tasks, retries), _State()
-    by_number = {one.number: one for one in tasks}
-    began = time.monotonic()
-    threads = []
-    for node, count in at_once.items():
-        if folder is not None and node != HERE:
-            more = (folder, count)
-            threads.append(threading.Thread(target=_work_as_array, args=(wanted, node, turns, state, *more)))
-        else:
-            one_by_one = (
-                threading.Thread(target=_work, args=(wanted, node, turns, state)) for _ in range(count)
-            )
-            threads.extend(one_by_one)
-    for one in threads:
-        one.daemon = True
-        one.start()
-    try:
-        for number in range(len(tasks)):
-            while (ready := _take(state, number)) is None:
-                if turns.given_up is not None:
-                    raise GivenUpError(f"{turns.given_up}.")
-                with state.lock:
-                    tell(progress(by_number, state.done, time.monotonic() - began))
-                time.sleep(_LOOK_SECONDS if len(tasks) > 1 else _LOOK_SECONDS / 10)
-            with ready.out, ready.errors:
-                _copy(ready.errors, errors)
-                _copy(ready.out, output)
-    finally:
-        turns.stop("it was stopped")
-        with state.lock:
-            running = list(state.running)
-        for each in running:
-            each.end()
-        for one in threads:
-            one.join()
-        for left in state.finished.values():
-            left.out.close()
-            left.errors.close()
+    with tempfile.TemporaryDirectory(prefix="ses-map-near-", ignore_cleanup_errors=True) as kept:
+        turns, state = Turns(tasks, retries), _State(Path(kept))
+        began = time.monotonic()
+        threads = _threads(wanted, at_once, turns, state, folder)
+        try:
+            _pass_on(tasks, turns, state, output, errors, tell, began)
+        finally:
+            turns.stop("it was stopped")
+            with state.changed:
+                running = list(state.running)
+            for each in running:
+                each.end()
+            for one in threads:
+                one.join()
+    for node, ran in state.ran.items():
+        learn(wanted.argv, node, ran)
     state.result.seconds = time.monotonic() - began
     return state.result
 
 
+def _threads(
+    wanted: Wanted, at_once: Mapping[str, int], turns: Turns, state: _State, folder: Path | None
+) -> list[threading.Thread]:
+    """Start a thread for each task that may run at once, or for each array."""
+    found: list[threading.Thread] = []
+    for node, count in at_once.items():
+        if folder is not None and node != HERE:
+            found.append(_thread(_work_as_array, wanted, node, turns, state, folder, count))
+        else:
+            found.extend(_thread(_work, wanted, node, turns, state) for _ in range(count))
+    for one in found:
+        one.start()
+    return found
+
+
+def _thread(
+    work: Callable[..., None], wanted: Wanted, node: str, turns: Turns, state: _State, *more: object
+) -> threading.Thread:
+    def guarded() -> None:
+        try:
+            work(wanted, node, turns, state, *more)
+        except Exception as error:  # nobody would do its tasks
+            turns.stop(f"{node or 'this node'}: {error!r}")
+
+    return threading.Thread(target=guarded, daemon=True)
+
+
+def _pass_on(
+    tasks: Sequence[Task], turns: Turns, state: _State,
+    output: Callable[[bytes], object], errors: Callable[[bytes], object], tell: Callable[[Progress], None],
+    began: float,
+) -> None:  # fmt: skip
+    by_number = {one.number: one for one in tasks}
+    told = began
+    for number in range(len(tasks)):
+        with state.changed:
+            while number not in state.finished:
+                if turns.given_up is not None:
+                    raise GivenUpError(f"{turns.given_up.rstrip('.')}.")
+                if time.monotonic() - told >= _LOOK_SECONDS:
+                    told = time.monotonic()
+                    tell(progress(by_number, state.done, told - began))
+                state.changed.wait(_LOOK_SECONDS)
+            ready = state.finished.pop(number)
+        ready.errors.pass_on(errors)
+        ready.out.pass_on(output)
+
+
 def _work(wanted: Wanted, node: str, turns: Turns, state: _State) -> None:
-    while (task := turns.take(node)) is not None:
-        with ExitStack() as undo:
-            kept = _Output(
-                undo.enter_context(tempfile.TemporaryFile()), undo.enter_context(tempfile.TemporaryFile())
-            )
+    """Run tasks of a node one after the other, over one connection."""
+    with Connection() as connection:
+        with state.changed:
+            state.running.add(connection)
+        while (task := turns.take(node)) is not None:
+            kept = Output(state.folder)
             try:
-                ended = _held(wanted, task, node, kept, state)
+                ended = Conversation(run_of(wanted, task, node), connection).hold(
+                    kept.out.write, kept.errors.write, None
+                )
+                kept.close()
             except (NotStartedError, LostError, OSError) as error:
-                turns.failed(task, node, f"{node or 'this node'}: {error}")
+                _failed(task, node, kept, error, turns, state)
                 continue
-            undo.pop_all()
-        _finished(task, node, kept, ended, turns, state)
+            _finished(task, node, kept, ended, turns, state)
 
 
 def _work_as_array(
@@ -153,7 +171,7 @@ def _work_as_array(
         return
     runs = {number: run_of(wanted, one, node) for number, one in tasks.items()}
     array = JobArray(runs, at_once, folder, wanted.rsh)
-    with state.lock:
+    with state.changed:
         state.running.add(array)
     try:
         array.submit()
@@ -163,47 +181,41 @@ def _work_as_array(
             turns.failed(one, node, f"{node}: {error}")
         return
     for number, answer in array.answers():
-        with ExitStack() as undo:
-            kept = _Output(
-                undo.enter_context(tempfile.TemporaryFile()), undo.enter_context(tempfile.TemporaryFile())
-            )
-            try:
-                if answer is None:
-                    raise LostError(
-                        array.said(number) or "the element of the job array ended without an answer"
-                    )
-                with answer.open("rb") as come:
-                    ended = answered(come, runs[number], kept.out.write, kept.errors.write)
-                answer.unlink()
-            except (NotStartedError, LostError, OSError) as error:
-                turns.failed(tasks[number], node, f"{node}: {error}")
-                continue
-            undo.pop_all()
+        kept = Output(state.folder)
+        try:
+            if answer is None:
+                raise LostError(array.said(number) or "the element of the job array ended without an answer")
+            with answer.open("rb") as come:
+                ended = answered(come, runs[number], kept.out.write, kept.errors.write)
+            kept.close()
+            answer.unlink()
+        except (NotStartedError, LostError, OSError) as error:
+            _failed(tasks[number], node, kept, error, turns, state)
+            continue
         _finished(tasks[number], node, kept, ended, turns, state)
 
 
-def _finished(task: Task, node: str, kept: _Output, ended: Ended, turns: Turns, state: _State) -> None:
-    with state.lock:
+def _failed(task: Task, node: str, kept: Output, error: Exception, turns: Turns, state: _State) -> None:
+    kept.drop()
+    turns.failed(task, node, f"{node or 'this node'}: {error}")
+    with state.changed:
+        state.changed.notify_all()
+
+
+def _finished(task: Task, node: str, kept: Output, ended: Ended, turns: Turns, state: _State) -> None:
+    with state.changed:
         state.finished[task.number] = kept
         state.done.append(task.number)
+        if node != HERE:
+            state.ran.setdefault(node, []).append((task.end - task.start, ended))
         total = state.result
         total.status = max(total.status, ended.exit_status)
         total.tasks += 1
         total.moved += node != task.node
         total.returned += ended.returned
         total.cpu_seconds += ended.cpu_seconds
+        state.changed.notify_all()
     turns.done(node)
-
-
-def _held(wanted: Wanted, task: Task, node: str, kept: _Output, state: _State) -> Ended:
-    conversation = Conversation(run_of(wanted, task, node))
-    with state.lock:
-        state.running.add(conversation)
-    try:
-        return conversation.hold(kept.out.write, kept.errors.write, None)
-    finally:
-        with state.lock:
-            state.running.discard(conversation)
 
 
 def run_of(wanted: Wanted, task: Task, node: str) -> Run:
@@ -211,19 +223,8 @@ def run_of(wanted: Wanted, task: Task, node: str) -> Run:
     here = node == HERE
     name = str(task.file.absolute()) if here else wanted.name_there(task.file)
     mapped = not here and wanted.path_map is not None
-    shown = "/dev/stdin" if not task.whole else name if mapped else str(task.file)
+    shown = "/dev/stdin" if not task.whole else name if mapped else wanted.name_here(task.file)
     argv = tuple(shown if one == "{}" else one for one in wanted.argv)
     piece = None if task.whole else Piece(name, task.start, task.end)
-    executor, rsh = ("command", ("env",)) if here else (wanted.executor_used, wanted.rsh)
+    executor, rsh = (LOCAL, ()) if here else (wanted.executor_used, wanted.rsh)
     return Run(argv, node or "here", executor, (File.of(task.file, name),), wanted.limits, rsh, piece)
-
-
-def _take(state: _State, number: int) -> _Output | None:
-    with state.lock:
-        return state.finished.pop(number, None)
-
-
-def _copy(source: IO[bytes], to: Callable[[bytes], object]) -> None:
-    source.seek(0)
-    while data := source.read(_COPY):
-        to(data)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ses.near.execution.connection import Connection
 from ses.near.execution.conversation import Conversation, Ended
 from ses.near.single import Wanted
 
@@ -19,19 +20,29 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, sign
 _NOT_THERE, _NOT_RUNNABLE = 127, 126
 
 
-def run_there(wanted: Wanted, node: str) -> Ended:
+class StoppedError(Exception):
+    """A signal came while the node was being reached: no program was running that it could be sent to."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def run_there(wanted: Wanted, node: str, connection: Connection) -> Ended:
     """Run the program on a node with this process's streams and signals.
 
-    Raises NotStartedError (nothing was read or written), LostError, and BrokenPipeError when nobody reads the
-    output any more.
+    Raises NotStartedError (nothing was read or written), StoppedError, LostError, and BrokenPipeError when
+    nobody reads the output any more.
     """
-    conversation = Conversation(wanted.run(node))
-    with _signals(conversation.signal):
-        try:
-            return conversation.hold(to_descriptor(1), to_descriptor(2), _input())
-        except BrokenPipeError:
-            conversation.signal(signal.SIGPIPE)
-            raise
+    conversation = Conversation(wanted.run(node), connection)
+
+    def forward(number: int) -> None:
+        if not conversation.reached:
+            raise StoppedError(number)
+        conversation.signal(number)
+
+    with _signals(forward), connection:
+        return conversation.hold(to_descriptor(1), to_descriptor(2), _input())
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,8 @@ def run_here(wanted: Wanted) -> Local:
 
 @contextmanager
 def _signals(forward: Callable[[int], None]) -> Iterator[None]:
-    before = {one: signal.signal(one, lambda number, _: forward(number)) for one in _FORWARDED}
+    wanted = [one for one in _FORWARDED if signal.getsignal(one) is not signal.SIG_IGN]  # by nohup, or by "&"
+    before = {one: signal.signal(one, lambda number, _: forward(number)) for one in wanted}
     try:
         yield
     finally:

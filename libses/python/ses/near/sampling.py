@@ -2,7 +2,7 @@
 
 The program gets them as standard input, under the name ``/dev/stdin`` in place of ``{}``; what it prints is
 counted and dropped.  Other effects it has are real.  It is started once more here without input, to know what
-starting it takes.
+starting it takes.  The connection to the node can be used again, for the program itself.
 
 :func:`read_rate` reads them here and runs nothing.
 """
@@ -13,7 +13,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from ses.near.execution.conversation import Conversation, Ended, Piece, Run
+from ses.near.execution.connection import Connection
+from ses.near.execution.conversation import Conversation, Ended
+from ses.near.execution.executors import HERE
+from ses.near.execution.run import Piece, Run
 from ses.near.history import Seen
 
 SAMPLE_BYTES = 16 << 20
@@ -23,26 +26,25 @@ _LEAST_SECONDS = 1e-6
 _LEAST_CPU = 1e-4  # seconds; what is less is not measured
 
 
-def sample(there: Run, path_here: str, path_there: str, size: int) -> Seen:
-    """Return what the command of a run does with its data.
+def sample(there: Run, path_here: str, path_there: str, size: int, connection: Connection) -> Seen:
+    """Return what the command of a run does with its data; ``connection``: to the run's node.
 
     Raises NotStartedError, LostError.
     """
     length = min(size, SAMPLE_BYTES)
     argv = tuple("/dev/stdin" if one == "{}" else one for one in there.argv)
-    local = replace(there, argv=argv, node="here", executor="command", rsh=("env",), files=())
-    began = time.monotonic()
-    near = _held(replace(there, argv=argv, files=(), piece=Piece(path_there, 0, length)))
-    start = time.monotonic() - began - near.seconds
-    empty = _held(replace(local, piece=Piece(path_here, 0, 0)))
-    here = _held(replace(local, piece=Piece(path_here, 0, length)))
+    local = replace(there, argv=argv, node="here", executor=HERE, rsh=(), files=())
+    near = _held(replace(there, argv=argv, files=(), piece=Piece(path_there, 0, length)), connection)
+    with Connection() as own:
+        empty = _held(replace(local, piece=Piece(path_here, 0, 0)), own)
+        here = _held(replace(local, piece=Piece(path_here, 0, length)), own)
     used = max(here.cpu_seconds - empty.cpu_seconds, _LEAST_CPU)
     return Seen(
         returned=max(0, near.returned - empty.returned) / length,
         cpu_seconds_per_byte=used / length,
         slowdown=max(1.0, near.cpu_seconds / max(here.cpu_seconds, _LEAST_CPU)),
         cores=near.cores,
-        start_seconds=start,
+        start_seconds=near.start_seconds or 0.0,
         memory=near.memory,
     )
 
@@ -61,8 +63,8 @@ def read_rate(file: Path) -> float:
     return done / max(time.monotonic() - began, _LEAST_SECONDS)
 
 
-def _held(run: Run) -> Ended:
-    return Conversation(run).hold(_drop, _drop, None)
+def _held(run: Run, connection: Connection) -> Ended:
+    return Conversation(run, connection).hold(_drop, _drop, None)
 
 
 def _drop(_data: bytes) -> None:

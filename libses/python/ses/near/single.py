@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ses_client.errors import SesError, UsageError
 
 from ses.near.cost import Decision, Here, Holder, Work, decide
-from ses.near.execution.conversation import Ended, File, Run
+from ses.near.execution.connection import Connection
 from ses.near.execution.executors import NO_LIMITS, Limits, usual
+from ses.near.execution.run import File, Run
 from ses.near.history import Seen, recall, remember
+from ses.near.learning import START_SECONDS
 from ses.near.placing import Place, Site, own_names
-from ses.near.sampling import SAMPLE_BYTES, read_rate, sample
-
-START_SECONDS = 0.5
-"""Until a program runs on another node, before that was measured."""
+from ses.near.sampling import read_rate, sample
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the user asks for.  Rates are bytes per second; ``None``: what the site says."""
+    """What the user asks for.  Rates are bytes per second; ``None``: what the site says.
+
+    ``names``: how files were written, such as ``./-f``, which programs see and may print.
+    """
 
     files: tuple[Path, ...]
     argv: tuple[str, ...]
@@ -36,6 +38,11 @@ class Wanted:
     sampled: bool = True
     where: str = "auto"
     path_map: tuple[str, str] | None = None
+    names: Mapping[Path, str] = field(default_factory=dict)
+
+    def name_here(self, file: Path) -> str:
+        """Return the name of a file as the program here would be given it."""
+        return self.names.get(file, os.fspath(file))
 
     def name_there(self, file: Path | str) -> str:
         """Return the name of a file on the node."""
@@ -54,10 +61,14 @@ class Wanted:
         files = tuple(File.of(one, self.name_there(one)) for one in self.files)
         return Run(self.command(there=True), node, self.executor_used, files, self.limits, self.rsh)
 
+    def trial(self, node: str) -> Run:
+        """Return the run on a node with ``{}`` as it is, for a sample."""
+        return Run(self.argv, node, self.executor_used, (), self.limits, self.rsh)
+
     def command(self, there: bool) -> tuple[str, ...]:
         """Return the command with the files in place of ``{}``."""
         mapped = there and self.path_map is not None
-        names = [self.name_there(one) if mapped else os.fspath(one) for one in self.files]
+        names = [self.name_there(one) if mapped else self.name_here(one) for one in self.files]
         return tuple(word for one in self.argv for word in (names if one == "{}" else [one]))
 
 
@@ -71,8 +82,11 @@ class Plan:
     elements: tuple[str, ...] = ()
 
 
-def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
-    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises UsageError."""
+def plan(wanted: Wanted, site: Callable[[], Site], connection: Connection | None = None) -> Plan:
+    """Decide where the program goes; asks ``site`` for what the user does not say.  Raises UsageError.
+
+    A sample opens the ``connection`` to the node, if that is given, and leaves it open.
+    """
     for file in wanted.files:
         if not file.is_file():
             raise UsageError(f"{file} is not a regular file that can be read here.")
@@ -93,7 +107,7 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
     if not best.pays and wanted.where == "auto":
         return Plan(None, f"it cannot pay: {best.lost}", best, place.elements)
     try:
-        seen = _seen(wanted, place)
+        seen = _seen(wanted, place, connection)
     except SesError as error:
         return Plan(None, f"{place.node}: {error}", elements=place.elements)
     if seen is None:
@@ -109,30 +123,6 @@ def plan(wanted: Wanted, site: Callable[[], Site]) -> Plan:
     if wanted.where == "near" or decision.pays:
         return Plan(place.node, "asked for" if not decision.pays else "it pays", decision, place.elements)
     return Plan(None, f"it does not pay: {decision.lost}", decision, place.elements)
-
-
-def learn(wanted: Wanted, node: str, ended: Ended, seconds: float) -> None:
-    """Keep what a whole run on a node showed, after ``seconds`` from its start here to its end.
-
-    Runs on less than a sample are left out: what starting a program takes would count as work on its data.
-    """
-    try:
-        size = sum(one.stat().st_size for one in wanted.files)
-    except OSError:  # the program removed one
-        return
-    if size < SAMPLE_BYTES or ended.status < 0:
-        return
-    known = recall(wanted.argv, node)
-    slowdown = known.slowdown if known else 1.0
-    seen = Seen(
-        returned=ended.returned / size,
-        cpu_seconds_per_byte=ended.cpu_seconds / size / slowdown,
-        slowdown=slowdown,
-        cores=ended.cores,
-        start_seconds=max(0.0, seconds - ended.seconds),
-        memory=ended.memory,
-    )
-    remember(wanted.argv, node, seen)
 
 
 def _measured(wanted: Wanted, here: Here) -> Here:
@@ -181,12 +171,19 @@ def _place(wanted: Wanted, site: Callable[[], Site], cores: float) -> tuple[Plac
     return replace(found, holder=holder), here
 
 
-def _seen(wanted: Wanted, place: Place) -> Seen | None:
+def _seen(wanted: Wanted, place: Place, connection: Connection | None) -> Seen | None:
     known = recall(wanted.argv, place.node)
     if known is not None or not wanted.sampled:
         return known
-    largest = _largest(wanted)
-    run = replace(wanted.run(place.node), argv=wanted.argv)
-    seen = sample(run, os.fspath(largest), wanted.name_there(largest), largest.stat().st_size)
+    seen = sampled(wanted, place.node, _largest(wanted), connection)
     remember(wanted.argv, place.node, seen)
     return seen
+
+
+def sampled(wanted: Wanted, node: str, file: Path, connection: Connection | None = None) -> Seen:
+    """Return what a sample of a file says.  Raises NotStartedError, LostError."""
+    trial, size = wanted.trial(node), file.stat().st_size
+    if connection is not None:
+        return sample(trial, os.fspath(file), wanted.name_there(file), size, connection)
+    with Connection() as own:
+        return sample(trial, os.fspath(file), wanted.name_there(file), size, own)

@@ -20,10 +20,10 @@ from ses_client.client import ServiceClient
 from ses_client.errors import SesError, UsageError
 
 from ses.commands.near.options import Cost, Size, WithProgram, execution_options, program, site_of
+from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import service_command
 from ses.near.cost import Decision
 from ses.near.endpoints import Spread, decided, files_of, spread
-from ses.near.execution.conversation import LostError, NotStartedError
 from ses.near.execution.executors import Limits
 from ses.near.many import Result, run_all
 from ses.near.price import Prices, near_over_here
@@ -33,7 +33,6 @@ from ses.near.tasks import HERE, Progress, tasks_of
 from ses.output import console, line, print_json
 
 _TELL_SECONDS = 10.0
-_PIPE_CLOSED, _INTERRUPTED = 141, 130  # 128 and the signal's number
 
 
 class _Held(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there
@@ -95,14 +94,13 @@ def map_near(
     is given up.
     """
     limits = Limits(cpus, memory, io_weight)
-    wanted = Wanted(tuple(files_of(patterns)), program(), limits=limits, **asked)
+    named = files_of(patterns)
+    wanted = Wanted(tuple(named), program(), limits=limits, names=named, **asked)
     if array is not None and wanted.executor_used != "slurm":
         raise UsageError("--array is for Slurm: give --executor slurm, too.")
     where, reasons = spread(wanted, held, site_of(client), piece)
-    try:
-        decision, at_once = decided(wanted, where, per_endpoint) if where.holders else (None, 1)
-    except (NotStartedError, LostError) as error:
-        raise SesError(f"The program cannot be tried on the nodes: {error}.") from None
+    with interruptible():
+        decision, at_once = decided(wanted, where, per_endpoint, reasons) if where.holders else (None, 1)
     report = _report(where, decision, prices)
     if dry_run:
         print_json(report) if as_json else _tell(where, decision, reasons, report)
@@ -113,11 +111,8 @@ def map_near(
         raise SesError(f"Near the data it takes longer: {decision.lost}. Run it here, or use --force.")
     tasks = tasks_of(where.extents, piece)
     nodes = {**dict.fromkeys(where.nodes, at_once), HERE: max(1, int(where.here.cores))}
-    with _told() as tell, _reduced(reducer) as (output, reduced), _below(array) as folder:
-        try:
-            result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell, folder)
-        except KeyboardInterrupt:
-            raise SystemExit(_INTERRUPTED) from None
+    with interruptible(), _told() as tell, _reduced(reducer) as (output, reduced), _below(array) as folder:
+        result = run_all(wanted, tasks, nodes, retries, output, to_descriptor(2), tell, folder)
     _finish(result, report, as_json)
     raise SystemExit(reduced() or result.status)
 
@@ -142,7 +137,7 @@ def _reduced(reducer: str | None) -> Iterator[tuple[Callable[[bytes], object], C
             yield to_descriptor(1), lambda: 0
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            raise SystemExit(_PIPE_CLOSED) from None
+            raise SystemExit(PIPE_CLOSED) from None
         return
     try:
         process = subprocess.Popen(shlex.split(reducer), stdin=subprocess.PIPE)
@@ -159,6 +154,9 @@ def _reduced(reducer: str | None) -> Iterator[tuple[Callable[[bytes], object], C
 
     try:
         yield write, lambda: process.returncode
+    except BaseException:  # what it would print of a part looks like the whole
+        process.terminate()
+        raise
     finally:
         with suppress(BrokenPipeError):
             pipe.close()
@@ -210,7 +208,7 @@ def _tell(where: Spread, decision: Decision | None, reasons: list[str], report: 
     for node, holder in sorted(where.holders.items()):
         line(out, f"map-near: {holder.bytes / 1e6:.1f} MB on {node}")
     for reason in reasons:
-        line(out, f"map-near: from here: {reason}")
+        line(out, f"map-near: {reason}")
     if decision is not None:
         for name, one in (("near", decision.near), ("here", decision.here)):
             line(out, f"map-near: {name} {one.seconds:.2f} s predicted, {one.bound_by} binds, "
@@ -224,5 +222,6 @@ def _finish(result: Result, report: dict[str, Any], as_json: bool) -> None:
         sys.stderr.write(json.dumps({**report, "measured": asdict(result)}) + "\n")
         return
     moved = f", {result.moved} not where planned" if result.moved else ""
-    line(console(sys.stderr), f"map-near: {result.tasks} tasks in {result.seconds:.2f} s{moved}, "
+    tasks = "1 task" if result.tasks == 1 else f"{result.tasks} tasks"
+    line(console(sys.stderr), f"map-near: {tasks} in {result.seconds:.2f} s{moved}, "
          f"{result.cpu_seconds:.2f} CPU seconds, {result.returned / 1e6:.1f} MB returned")  # fmt: skip

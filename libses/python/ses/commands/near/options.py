@@ -69,9 +69,12 @@ class Size(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return bytes."""
         try:
-            return value if isinstance(value, int) else bytes_of(value)
+            found = value if isinstance(value, int) else bytes_of(value)
         except click.BadParameter as error:
             self.fail(error.message, param, ctx)
+        if found <= 0:
+            self.fail(f"{value!r} is no positive size.", param, ctx)
+        return found
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.1 of Debian 12 names no type there

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,21 @@ from ses_client.client import ServiceClient
 from ses_client.errors import EXIT_FAILED
 
 from ses.commands.near.options import WithProgram, execution_options, program, site_of
+from ses.commands.near.signals import PIPE_CLOSED, interruptible
 from ses.commands.options import service_command
 from ses.near.cost import Prediction
-from ses.near.execution.conversation import Ended, LostError, NotStartedError
+from ses.near.execution.connection import Connection, LostError, NotStartedError
+from ses.near.execution.conversation import Ended
 from ses.near.execution.executors import Limits
-from ses.near.running import Local, run_here, run_there
-from ses.near.single import Plan, Wanted, learn, plan
+from ses.near.learning import learn
+from ses.near.running import Local, StoppedError, run_here, run_there
+from ses.near.single import Plan, Wanted, plan
 from ses.output import console, line, print_json
-
-_PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 @click.command("run-near", cls=WithProgram, options_metavar="[OPTIONS]")
 @click.argument("files", nargs=-1, required=True, metavar="FILE... -- PROGRAM ARGS {}",
-                type=click.Path(path_type=Path))  # fmt: skip
+                type=click.Path())  # fmt: skip
 @click.option("--explain", is_flag=True, help="Say both predicted times, what binds, and the measured ones.")
 @click.option("--dry-run", is_flag=True, help="Say where it would run and why; only the sample is run.")
 @click.option("--where", type=click.Choice(["auto", "near", "here"]), default="auto", show_default=True,
@@ -39,7 +40,7 @@ _PIPE_CLOSED = 141  # 128 + SIGPIPE
 def run_near(
     client: ServiceClient,
     as_json: bool,
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     explain: bool,
     dry_run: bool,
     cpus: float | None,
@@ -55,19 +56,22 @@ def run_near(
     measured, are one line of JSON on standard error (with --dry-run on standard output).  Exits with the
     program's status, 128 and the number for a signal, and 1 when the node was lost while it ran.
     """
-    wanted = Wanted(files, program(), limits=Limits(cpus, memory, io_weight), **asked)
-    made = plan(wanted, site_of(client))
-    if dry_run:
-        if as_json:
-            print_json(_as_json(made))
-        else:
-            _tell(made, sys.stdout)
-        return
-    if explain and not as_json:
-        _tell(made, sys.stderr)
-    elif made.node is None and wanted.where == "auto" and not as_json:
-        _say(f"it runs here: {made.reason}")
-    done, made = _run(wanted, made)
+    named = {Path(one): one for one in files}
+    limits = Limits(cpus, memory, io_weight)
+    wanted = Wanted(tuple(map(Path, files)), program(), limits=limits, names=named, **asked)
+    with interruptible(), Connection() as connection:
+        made = plan(wanted, site_of(client), connection)
+        if dry_run:
+            if as_json:
+                print_json(_as_json(made))
+            else:
+                _tell(made, sys.stdout)
+            return
+        if explain and not as_json:
+            _tell(made, sys.stderr)
+        elif made.node is None and wanted.where == "auto" and not as_json:
+            _say(f"it runs here: {made.reason}")
+        done, made = _run(wanted, made, connection)
     if as_json:
         sys.stderr.write(json.dumps(_as_json(made, done)) + "\n")
     elif explain:
@@ -75,23 +79,26 @@ def run_near(
     raise SystemExit(done.exit_status)
 
 
-def _run(wanted: Wanted, made: Plan) -> tuple[Ended | Local, Plan]:
+def _run(wanted: Wanted, made: Plan, connection: Connection) -> tuple[Ended | Local, Plan]:
     if (node := made.node) is not None:
-        began = time.monotonic()
         try:
-            ended = run_there(wanted, node)
+            ended = run_there(wanted, node, connection)
         except NotStartedError as error:
             made = Plan(None, f"{node}: {error}", made.decision, made.elements)
             _say(f"it runs here: {made.reason}")
+        except StoppedError as stopped:
+            raise SystemExit(128 + stopped.number) from None
         except LostError as error:
             _say(f"{error} What it printed may be incomplete.")
             raise SystemExit(EXIT_FAILED) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more is written when Python ends
-            raise SystemExit(_PIPE_CLOSED) from None
+            raise SystemExit(PIPE_CLOSED) from None
         else:
-            learn(wanted, node, ended, time.monotonic() - began)
+            with suppress(OSError):  # the program removed one
+                learn(wanted.argv, node, [(sum(one.stat().st_size for one in wanted.files), ended)])
             return ended, made
+    connection.close()
     return run_here(wanted), made
 
 

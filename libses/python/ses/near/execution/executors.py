@@ -7,6 +7,7 @@ import math
 import os
 import shlex
 import shutil
+import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +79,15 @@ def command(node: str, _limits: Limits, own: Sequence[str]) -> list[str]:
 EXECUTORS: Mapping[str, Executor] = {"ssh": ssh, "slurm": slurm, "command": command}
 
 
+HERE = "here"
+"""What runs programs on this node by the same runner."""
+
+
+def argv_of(executor: str, node: str, limits: Limits, own: Sequence[str]) -> list[str]:
+    """Return the command that starts the runner; raises UsageError."""
+    return bootstrap(sys.executable) if executor == HERE else EXECUTORS[executor](node, limits, own)
+
+
 def usual() -> str:
     """Return the executor of this machine: Slurm where it is set up, else ssh."""
     configured = "SLURM_CONF" in os.environ or Path("/etc/slurm/slurm.conf").exists()
@@ -85,7 +95,12 @@ def usual() -> str:
 
 
 def bootstrap(python: str) -> list[str]:
-    """Return the command that runs the runner: one line without anything a login shell would change."""
+    """Return the command that runs the runner: one line without anything a login shell would change.
+
+    Python looks for modules in its own library only (``-IS``): a folder may hold a ``queue.py`` of others.
+    """
     text = resources.files("ses.near.execution").joinpath("runner.py").read_bytes()
     packed = base64.b64encode(zlib.compress(text, 9)).decode()
-    return [python, "-c", f"import base64,zlib;exec(zlib.decompress(base64.b64decode('{packed}')))"]
+    enough = "sys.version_info>=(3,8) or sys.exit('Python 3.8 is needed there, not '+sys.version.split()[0])"
+    run = f"exec(zlib.decompress(base64.b64decode('{packed}')))"
+    return [python, "-IS", "-c", f"import base64,sys,zlib;{enough};{run}"]

@@ -16,8 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ses.near.execution import frames
-from ses.near.execution.conversation import NotStartedError, Run
+from ses.near.execution.connection import NotStartedError
 from ses.near.execution.executors import asked_of_slurm, bootstrap
+from ses.near.execution.run import Run
 
 LONGEST = 1000
 """Elements of an array; Slurm's own default allows one more."""

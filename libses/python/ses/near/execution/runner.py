@@ -1,10 +1,10 @@
-"""Runs one program on the node it was sent to, for someone elsewhere.  Needs Python 3.8, and nothing else.
+"""Runs programs on the node it was sent to, one after the other, for someone elsewhere.
 
-Its text is given to ``python3 -c`` there, so that nothing has to be installed: see
-:func:`ses.near.execution.executors.bootstrap`.  Standard input and output carry frames
-(:mod:`ses.near.execution.frames`).  When the other side goes away the program gets SIGHUP, and SIGKILL 5 s
-later.  The program is refused before it starts if it would not be the same run as elsewhere: another user, no
-such directory, a file that differs.
+Needs Python 3.8, and nothing else: its text is given to ``python3 -c`` there, so that nothing has to be
+installed (:func:`ses.near.execution.executors.bootstrap`).  Few modules are imported, because starting it is
+what a short program waits for.  Standard input and output carry frames (:mod:`ses.near.execution.frames`).
+When the other side goes away the program gets SIGHUP, and SIGKILL 5 s later.  A program is refused before it
+starts if it would not be the same run as elsewhere: another user, no such directory, a file that differs.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ import os
 import queue
 import resource
 import select
-import shutil
 import signal
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
+TYPE_CHECKING = False  # so that typing is not imported
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import IO, Any, BinaryIO
+
+    Parts = queue.SimpleQueue[bytes | None]
 HEAD = struct.Struct("!cI")
 PIECE = 1 << 18
 KILL_SECONDS = 5.0
@@ -39,8 +42,6 @@ CONTROLS = {
     "I/O": {"io.weight", "io.bfq.weight", "blkio.weight", "blkio.bfq.weight"},
 }
 told = threading.Lock()
-if TYPE_CHECKING:
-    Parts = queue.SimpleQueue[bytes | None]
 
 
 class Refused(Exception):
@@ -73,6 +74,64 @@ def heard() -> tuple[bytes, bytes]:
         return b"", b""
     kind, length = HEAD.unpack(head)
     return kind, exactly(length)
+
+
+class Heard:
+    """What the other side sends, heard by a thread: programs to run, and what the one that runs gets.
+
+    Without an audience (``attended`` is false in the request) a program is not ended with the other side.
+    """
+
+    def __init__(self) -> None:
+        self._requests: Parts = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._input: Parts = queue.SimpleQueue()
+        self._gone = False
+
+    def listen(self) -> None:
+        """Pass on what comes until the other side ends, and then end the program that runs."""
+        while True:
+            kind, data = heard()
+            if kind == b"R":
+                self._requests.put(data)
+            elif kind in (b"I", b"Z"):
+                self._input.put(data if kind == b"I" else None)
+            elif kind == b"K":
+                self._signal(int(data))
+            else:
+                break
+        with self._lock:
+            self._gone = True
+            running = self._process
+        if running is not None:
+            end(running)
+        self._requests.put(None)
+
+    def request(self) -> Any:
+        """Return the next program to run; ``None``: there are no more."""
+        data = self._requests.get()
+        return None if data is None else json.loads(data)
+
+    def started(self, process: subprocess.Popen[bytes], attended: bool) -> Parts:
+        """Tell which program runs; returns where its input arrives."""
+        with self._lock:
+            self._input = queue.SimpleQueue()
+            self._process = process if attended else None
+            gone = self._gone
+        if attended and gone:
+            end(process)
+        return self._input
+
+    def ended(self) -> None:
+        """Tell that no program runs: its number may be another's."""
+        with self._lock:
+            self._process = None
+
+    def _signal(self, number: int) -> None:
+        with self._lock, contextlib.suppress(ProcessLookupError):
+            if self._process is not None:
+                os.killpg(self._process.pid, number)
 
 
 def check(request: dict[str, Any]) -> None:
@@ -114,7 +173,7 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
     scope, kept = scope_of(cpus, memory, weight)
     left = [one for one in asked if one not in kept]
     others = {"processors": "whole processors", "memory": "the address space of each process"}
-    if "I/O" in left and shutil.which("ionice"):
+    if "I/O" in left and runnable("ionice", None):
         others["I/O"] = "the class of I/O"
         argv = ["ionice", "-c", "2", "-n", "7" if weight < 50 else "4" if weight <= 100 else "0", *argv]
 
@@ -130,13 +189,21 @@ def limited(argv: list[str], limits: dict[str, Any], executor: str) -> tuple[lis
     return [*scope, *argv], child if left else None, "; ".join(one for one in (by_group, by_hand) if one)
 
 
+def runnable(program: str, path: str | None) -> bool:
+    """Tell whether a program is there; ``path``: the folders to look in."""
+    if "/" in program:
+        return os.access(program, os.X_OK)
+    folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(":")
+    return any(os.access(f"{one or '.'}/{program}", os.X_OK) for one in folders)
+
+
 def scope_of(cpus: Any, memory: Any, weight: Any) -> tuple[list[str], set[str]]:
     """Return what runs a command in a control group of its own by systemd, and what that limits there.
 
     A user's systemd accepts limits of which the administrator has delegated no controller, so they are looked
     for.
     """
-    if not Path("/run/systemd/system").is_dir() or not shutil.which("systemd-run"):
+    if not Path("/run/systemd/system").is_dir() or not runnable("systemd-run", None):
         return [], set()
     scope = ["systemd-run", "--scope", "--quiet", *([] if os.getuid() == 0 else ["--user"])]
     scope += ["-p", f"CPUQuota={round(cpus * 100)}%"] if cpus else []
@@ -146,8 +213,8 @@ def scope_of(cpus: Any, memory: Any, weight: Any) -> tuple[list[str], set[str]]:
     done = subprocess.run(looking, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if "cgroup.procs" not in done.stdout:
         return [], set()
-    found = set(done.stdout.split())
-    return [*scope, "--"], {name for name, controls in CONTROLS.items() if found & controls}
+    there = set(done.stdout.split())
+    return [*scope, "--"], {name for name, controls in CONTROLS.items() if there & controls}
 
 
 def line_of(file: BinaryIO) -> Iterator[bytes]:
@@ -175,15 +242,16 @@ def piece_of(piece: dict[str, Any]) -> Iterator[bytes]:
                 yield from line_of(file)
 
 
-def feed(pipe: IO[bytes], source: Iterator[bytes]) -> None:
-    """Write what comes to a pipe until its reader wants no more, and close it."""
+def feed(pipe: IO[bytes], source: Iterator[bytes], whole: bool) -> None:
+    """Write what comes to a pipe until its reader wants no more, and close it; ``whole``: let all come."""
     with contextlib.suppress(OSError):
         for data in source:
             pipe.write(data)
     with contextlib.suppress(OSError):
         pipe.close()
-    for _ in source:
-        pass
+    if whole:
+        for _ in source:
+            pass
 
 
 def passed_on(waiting: Parts) -> Iterator[bytes]:
@@ -192,20 +260,6 @@ def passed_on(waiting: Parts) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
             tell(b"A")
         yield data
-
-
-def listen(process: subprocess.Popen[bytes], waiting: Parts) -> None:
-    """Pass on input and signals until the other side ends, and then end the program."""
-    while True:
-        kind, data = heard()
-        if kind == b"K":
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, int(data))
-        elif kind in (b"I", b"Z"):
-            waiting.put(data if kind == b"I" else None)
-        else:
-            break
-    end(process)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -217,13 +271,13 @@ def end(process: subprocess.Popen[bytes]) -> None:
             process.wait(KILL_SECONDS)
 
 
-def run(request: dict[str, Any]) -> None:
+def run(request: dict[str, Any], others: Heard) -> None:
     """Do what a request says; raises Refused before anything is started."""
     check(request)
-    argv, child, limits = limited(request["argv"], request["limits"], request["executor"])
     env = environment(request["environment"])
-    if shutil.which(request["argv"][0], path=env.get("PATH")) is None:
+    if not runnable(request["argv"][0], env.get("PATH", os.defpath)):
         raise Refused(f"{request['argv'][0]}: no such program there")
+    argv, child, limits = limited(request["argv"], request["limits"], request["executor"])
     started = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -232,25 +286,22 @@ def run(request: dict[str, Any]) -> None:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise Refused(f"{argv[0]}: {error}") from None
+    waiting = others.started(process, request["attended"])
     tell(b"G", json.dumps({"limits": limits, "cores": cores(), "memory": memory()}).encode())
     assert process.stdin is not None
-    waiting: Parts = queue.SimpleQueue()
-    source = piece_of(request["piece"]) if request["piece"] else passed_on(waiting)
-    threading.Thread(target=feed, args=(process.stdin, source), daemon=True).start()
-    if request["attended"]:
-        listener = threading.Thread(target=listen, args=(process, waiting), daemon=True)
-        listener.start()
-    else:
+    piece = request["piece"]
+    fed = (process.stdin, piece_of(piece) if piece else passed_on(waiting), not piece)
+    threading.Thread(target=feed, args=fed, daemon=True).start()
+    if not request["attended"]:
         waiting.put(None)
         signal.signal(signal.SIGTERM, lambda *_: end(process))
     try:
         report(process, started)
     except OSError:  # nobody is there any more, or there is no room for what it says
-        if request["attended"]:
-            listener.join()
-        else:
-            end(process)
-            raise
+        end(process)
+        raise
+    finally:
+        others.ended()
 
 
 def report(process: subprocess.Popen[bytes], started: float) -> None:
@@ -269,13 +320,22 @@ def report(process: subprocess.Popen[bytes], started: float) -> None:
             else:
                 poll.unregister(one)
                 del streams[one]
-    status = process.wait()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status, used = waited(process)
     ended = {
         "status": status, "seconds": time.monotonic() - started,
         "cpu_seconds": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024,
     }  # fmt: skip
     tell(b"X", json.dumps(ended).encode())
+
+
+def waited(process: subprocess.Popen[bytes]) -> tuple[int, resource.struct_rusage]:
+    """Return the program's status, negative for a signal, and what it used."""
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+    except ChildProcessError:  # who ended it has waited for it
+        return process.wait(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    process.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    return process.returncode, used
 
 
 def own_controls(controller: str, control: str, *older: str) -> Iterator[str]:
@@ -310,17 +370,21 @@ def memory() -> float:
 
 
 def main() -> None:
-    """Hear one request and do it."""
+    """Run what is asked for until nobody asks."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    kind, data = heard()
-    if kind != b"R":
-        sys.exit("no request came")
-    try:
-        run(json.loads(data))
-    except Refused as reason:
-        tell(b"N", str(reason).encode())
+    others = Heard()
+    tell(b"H")
+    threading.Thread(target=others.listen, daemon=True).start()
+    while (request := others.request()) is not None:
+        try:
+            run(request, others)
+        except Refused as reason:
+            tell(b"N", str(reason).encode())
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OSError as error:  # what it says cannot be read any more
+        sys.exit(str(error))
     os._exit(0)  # threads may wait for input for ever

@@ -1,0 +1,30 @@
+"""How commands end that a signal ends: with the status a shell expects, and nothing is left."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+PIPE_CLOSED = 128 + signal.SIGPIPE
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with 128 and the number on INT, TERM and HUP, after what is held has been given up.
+
+    A signal that was ignored stays so, as under nohup.
+    """
+    handled = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [one for one in handled if signal.getsignal(one) is not signal.SIG_IGN]
+    before = {one: signal.signal(one, _stop) for one in wanted}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)

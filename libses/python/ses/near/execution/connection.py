@@ -1,0 +1,181 @@
+"""The runner on one node, which an executor starts; it runs programs one after the other.
+
+Starting it takes longer than a small program does (a connection, a login, Python), so it is kept for the next
+ones.  It gets no more programs after some minutes: where it is a job of Slurm, that job has an end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from typing import IO, Any
+
+from ses_client.errors import SesError
+
+from ses.near.execution import frames
+from ses.near.execution.executors import argv_of
+from ses.near.execution.run import Run
+
+_STDERR_KEPT = 400
+_PIECE = 1 << 16
+_CLOSE_SECONDS = 10.0
+_LONGEST_SECONDS = 300.0
+
+
+class NotStartedError(SesError):
+    """The program did not start on the node; nothing was read or written, so it can run elsewhere."""
+
+
+class LostError(SesError):
+    """The node was lost while the program ran."""
+
+
+@dataclass(slots=True)
+class _Started:
+    """The command that runs the runner.  ``reached``: the runner has answered."""
+
+    process: subprocess.Popen[bytes]
+    to: IO[bytes]
+    come: IO[bytes]
+    since: float
+    said: list[bytes]
+    listener: threading.Thread
+    reached: bool = False
+
+
+class Connection:
+    """The runner of one node.  Used by one thread; :meth:`end` and :meth:`send` by any.
+
+    ``start_seconds``: what it took until the first program ran there; ``None``: none did.
+    """
+
+    def __init__(self) -> None:
+        self.start_seconds: float | None = None
+        self._now: _Started | None = None
+        self._ended = False
+        # of what is there now, and of writing to it; the handler of a signal may interrupt who holds them
+        self._lock, self._writing = threading.RLock(), threading.RLock()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def reached(self) -> bool:
+        """Tell whether the runner is there."""
+        return self._now is not None and self._now.reached
+
+    def begin(self, run: Run) -> tuple[IO[bytes], tuple[bytes, bytes]]:
+        """Send a run to the runner, which is started if need be; returns where it speaks, and its first word.
+
+        Raises NotStartedError with the reason.
+        """
+        if self._now is not None and time.monotonic() - self._now.since > _LONGEST_SECONDS:
+            self.close()
+        began = time.monotonic()
+        with self._lock:
+            if self._ended:
+                raise NotStartedError("it was stopped")
+            now = self._now = self._now or _start(argv_of(run.executor, run.node, run.limits, run.rsh))
+        self._write(now, frames.written(b"R", run.request()))
+        try:
+            if not now.reached:
+                now.reached = _heard(now, run.node)[0] == b"H"
+            first = _heard(now, run.node)
+        except frames.NoFrameError as error:
+            raise NotStartedError(f"what answers on {run.node} is not the runner: {error}") from None
+        if self.start_seconds is None:
+            self.start_seconds = time.monotonic() - began
+        return now.come, first
+
+    def send(self, kind: bytes, data: bytes = b"") -> None:
+        """Send a frame to the program that runs, if one does."""
+        with self._lock:
+            now = self._now
+        if now is not None:
+            self._write(now, frames.written(kind, data))
+
+    def end(self) -> None:
+        """End the program that runs (SIGHUP, and SIGKILL 5 s later), and run no more."""
+        with self._lock:
+            self._ended = True
+            now = self._now
+        if now is not None:
+            self._hang_up(now)
+            late = threading.Timer(_CLOSE_SECONDS, _kill, (now, signal.SIGKILL))  # the node may be dead
+            late.daemon = True
+            late.start()
+
+    def close(self) -> None:
+        """Let the runner end, and wait for it.  A program that still runs there is ended."""
+        with self._lock:
+            now, self._now = self._now, None
+        if now is None:
+            return
+        self._hang_up(now)
+        waiter = threading.Thread(target=now.process.wait, daemon=True)
+        waiter.start()
+        waiter.join(_CLOSE_SECONDS)
+        if waiter.is_alive():
+            _kill(now, signal.SIGKILL)
+            waiter.join()
+        now.come.close()
+
+    def _hang_up(self, now: _Started) -> None:
+        if not now.reached:  # what waits for a node does not look at its input
+            _kill(now, signal.SIGTERM)
+        with self._writing, contextlib.suppress(OSError):
+            now.to.close()
+
+    def _write(self, now: _Started, data: bytes) -> None:
+        """Write it all, or what can be: when the other side is lost or ended, what is read tells."""
+        view = memoryview(data)
+        with self._writing, contextlib.suppress(OSError, ValueError):
+            while view:
+                view = view[os.write(now.to.fileno(), view) :]
+
+
+def _start(argv: list[str]) -> _Started:
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise NotStartedError(f"{argv[0]}: {error.strerror}") from None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    said: list[bytes] = []
+    listener = threading.Thread(target=_keep_end, args=(process.stderr, said), daemon=True)
+    listener.start()
+    return _Started(process, process.stdin, process.stdout, time.monotonic(), said, listener)
+
+
+def _heard(now: _Started, node: str) -> tuple[bytes, bytes]:
+    """Return the next frame before a program runs; raises NoFrameError, NotStartedError."""
+    first = frames.read(now.come)
+    if first is None:
+        now.listener.join(_CLOSE_SECONDS)
+        why = b"".join(now.said).decode("utf-8", "replace").strip().splitlines()
+        raise NotStartedError(why[-1] if why else f"{node} gave no answer")
+    return first
+
+
+def _kill(now: _Started, number: int) -> None:
+    """Send a signal to the command, if it still runs, and to what it started."""
+    with contextlib.suppress(ProcessLookupError):
+        if now.process.poll() is None:
+            os.killpg(now.process.pid, number)
+
+
+def _keep_end(stream: Any, kept: list[bytes]) -> None:
+    with stream:
+        while data := stream.read1(_PIECE):
+            kept[:] = [b"".join((*kept, data))[-_STDERR_KEPT:]]

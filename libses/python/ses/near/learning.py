@@ -1,0 +1,39 @@
+"""What whole runs of a program showed, kept for the next decision in the place of what its sample said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ses.near.execution.conversation import Ended
+from ses.near.history import Seen, recall, remember
+from ses.near.sampling import SAMPLE_BYTES
+
+START_SECONDS = 0.5
+"""Until a program runs on another node, before that was measured."""
+
+
+def learn(argv: Sequence[str], node: str, ran: Sequence[tuple[int, Ended]]) -> None:
+    """Keep what runs of a command on a node showed: of each the bytes it was given, and how it ended.
+
+    Runs on less than a sample are left out: what starting a program takes would count as work on its data.
+    So are those that a signal ended.
+    """
+    whole = [(size, one) for size, one in ran if size >= SAMPLE_BYTES and one.status >= 0]
+    if not whole:
+        return
+    known = recall(argv, node)
+    slowdown = known.slowdown if known else 1.0
+    size = sum(bytes_read for bytes_read, _ in whole)
+    runs = [one for _, one in whole]
+    usual = known.start_seconds if known else START_SECONDS
+    seen = Seen(
+        returned=sum(one.returned for one in runs) / size,
+        cpu_seconds_per_byte=sum(one.cpu_seconds for one in runs) / size / slowdown,
+        slowdown=slowdown,
+        cores=max(one.cores for one in runs),
+        start_seconds=max(
+            (one.start_seconds for one in runs if one.start_seconds is not None), default=usual
+        ),
+        memory=max(one.memory for one in runs),  # the first saw it before the others took theirs
+    )
+    remember(argv, node, seen)
