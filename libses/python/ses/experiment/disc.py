@@ -25,7 +25,7 @@ from ses.demo.work import need_root, work_directory
 from ses.experiment.machine import load
 from ses.experiment.orca import own_state, write_text
 from ses.experiment.remote_storage import ADDRESS, RemoteStorage, set_up
-from ses.near.cost import Decision, Here
+from ses.near.cost import Here
 from ses.near.endpoints import Spread, decided, spread
 from ses.near.many import run_all
 from ses.near.placing import Site
@@ -121,14 +121,15 @@ def _row(stand: RemoteStorage, groups: Path, name: str, argv: tuple[str, ...], s
     wanted = Wanted(
         files=tuple(stand.disks / one for one in parts), argv=argv, executor="command",
         rsh=("bash", "-c", _ON_ENDPOINT, str(groups), "%n", " ".join((*stand.rsh, ADDRESS))),
-        disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS) * ENDPOINTS, clients=ENDPOINTS,
+        disk_rate=DISK_RATE * 1e6, link_rate=stand.shape(LINK_BITS), clients=1,
     )  # fmt: skip
     where, _ = spread(wanted, [(f"*/{one}/part.txt", one) for one in _names()], _no_site)
     cores = float(len(os.sched_getaffinity(0)))
     where = Spread(where.extents, where.holders, Here(stand.shape(LINK_BITS), cores))
-    decision, _ = decided(wanted, where, 1)
-    if not isinstance(decision, Decision):
-        raise DemoError("The program could not be tried on an endpoint.")
+    reasons: list[str] = []
+    decision, _ = decided(wanted, where, 1, reasons)
+    if decision is None:
+        raise DemoError(f"The program could not be tried on an endpoint: {', '.join(reasons)}.")
     desktop = [Path("desktop") / f"{one}.txt" for one in _names()]
     arms: dict[str, tuple[list[Path], Callable[[], str]]] = {
         "near": (parts, lambda: _near(wanted, where)),

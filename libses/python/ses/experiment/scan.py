@@ -49,7 +49,11 @@ def prepare(work: Path, programs: Path, at_once: int) -> tuple[str, ...]:
         f"create foreign table numbers ({columns}) server files "
         "options (program 'cat <&3', format 'text', delimiter ',')"
     )
-    single = [*_USER, str(programs / "postgres"), "--single", "-c", "log_checkpoints=off", "-D"]
+    single = [*_USER, str(programs / "postgres"), "--single"]
+    # It is stopped after each scan: its checkpoint would wait for a disk that is no part of the experiment.
+    for setting in ("log_checkpoints=off", "fsync=off", "jit=off"):
+        single += ["-c", setting]
+    single.append("-D")
     _quiet([*single, str(data), "postgres"], f"{table}\n")
     for number in range(2, at_once + 1):
         tool("cp", "--archive", str(data), str(work / f"database{number}"))
