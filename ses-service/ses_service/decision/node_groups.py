@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import ses_core
@@ -26,7 +27,7 @@ from ses_service.model.policies import Policies
 _SHORTLIST = 16  # elements among which the best is looked for where a link limits the stream
 _MOST_SHORTLIST = 4096
 _MOST_ROWS = 4000  # judged at once, beyond one for each group
-_LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
+LIMITS = (LimitedBy.ELEMENT, LimitedBy.LINK, LimitedBy.UPLINK)
 
 
 @dataclass(slots=True)
@@ -91,9 +92,8 @@ class NodeGroups:
             question.wanted, view.rows.stated, size=question.expected_bytes, room=question.room
         )
         self.streams = np.zeros(len(fleet.names), dtype=np.int64)
-        at = [fleet.index.get(name, -1) for name in streams]
-        known = np.array(at, dtype=np.int64)
-        self.streams[known[known >= 0]] = np.fromiter(streams.values(), np.int64, len(at))[known >= 0]
+        at = np.fromiter(map(fleet.index.get, streams, repeat(-1)), np.int64, len(streams))
+        self.streams[at[at >= 0]] = np.fromiter(streams.values(), np.int64, len(at))[at >= 0]
         self.uplink_streams = np.zeros(len(fleet.uplinks))
         uplink = fleet.uplink[fleet.of_class]
         if len(fleet.uplinks):
@@ -110,7 +110,7 @@ class NodeGroups:
         self._rows = np.concatenate([np.full(1, -1), *(one.rows for one in self.reach.values())])
 
     def judge(self) -> Judged:
-        """Return what a stream would get in each group; streams given before count."""
+        """Return what a stream would get in each group; claims and streams of shared links count."""
         count = len(self.groups.streams)
         width = 1 if self.asked.count > 1 else max(1, min(_SHORTLIST, _MOST_ROWS // max(1, count)))
         places, table = self._best_rows(count, width)
@@ -134,16 +134,8 @@ class NodeGroups:
             rows=self._rows[np.where(at >= 0, begins + at + 1, 0)],
             verdicts=verdicts[chosen],
             offers=offers[chosen],
-            limits=[_LIMITS[which] for which in np.where(limited[chosen], limits[chosen], 0).tolist()],
+            limits=[LIMITS[which] for which in np.where(limited[chosen], limits[chosen], 0).tolist()],
         )
-
-    def give(self, group: int, row: int) -> None:
-        """Give a stream on a node of a group an element, by its row of the site; what follows counts it."""
-        for one in self.reach.values():
-            one.claims[one.rows == row] += 1
-        uplink = self.fleet.uplink[self.groups.of_class[group]]
-        if uplink >= 0:
-            self.uplink_streams[uplink] += 1
 
     def _reach(self, code: int, view: View, policies: Policies) -> Reach:
         question, table, mounted = self.asked.question, view.table, self.fleet.mounts[code]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ses_service.decision.explain import amount, known
 from ses_service.decision.node_groups import Judged, NodeGroups
+from ses_service.decision.node_spread import NodeSpread
 from ses_service.decision.nodes import LimitedBy, NodeCandidate, NodeDecision, NodeRefusal
 from ses_service.ledger.node_decisions import Offered, predictions
 from ses_service.ledger.placement import Reason
@@ -57,40 +58,39 @@ def _listed(groups: NodeGroups, judged: Judged) -> Iterator[NodeCandidate]:
             if rank == most:
                 return
             rank += 1
-            yield _candidate(rank, member, group, groups, judged)
+            offered = Offered(*map(known, judged.offers[group].tolist()))
+            row, distance = int(judged.rows[group]), float(judged.verdicts["distance"][group])
+            yield _candidate(rank, member, row, distance, offered, judged.limits[group], groups)
 
 
 def _spread(groups: NodeGroups) -> Iterator[NodeCandidate]:
     """Yield the nodes of one job, each chosen after the one before it was given its element."""
-    left = np.bincount(groups.groups.numbers + 1, minlength=len(groups.groups.streams) + 1)[1:]
-    members: dict[int, Iterator[int]] = {}
-    for rank in range(1, groups.asked.count + 1):
-        judged = groups.judge()
-        best = next((group for group in _order(groups, judged).tolist() if left[group]), None)
-        if best is None:
-            return
-        if best not in members:
-            members[best] = iter(groups.groups.members(best))
-        yield _candidate(rank, next(members[best]), best, groups, judged)
-        left[best] -= 1
-        groups.give(best, int(judged.rows[best]))
+    for rank, one in enumerate(NodeSpread(groups).nodes(), 1):
+        offered = Offered(*map(known, one.offer))
+        yield _candidate(rank, one.member, one.row, one.distance, offered, one.limit, groups)
 
 
-def _candidate(rank: int, member: int, group: int, groups: NodeGroups, judged: Judged) -> NodeCandidate:
-    fleet = groups.fleet
-    element = groups.table.elements[judged.rows[group]]
-    offered = Offered(*[known(value) for value in judged.offers[group].tolist()])
+def _candidate(
+    rank: int,
+    member: int,
+    row: int,
+    distance: float,
+    offered: Offered,
+    limited_by: LimitedBy,
+    groups: NodeGroups,
+) -> NodeCandidate:
+    fleet, element = groups.fleet, groups.table.elements[row]
     return NodeCandidate(
         rank=rank,
         node=fleet.names[member],
         node_class=fleet.classes[fleet.of_class[member]].name or None,
         element=element,
-        distance=float(judged.verdicts["distance"][group]),
+        distance=distance,
         read=offered.read,
         write=offered.write,
         free=offered.free,
         predicted=predictions(groups.asked.question.requirements, offered, element),
-        limited_by=judged.limits[group],
+        limited_by=limited_by,
         open_files=int(groups.streams[member]),
     )
 
@@ -140,6 +140,6 @@ def _notes(groups: NodeGroups, found: int) -> Iterator[str]:
         yield "The site describes no classes of nodes: links are not known, and nodes only by name."
     if fleet.names and asked.count > max(1, found):
         yield f"{asked.count} nodes are wanted, {found} may be used."
-    unknown = sorted({*asked.exclude, *(asked.among or ())} - set(fleet.index))
+    unknown = sorted({*asked.exclude, *(asked.among or ())} - fleet.index.keys())
     if unknown:
         yield f"Not known: {', '.join(unknown[:5])}{' and others' if len(unknown) > 5 else ''}."

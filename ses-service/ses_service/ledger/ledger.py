@@ -106,6 +106,11 @@ class Ledger:
         """The nodes that announce their files, silent ones included until they are forgotten."""
         return self._nodes.values()
 
+    @property
+    def node_names(self) -> Collection[str]:
+        """The names of these nodes, and of those that are waited for."""
+        return self._nodes.keys()
+
     def follow(self) -> set[str]:
         """Return a set to which the id of every placement is added that changes from now on.
 
@@ -276,6 +281,10 @@ class Ledger:
     def open_nodes(self) -> list[str]:
         """Return the names of the nodes where something is open."""
         return list(self._open_on)
+
+    def streams(self) -> dict[str, int]:
+        """Return how many placements are open on each node that has any."""
+        return dict(zip(self._open_on, map(len, self._open_on.values()), strict=True))
 
     def open_on(self, name: str) -> list[Placement]:
         """Return what is open on a node."""

@@ -5,7 +5,6 @@ Not safe for use from several threads; its owner holds a lock.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -53,11 +52,11 @@ class NodeAccess:
         if self._described is None or self._described[0] is not environment:
             described = {node for one in environment.node_classes for node in one.nodes}
             self._described = environment, frozenset(described.union(environment.node_access))
-        others = [one.name for one in self._ledger.nodes if one.name not in self._described[1]]
         heard: Mapping[str, frozenset[str]] = {}
-        if others:
+        names, described = self._ledger.node_names, self._described[1]
+        if not described.issuperset(names):
             systems = self._tables.systems_of_nodes()
-            heard = {name: systems.get(name, frozenset()) for name in others}
+            heard = {name: systems.get(name, frozenset()) for name in names if name not in described}
         known = self._known
         if known is None or known[0] is not environment or known[1] != heard:
             known = self._known = environment, heard, fleet(environment, heard)
@@ -65,8 +64,10 @@ class NodeAccess:
 
     def streams(self) -> dict[str, int]:
         """Return how many files are open on each node that has any."""
-        own = Counter({name: self._ledger.count_open_on(name) for name in self._ledger.open_nodes()})
-        return own + self._ledger.foreign.open_on
+        streams = self._ledger.streams()
+        for name, count in self._ledger.foreign.open_on.items():
+            streams[name] = streams.get(name, 0) + count
+        return streams
 
     def classes(self, environment: Environment) -> list[ClassNow]:
         """Return every class of nodes, in the order of the site; nodes not described come last."""
