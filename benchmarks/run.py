@@ -23,6 +23,7 @@ from ses_benchmarks import (
     creates,
     crowds,
     first_start,
+    node_selections,
     pages,
     report,
     selections,
@@ -131,10 +132,25 @@ def measure_selections(plan: Plan, programs: Path, scratch: Path) -> Generator[M
             )
             if size == max(SELECTION_SIZES):
                 yield from measure_crowds(plan, served, note)
+    yield from measure_nodes(plan, programs, scratch)
     yield measure_samples(plan, programs, scratch)
     count = plan.largest_site
     note = f"only {count} elements" if count < max(SELECTION_SIZES) else ""
     yield first_start.measure("first-start-10000", programs, scratch, count, plan.starts, note)
+
+
+def measure_nodes(plan: Plan, programs: Path, scratch: Path) -> Generator[Measurement]:
+    """The rows about choosing nodes."""
+    directory = scratch / "nodes"
+    directory.mkdir()
+    count = plan.largest_site
+    turtle = site_description.describe(
+        "bench", "/srv/bench", selections.elements(count), node_selections.classes(count)
+    )
+    with service(programs, directory, turtle, count) as served:
+        node_selections.open_files(served, count, count)
+        note = f"only {count} elements and nodes" if count < max(SELECTION_SIZES) else ""
+        yield from node_selections.measure(served, plan.selection_rounds, plan.selection_calls, note)
 
 
 def measure_samples(plan: Plan, programs: Path, scratch: Path) -> Measurement:

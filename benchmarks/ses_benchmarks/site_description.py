@@ -25,8 +25,21 @@ class Facts:
     capacity: float
 
 
-def describe(system: str, mount_point: str, elements: Sequence[Facts]) -> str:
-    """One mergerfs storage system with these elements, all on one server."""
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One class of nodes, as Slurm writes them, and the link they share; rates in bytes per second."""
+
+    name: str
+    nodes: str
+    link_rate: float
+    uplink: str
+    uplink_rate: float
+
+
+def describe(
+    system: str, mount_point: str, elements: Sequence[Facts], classes: Sequence[NodeFacts] = ()
+) -> str:
+    """One mergerfs storage system with these elements, all on one server, and classes of nodes."""
     parts = [
         PREFIXES,
         f":{system} a qsm:MergerfsUnion ; qsm:name {_text(system)} ; qsm:mountPoint {_text(mount_point)} .",
@@ -40,6 +53,18 @@ def describe(system: str, mount_point: str, elements: Sequence[Facts]) -> str:
   qsm:nominalReadRate {_quantity(element.read_rate, "BYTE-PER-SEC")} ;
   qsm:nominalWriteRate {_quantity(element.write_rate, "BYTE-PER-SEC")} ."""
         for element in elements
+    ]
+    parts += [
+        f"""
+:{one.uplink} a qsm:NetworkLink ; qsm:name {_text(one.uplink)} ;
+  qsm:linkRate {_quantity(one.uplink_rate, "BYTE-PER-SEC")} ."""
+        for one in {one.uplink: one for one in classes}.values()
+    ]
+    parts += [
+        f"""
+:{one.name} a qsm:NodeClass ; qsm:name {_text(one.name)} ; qsm:nodes {_text(one.nodes)} ;
+  qsm:linkRate {_quantity(one.link_rate, "BYTE-PER-SEC")} ; qsm:uplink :{one.uplink} ."""
+        for one in classes
     ]
     return "\n".join(parts) + "\n"
 

@@ -30,6 +30,8 @@ NAMES = {
     "selection-24",
     "selection-1000",
     "selection-10000",
+    "node-selection-1",
+    "node-selection-64",
     "selection-beside-samples",
     "first-start-10000",
     "deciders-100-per-second",
